@@ -1,0 +1,80 @@
+PYTHON ?= python3
+WORKERS ?= auto
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+BIN := .venv/bin
+SETUP := pyproject.toml constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
+
+# One stamp per set of packages, inside .venv so that deleting the one deletes the other.
+CORE := .venv/core.stamp
+DEV := .venv/dev.stamp
+EXTRAS := .venv/extras.stamp
+DOCS := .venv/docs.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-extras test-slow check bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: $(CORE) ## fit the built-in data and write a report page
+	@$(BIN)/latens demo
+
+test: $(DEV) ## the tests that need no optional package, with the doctests
+	$(PYTEST) -m "not slow and not extras and not gpu"
+
+# pytest's status 5 says that no test carries the marker, which is no failure.
+test-extras: $(EXTRAS) ## the tests that need an optional package or a GPU
+	$(PYTEST) -m "(extras or gpu) and not slow" || test $$? -eq 5
+
+test-slow: $(EXTRAS) ## the tests that take long
+	$(PYTEST) -m slow || test $$? -eq 5
+
+check: $(DEV) ## format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(DEV) ## time and quality beside other packages
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+docs: $(DOCS) ## the documentation, under docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean: ## back to a fresh checkout
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# BLAS threads would compete with the test workers, and make timings depend on the machine's load.
+test test-extras test-slow bench: export OMP_NUM_THREADS = 1
+test test-extras test-slow bench: export OPENBLAS_NUM_THREADS = 1
+test test-extras test-slow bench: export MKL_NUM_THREADS = 1
+test test-extras test-slow bench: export VECLIB_MAXIMUM_THREADS = 1
+
+# An environment whose interpreter no longer starts (Python upgraded, folder moved) is made anew.
+$(CORE): $(SETUP)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "latens needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@echo "installing latens into .venv"
+	@$(INSTALL) -e .
+	@touch $@
+
+$(DEV): $(CORE)
+	@echo "installing the development tools"
+	@$(INSTALL) -e '.[dev]'
+	@touch $@
+
+$(EXTRAS): $(DEV)
+	@echo "installing the optional packages"
+	@$(INSTALL) -e '.[dev,all]'
+	@touch $@
+
+$(DOCS): $(DEV)
+	@echo "installing the documentation tools"
+	@$(INSTALL) -e '.[dev,docs,plot]'
+	@touch $@

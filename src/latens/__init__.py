@@ -1,0 +1,33 @@
+"""Hidden causes behind data, with honest uncertainty.
+
+Public names load on first use, so that ``import latens`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BinaryFactorAnalysis": "latens.estimators.binary_factor_analysis",
+    "load": "latens.io",
+    "report": "latens.report",
+    "save": "latens.io",
+}
+_MODULES = ("datasets", "errors", "metrics", "plots")
+
+__all__ = [*_HOMES, *_MODULES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"latens.{name}")
+    raise AttributeError(f"latens has no {name!r}; it offers {', '.join(sorted(__all__))}.")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

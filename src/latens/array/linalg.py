@@ -1,0 +1,58 @@
+"""Linear algebra on the host for stacks of K x K matrices that all columns, or each column, own.
+
+A leading axis of length 1 stands for every column of data: precisions that no hole has
+told apart are stored once, and broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latens.array import Floats
+
+__all__ = ["cholesky", "inverse", "log_determinant", "solve_columns", "symmetric_pinv", "times_columns"]
+
+
+def inverse(matrices: Floats) -> Floats:
+    """Inverse of positive definite matrices, exactly symmetric."""
+    inverted = _float64(np.linalg.inv(matrices))
+    return 0.5 * (inverted + np.swapaxes(inverted, -1, -2))
+
+
+def cholesky(matrices: Floats) -> Floats:
+    return _float64(np.linalg.cholesky(matrices))
+
+
+def log_determinant(matrices: Floats) -> Floats:
+    return np.asarray(np.linalg.slogdet(matrices)[1])
+
+
+def times_columns(matrices: Floats, columns: Floats) -> Floats:
+    """(1 or D, K, K) times (K, D), column by column."""
+    if len(matrices) == 1:
+        return _float64(matrices[0] @ columns)
+    return _float64(np.einsum("dij,jd->id", matrices, columns))
+
+
+def solve_columns(matrices: Floats, columns: Floats) -> Floats:
+    """The columns (K, D) that (1 or D, K, K) matrices turn into the given ones."""
+    if len(matrices) == 1:
+        return _float64(np.linalg.solve(matrices[0], columns))
+    return _float64(np.linalg.solve(matrices, columns.T[:, :, None])[:, :, 0].T)
+
+
+def symmetric_pinv(matrices: Floats) -> Floats:
+    """Pseudo-inverse of positive semi-definite matrices: directions nobody used get 0, not noise."""
+    values, vectors = np.linalg.eigh(matrices)
+    floor = values[..., -1:] * (matrices.shape[-1] * np.finfo(float).eps)
+    keep = values > np.maximum(floor, np.finfo(float).tiny)
+    inverted = np.where(keep, 1 / np.where(keep, values, 1.0), 0.0)
+    return _float64((vectors * inverted[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+
+
+def _float64(x: NDArray[Any]) -> Floats:
+    """Tells the type checker what NumPy's annotations leave open."""
+    return np.asarray(x, dtype=np.float64)

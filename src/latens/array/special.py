@@ -1,0 +1,56 @@
+"""Special functions that local steps need, for any array namespace.
+
+Where the standard has the pieces they are used; digamma and log-gamma come from the
+library the array belongs to, and this is the only file that knows those libraries by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import scipy.special
+from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_torch_array
+
+from latens.array import Array
+
+__all__ = ["digamma", "expit", "gammaln", "logsumexp", "xlogx"]
+
+
+def expit(x: Array) -> Array:
+    """Logistic function; elsewhere than NumPy through log(1 + e^-x), so that both tails keep their digits."""
+    if is_numpy_array(x):
+        return scipy.special.expit(x)
+    xp = array_namespace(x)
+    return xp.exp(-xp.logaddexp(xp.zeros_like(x), -x))
+
+
+def xlogx(x: Array) -> Array:
+    """x log x, 0 at 0."""
+    xp = array_namespace(x)
+    return x * xp.log(xp.where(x > 0, x, xp.ones_like(x)))
+
+
+def logsumexp(x: Array) -> Array:
+    """Over the last axis, which it keeps; -inf entries are absent terms."""
+    xp = array_namespace(x)
+    top = xp.max(x, axis=-1, keepdims=True)
+    return top + xp.log(xp.sum(xp.exp(x - top), axis=-1, keepdims=True))
+
+
+def digamma(x: Array) -> Array:
+    return _from_library("digamma", x)
+
+
+def gammaln(x: Array) -> Array:
+    return _from_library("gammaln", x)
+
+
+def _from_library(name: str, x: Array) -> Array:
+    if is_numpy_array(x):
+        return getattr(scipy.special, name)(x)
+    if is_torch_array(x):
+        return getattr(importlib.import_module("torch.special"), name)(x)
+    if is_cupy_array(x):
+        return getattr(importlib.import_module("cupyx.scipy.special"), name)(x)
+    return array_namespace(x).asarray(getattr(scipy.special, name)(np.asarray(x)), dtype=x.dtype)

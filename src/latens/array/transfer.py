@@ -1,0 +1,38 @@
+"""Between the host, where posteriors live in float64, and the device and dtype of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
+
+from latens.array import Array, Floats
+
+__all__ = ["column_sums", "host", "like", "total"]
+
+
+def like(values: Any, x: Array) -> Array:
+    """Host numbers as an array of x's library, dtype and device."""
+    return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
+
+
+def host(values: Array) -> Floats:
+    """Values as float64 NumPy: the form in which statistics are kept and added."""
+    if is_torch_array(values):
+        values = values.detach()
+    if is_torch_array(values) or is_cupy_array(values):
+        values = to_device(values, "cpu")
+    return np.asarray(values, dtype=np.float64)
+
+
+def column_sums(values: Array) -> Floats:
+    """(D,), sums of (n, D) on the host, accumulated in float64 whatever the rows' precision."""
+    xp = array_namespace(values)
+    return host(xp.sum(values, axis=0, dtype=xp.float64))
+
+
+def total(values: Array) -> float:
+    """The sum of all entries as a Python number, accumulated in float64."""
+    xp = array_namespace(values)
+    return float(xp.sum(values, dtype=xp.float64))

@@ -1,0 +1,30 @@
+"""The contract between models and inference: two steps and a sum.
+
+A model turns rows into *statistics*. Statistics add across rows and scale by numbers,
+so every way of seeing the data is a linear combination of them:
+
+    in memory    sum over all rows                     S = sum_b s_b
+    stochastic   exponential average, scaled up        S = (1 - r) S + r (N / n_b) s_b
+    streaming    running sum, optionally forgetting    S = f S + s_b
+"""
+
+from __future__ import annotations
+
+from latens.core.fit import Fit, Iteration, State
+from latens.core.model import Local, Model, Movable, Posterior, kept, transient
+from latens.core.rows import Rows
+from latens.core.statistics import Statistics
+
+__all__ = [
+    "Fit",
+    "Iteration",
+    "Local",
+    "Model",
+    "Movable",
+    "Posterior",
+    "Rows",
+    "State",
+    "Statistics",
+    "kept",
+    "transient",
+]

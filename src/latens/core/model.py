@@ -1,0 +1,87 @@
+"""What a model is: pure functions between rows, statistics and posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field, fields, replace
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+
+from latens.array import Array, Floats, Index
+from latens.core.rows import Rows
+from latens.core.statistics import Statistics
+
+__all__ = ["L", "Local", "Model", "Movable", "Posterior", "Q", "S", "kept", "transient"]
+
+
+class Posterior(Protocol):
+    """Global posterior: a frozen dataclass of families, float64 on the host."""
+
+    @property
+    def n_components(self) -> int: ...
+
+    def only(self, keep: Index) -> Self: ...  # these components, in this order
+
+    def sample(self, rng: np.random.Generator) -> Self: ...  # one draw, told as a posterior of points
+
+
+class Local(Protocol):
+    """Local posterior of one batch: a frozen dataclass of arrays like the rows."""
+
+
+Q = TypeVar("Q", bound=Posterior)
+L = TypeVar("L", bound=Local)
+S = TypeVar("S", bound=Statistics)
+
+
+class Model(Protocol[Q, L, S]):
+    """What a newcomer writes: a frozen dataclass of hyper-parameters; no data, randomness or counters inside."""
+
+    def prior(self, k: int) -> Q: ...  # for any number of components: moves change it
+
+    def local_step(self, q: Q, batch: Rows, warm: L | None = None) -> L: ...  # None: a start fixed by (q, batch)
+
+    def statistics(self, batch: Rows, local: L) -> S: ...  # gets no q: the bound stays exact after a global step
+
+    def global_step(self, q: Q, stats: S) -> Q: ...  # gets no rows: streams and devices come free
+
+    def data_terms(self, q: Q, stats: S) -> dict[str, float]: ...  # linear in stats
+
+    def global_terms(self, q: Q) -> dict[str, float]: ...  # minus the divergences; sees no data
+
+    def codes(self, batch: Rows, local: L) -> tuple[Array, Array]: ...  # mean and variance, (n, K) each
+
+    def log_predictive(self, q: Q, batch: Rows, local: L) -> Array: ...  # (n,), unweighted
+
+    def score_is_bound(self, q: Q) -> bool: ...  # whether log_predictive is only the row's own bound
+
+    def impute(self, q: Q, batch: Rows, local: L) -> tuple[Array, Array]: ...  # mean and variance, (n, D) each
+
+    def reconstruct(self, q: Q, codes: Array) -> Array: ...  # (n, D), expected rows given codes alone
+
+    def draw(self, q: Q, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]: ...  # rows, codes
+
+    def importance(self, q: Q, stats: S) -> Floats: ...  # (K,), share of each component; 0: dead, not published
+
+    def exact_local(self, q: Q) -> bool: ...  # whether one local step already settles a row
+
+    def floats_per_row(self, k: int) -> int: ...  # scratch numbers a row needs; blocks are sized by it
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """A model that proposes posteriors with other components."""
+
+    def candidates(self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int) -> Iterator[Any]: ...
+
+
+def transient() -> Any:
+    """A field that q and the kept fields determine: alive from `local_step` to `statistics`, never stored."""
+    return field(default=None, metadata={"transient": True})
+
+
+def kept(local: Any) -> Any:
+    """The part of a local posterior that outlives its block."""
+    gone = {f.name: None for f in fields(local) if f.metadata.get("transient")}
+    return replace(local, **gone) if gone else local

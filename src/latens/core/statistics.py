@@ -1,0 +1,42 @@
+"""Sums over rows, as a vector space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Self
+
+__all__ = ["Statistics"]
+
+
+class Statistics:
+    """Base of frozen dataclasses whose fields are numbers, arrays, or mappings of Statistics.
+
+    Fields add by broadcasting, so that a Gram shared by all columns, (1, K, K), and one
+    Gram per column, (D, K, K), are the same field. Float64, on the host.
+    """
+
+    n: float  # sum of row weights
+
+    if TYPE_CHECKING:
+
+        @property
+        def entries(self) -> float:
+            """Sum of row weights over observed entries: what a change of units multiplies. A field or a property."""
+
+    def __add__(self, other: Self) -> Self:
+        return self._map(lambda name: _add(getattr(self, name), getattr(other, name)))
+
+    def __rmul__(self, weight: float) -> Self:
+        return self._map(lambda name: _scale(weight, getattr(self, name)))
+
+    def _map(self, value_of: Callable[[str], Any]) -> Self:
+        return type(self)(**{f.name: value_of(f.name) for f in fields(self)})  # type: ignore[arg-type]
+
+
+def _add(a: Any, b: Any) -> Any:
+    return {key: a[key] + b[key] for key in a} if isinstance(a, Mapping) else a + b
+
+
+def _scale(weight: float, a: Any) -> Any:
+    return {key: weight * a[key] for key in a} if isinstance(a, Mapping) else weight * a

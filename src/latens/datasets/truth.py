@@ -1,0 +1,41 @@
+"""What a generator knew when it drew the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["ImageTruth"]
+
+
+@dataclass(frozen=True)
+class ImageTruth:
+    """The images that were switched on and off, and where.
+
+    Attributes
+    ----------
+    components : ndarray of shape (K, D)
+        The images, one flattened image a row, at the strength with which they enter a row of X.
+    codes : ndarray of shape (N, K)
+        1 where a row of X contains the image, else 0.
+    usage : ndarray of shape (K,)
+        The probability with which each image was switched on.
+    noise_variance : float
+        Variance of the noise added to every pixel.
+    shape : tuple of (int, int)
+        Height and width of one image; their product is D.
+
+    Examples
+    --------
+    >>> from latens.datasets import make_shapes
+    >>> X, truth = make_shapes(50, random_state=0)
+    >>> truth.components[0].reshape(truth.shape).shape
+    (4, 4)
+    """
+
+    components: np.ndarray  # (K, D)
+    codes: np.ndarray  # (N, K)
+    usage: np.ndarray  # (K,)
+    noise_variance: float
+    shape: tuple[int, int]

@@ -1,0 +1,159 @@
+"""What a fitted estimator answers about rows: codes, reconstructions, densities, draws, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats
+from latens.array.randomness import generator
+from latens.array.transfer import host
+from latens.core import Rows, State
+from latens.estimators.checks import whole_number
+from latens.estimators.frame import Frame
+from latens.estimators.sampling import rows_per_block, split
+from latens.estimators.table import Table
+from latens.estimators.validation import check_codes, check_rows, is_foreign
+from latens.inference.settle import settle
+from latens.inference.threads import one_blas_thread
+
+__all__ = ["Answers"]
+
+
+class Answers:
+    """Mixed into every estimator; reads `model_`, `frame_`, `posterior_` and nothing else of the fit."""
+
+    model_: Any
+    frame_: Frame
+    posterior_: Any
+    state_: State
+    n_components_: int
+    share_: Floats
+    components_: Floats
+    random_state: Any
+    _publish: Callable[..., dict[str, Any]]
+
+    def transform(self, X: Any, return_std: bool = False) -> Any:
+        """Posterior means of the hidden codes of each row (n, K); with `return_std`, their standard deviations too."""
+        mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
+        if not return_std:
+            return mean
+        xp = array_namespace(variance)
+        return mean, xp.sqrt(variance)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Expected rows (n, D), in data units, given codes X (n, K)."""
+        check_is_fitted(self)
+        codes = check_codes(X, self.n_components_)
+        return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
+
+    def impute(self, X: Any, return_std: bool = False) -> Any:
+        """X with its missing entries filled by their expectation, observed ones untouched.
+
+        With `return_std` also the predictive standard deviation of each filled entry, 0 where observed.
+        """
+        mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
+        xp = array_namespace(mean)
+        given = X if is_foreign(X) else np.asarray(X, dtype=mean.dtype)
+        hole = xp.isnan(given)
+        filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)
+        if not return_std:
+            return filled
+        std = self.frame_.leave_direction(xp.sqrt(variance))
+        return filled, _as_given(xp.where(hole, std, xp.zeros_like(std)), X)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of each row's observed entries (n,), in the units of X.
+
+        Under the posterior where that has a closed form, else each row's own lower bound: `score_is_bound_`.
+        """
+
+        def density(rows: Rows, local: Any) -> tuple[Array]:
+            return (self.model_.log_predictive(self.posterior_, rows, local) - self.frame_.log_scale * rows.observed,)
+
+        return self._ask(X, density)[0]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(np.mean(host(self.score_samples(X))))
+
+    def sample(self, n_samples: int = 1) -> tuple[Floats, Floats]:
+        """Draw rows (n, D) in data units, and the hidden codes (n, K) that made them."""
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples)
+        rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
+        return self.frame_.leave(rows), codes
+
+    def sample_posterior(self, n_samples: int = 1) -> dict[str, Floats]:
+        """Draw the global unknowns `n_samples` times; each value has that many entries along its first axis."""
+        check_is_fitted(self)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
+        draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
+        return {name: np.stack([np.asarray(draw[name]) for draw in draws]) for name in draws[0]}
+
+    def set_component_names(self, names: Sequence[str]) -> Self:
+        """Name the components; every output and picture uses the names from then on."""
+        check_is_fitted(self)
+        names = [str(name) for name in names]
+        if len(names) != self.n_components_ or len(set(names)) != len(names):
+            raise ValueError(f"{names!r} must be {self.n_components_} different names, one for each component.")
+        self.component_names_ = np.array(names, dtype=object)
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> Floats:
+        """Names of the columns of `transform`."""
+        check_is_fitted(self)
+        names = getattr(self, "component_names_", None)
+        if names is not None and len(names) == self.n_components_:
+            return np.asarray(names)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{k}" for k in range(self.n_components_)], dtype=object)
+
+    def top_features(self, n: int = 5) -> dict[str, list[str]]:
+        """For each component, the `n` columns of the data it moves most, the strongest first."""
+        check_is_fitted(self)
+        n, names = whole_number("n", n), self._feature_names()
+        order = np.argsort(-np.abs(self.components_), axis=1, kind="stable")[:, :n]
+        return {
+            str(name): [str(names[d]) for d in row]
+            for name, row in zip(self.get_feature_names_out(), order, strict=True)
+        }
+
+    def summary(self) -> Table:
+        """One row per component: number, name, share of the variance or usage, strongest features."""
+        top = self.top_features()
+        rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
+        return Table(("component", "name", "share", "top features"), tuple(rows))
+
+    def _feature_names(self) -> Floats:
+        names = getattr(self, "feature_names_in_", None)
+        return np.array([f"x{d}" for d in range(self.components_.shape[1])]) if names is None else np.asarray(names)
+
+    def _ask(self, X: Any, question: Callable[[Rows, Any], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Settle the rows of X block by block and put the answers together again."""
+        check_is_fitted(self)
+        rows = check_rows(self, X)
+        answers = []
+        with one_blas_thread():
+            for block in split(rows, rows_per_block(rows.x.shape[1], self.model_.floats_per_row(self.n_components_))):
+                inside = self.frame_.enter(block)
+                answers.append(question(inside, settle(self.model_, self.posterior_, inside)))
+        xp = array_namespace(rows.x)
+        return tuple(parts[0] if len(parts) == 1 else xp.concat(parts) for parts in zip(*answers, strict=True))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+def _as_given(values: Array, X: Any) -> Any:
+    """Back in the container of X where that has names of rows or columns."""
+    if hasattr(X, "iloc"):
+        return type(X)(values, index=X.index, columns=X.columns)
+    if hasattr(X, "schema") and hasattr(X, "columns") and not is_foreign(X):
+        return type(X)(values, schema=list(X.columns))
+    return values

@@ -1,0 +1,274 @@
+"""What every estimator shares: one `fit`, one `partial_fit`, the answers about rows, the fitted attributes.
+
+A subclass has three hooks: `_build` a model, `_start` a posterior, `_publish` attributes in data units.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import is_numpy_array
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+
+from latens.array.randomness import generator
+from latens.core import Fit, Iteration, Model, Movable, Posterior, Rows, State, Statistics
+from latens.errors import FitInterrupted
+from latens.estimators.answers import Answers
+from latens.estimators.checks import positive_number, whole_number, yes_or_no
+from latens.estimators.frame import Frame
+from latens.estimators.sampling import rows_per_block, sample_rows, split
+from latens.estimators.validation import check_rows
+from latens.inference.ascent import OnIteration, ascend
+from latens.inference.moves import improve
+from latens.inference.online import Accumulate, update
+from latens.inference.progress import ProgressBar
+from latens.inference.restarts import best_of
+from latens.inference.sweep import ThreadedSweep, serial_sweep
+from latens.inference.threads import one_blas_thread
+
+__all__ = ["VariationalTransformer"]
+
+
+class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
+    """Fits by `ascend`, streams by `update`; knows nothing of the model it drives."""
+
+    scaled: ClassVar[bool] = True  # False where the data have no unit, such as binary rows
+
+    def __init__(
+        self,
+        n_components: int | None,
+        *,
+        max_iter: int,
+        tol: float,
+        n_init: int,
+        init: Any,
+        moves: bool,
+        random_state: Any,
+        warm_start: bool,
+        verbose: int,
+        callbacks: Any,
+        n_jobs: int | None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.init = init
+        self.moves = moves
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _build(self, sample: Rows) -> Model[Any, Any, Any]:
+        """Return the model for data like the sample, in model units; hyper-parameters are checked here."""
+
+    @abstractmethod
+    def _start(self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame) -> Posterior:
+        """Return a posterior to start from: the only place where randomness enters."""
+
+    @abstractmethod
+    def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        """Return the public numbers of a posterior in data units, by name and without the underscore."""
+
+    @property
+    def _centred(self) -> bool:
+        """Whether the model has a location of its own, so that the origin of the data may be moved."""
+        return False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to rows X (n, D).
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows are samples. NaN means missing.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing(), one_blas_thread():
+            rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
+            self._check_common()
+            sample = sample_rows(rows)
+            frame = Frame.of(rows, centred=self._centred, scaled=self.scaled)
+            rows, sample = frame.enter(rows), frame.enter(sample)
+            model, rng = self._build(sample), generator(self.random_state)
+            fit = self._climb_all(model, rows, sample, frame, rng)
+            self._keep(model, frame, fit)
+        if fit.interrupted:
+            warnings.warn(
+                f"{type(self).__name__} was interrupted after {len(fit.trace)} iterations; it keeps the best state so "
+                f"far and can be used. Call fit with warm_start=True to go on.",
+                FitInterrupted,
+                stacklevel=2,
+            )
+        elif not fit.converged and not fit.stopped:
+            warnings.warn(
+                f"{type(self).__name__} used all max_iter={self.max_iter} iterations before the bound settled to "
+                f"tol={self.tol}. Raise max_iter or tol; elbo_history_ shows how it moved.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
+
+        After `fit`, the rows of that fit stay in and the batch adds to them.
+        """
+        first = not self.__sklearn_is_fitted__()
+        if first:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
+                return self.fit(X, sample_weight=sample_weight)
+        with self._all_or_nothing():
+            rows = self.frame_.enter(check_rows(self, X, sample_weight))
+            state, event = update(
+                self.model_, self.state_, rows, combine=Accumulate(), n_global=3, log_scale=self.frame_.log_scale
+            )
+            event = replace(event, posterior=None, restart=self.trace_[-1].restart)
+            self._keep(self.model_, self.frame_, Fit(state, (*self.trace_, event), self.converged_))
+        return self
+
+    def _climb_all(
+        self, model: Model[Any, Any, Any], rows: Rows, sample: Rows, frame: Frame, rng: np.random.Generator
+    ) -> Fit:
+        """Restarts, then moves, on blocks of rows that threads share."""
+        limit = self._starting_size(sample)
+        batches = split(rows, rows_per_block(rows.x.shape[1], model.floats_per_row(limit)))
+        slack = 1e-9 if str(rows.x.dtype).endswith("float64") else float(np.finfo(np.float32).eps ** 0.5)
+        options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
+        with self._pool(rows, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+            notify = self._notify(bar)
+            sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
+            climb = partial(options, batches, sweep=sweep)
+            fit = best_of(
+                self._starts(model, sample, frame, rng),
+                lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
+                notify,
+                map_=pool.map if pool and len(batches) == 1 and notify is None else map,
+            )
+            if self.moves and isinstance(model, Movable):
+                fit = improve(
+                    fit,
+                    lambda state: model.candidates(state.q, state.stats, sample, rng, limit),
+                    lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
+                    screen=self._screen(options, sample, rows),
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    on_iteration=notify,
+                )
+        return fit
+
+    def _screen(self, options: Callable[..., Fit], sample: Rows, rows: Rows) -> Callable[..., Fit] | None:
+        """An ascent over the sample, weighted to count as much as all rows; none if it is no smaller."""
+        if 2 * len(sample) > len(rows):
+            return None
+        part = replace(sample, weight=np.full(len(sample), rows.n / len(sample)))
+        return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)
+
+    def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
+        if self.warm_start and self.__sklearn_is_fitted__() and self.frame_.origin.shape == frame.origin.shape:
+            return [State(self.state_.q)]
+        times = self.n_init if isinstance(self.init, str) else 1
+        return [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
+
+    def _starting_size(self, sample: Rows) -> int:
+        """Components to start with: `n_components`, or a bound chosen from the data."""
+        if self.n_components is not None:
+            return whole_number("n_components", self.n_components)
+        return self._default_size(sample)
+
+    def _default_size(self, sample: Rows) -> int:
+        n, d = sample.x.shape
+        return int(max(1, min(2 * d, n // 4, 24)))
+
+    def _check_common(self) -> None:
+        whole_number("max_iter", self.max_iter)
+        positive_number("tol", self.tol, zero=True)
+        whole_number("n_init", self.n_init)
+        yes_or_no("moves", self.moves)
+        yes_or_no("warm_start", self.warm_start)
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components)
+        if self.callbacks is not None and not (callable(self.callbacks) or all(map(callable, self.callbacks))):
+            raise ValueError(f"callbacks={self.callbacks!r} holds something that cannot be called; give functions.")
+
+    def _notify(self, bar: ProgressBar) -> OnIteration | None:
+        """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""
+        given = self.callbacks or ()
+        watchers: list[Callable[[Any], Any]] = [given] if callable(given) else list(given)
+        if bar.active:
+            watchers.insert(0, bar.show)
+        if not watchers:
+            return None
+
+        def notify(event: Iteration) -> bool:
+            # every watcher sees every iteration, also after one of them asked to stop
+            return True in [bool(watcher(event)) for watcher in watchers]
+
+        return notify
+
+    @contextmanager
+    def _pool(self, rows: Rows, n_batches: int) -> Iterator[ThreadPoolExecutor | None]:
+        """Threads for row blocks, or for restarts where one block holds all rows; none for other libraries' arrays."""
+        n_threads = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
+        if n_threads < 2 or not is_numpy_array(rows.x) or (n_batches == 1 and self.n_init == 1):
+            yield None
+            return
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
+            yield pool
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Whatever fails inside leaves the estimator as it was before: never half fitted."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _keep(self, model: Model[Any, Any, Any], frame: Frame, fit: Fit) -> None:
+        """Store the state and publish its living components, the most important first."""
+        state = fit.state
+        self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
+        self.state_ = replace(state, locals=None)
+        importance = model.importance(state.q, state.stats)
+        order = np.argsort(-importance, kind="stable")
+        living = order[importance[order] > 0]
+        living = living if len(living) else order[:1]
+        self.posterior_ = state.q.only(living)
+        self.n_components_, self.share_ = len(living), importance[living]
+        self.n_iter_, self.elbo_ = len(fit.trace), fit.elbo
+        self.elbo_history_ = np.array([event.elbo for event in fit.trace])
+        self.score_is_bound_ = model.score_is_bound(self.posterior_)
+        for name, value in self._publish(self.posterior_, state.stats, frame).items():
+            setattr(self, f"{name}_", value)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,57 @@
+"""Parameters, checked where they are used: every error says what was given, what was expected, what to try."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["one_of", "positive_number", "whole_number", "yes_or_no"]
+
+
+def whole_number(name: str, value: Any, least: int = 1, most: int | None = None, why: str = "") -> int:
+    """An integer in range; whole floats count, since R sends 10.0.
+
+    >>> whole_number("n_components", 10.0)
+    10
+    """
+    whole = isinstance(value, numbers.Integral | np.integer) or (
+        isinstance(value, numbers.Real) and float(value).is_integer()
+    )
+    if isinstance(value, bool | np.bool_) or not whole:
+        raise ValueError(f"{name}={value!r} is not a whole number; choose an integer of at least {least}.")
+    if int(value) < least:
+        raise ValueError(f"{name}={value!r} is too small; choose at least {least}.")
+    if most is not None and int(value) > most:
+        raise ValueError(f"{name}={value!r} is too large{why and f': {why}'}; choose at most {most}.")
+    return int(value)
+
+
+def positive_number(name: str, value: Any, *, zero: bool = False, most: float = np.inf) -> float:
+    """A finite number above 0, or from 0 on."""
+    wanted = f"a number {'of at least' if zero else 'above'} 0" + (f" and at most {most:g}" if most < np.inf else "")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name}={value!r} is not a finite number; choose {wanted}.")
+    if float(value) < 0 or (float(value) == 0 and not zero) or float(value) > most:
+        raise ValueError(f"{name}={value!r} is out of range; choose {wanted}.")
+    return float(value)
+
+
+def one_of(name: str, value: Any, options: Iterable[str]) -> str:
+    """One of a few names.
+
+    >>> one_of("prior", "ml", ["ml", "ard"])
+    'ml'
+    """
+    options = list(options)
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(map(repr, options))}.")
+    return value
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is neither True nor False; choose one of them.")
+    return bool(value)

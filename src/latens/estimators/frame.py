@@ -1,0 +1,75 @@
+"""The units a model works in: rows about an origin, divided by a power of two.
+
+    x_model = (x - origin) / 2^exponent          elbo(x) = elbo(x_model) - entries exponent log 2
+
+This is the one place for location and scale: data from 1e-150 to 1e150, and large means in
+float32, look alike to every model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats
+from latens.array.transfer import column_sums, like, total
+from latens.core import Rows
+
+__all__ = ["Frame"]
+
+GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
+
+
+@dataclass(frozen=True)
+class Frame:
+    origin: Floats  # (D,), in the units of the data
+    exponent: int
+
+    @classmethod
+    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
+        """From the means and the spread of the observed entries; not centred where zero means something."""
+        xp, d = array_namespace(rows.x), rows.x.shape[1]
+        largest = float(xp.max(xp.abs(rows.x))) if len(rows) else 0.0
+        if not scaled or not largest > 0:
+            return cls(np.zeros(d), 0)
+        x = rows.x / largest
+        counts = np.maximum(rows.counts, np.finfo(float).tiny)
+        mean = column_sums(rows.weigh(x)) / counts if centred else np.zeros(d)
+        gaps = (x - like(mean, x)) * rows.mask
+        spread = math.sqrt(total(rows.weigh(gaps**2)) / counts.sum())
+        # columns that hardly vary beside their size still need a scale: that of rounding
+        spread = max(spread, float(xp.finfo(x.dtype).eps))
+        exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
+        grid = GRID * math.ldexp(1.0, exponent)
+        return cls(np.round(largest * mean / grid) * grid if centred else np.zeros(d), exponent)
+
+    @property
+    def log_scale(self) -> float:
+        return self.exponent * math.log(2)
+
+    @property
+    def scale(self) -> float:
+        return math.ldexp(1.0, self.exponent)
+
+    def enter(self, rows: Rows) -> Rows:
+        """Rows of data as the model sees them."""
+        x = (rows.x - like(self.origin, rows.x)) if np.any(self.origin) else rows.x
+        x = x * math.ldexp(1.0, -self.exponent)
+        return replace(rows, x=x if rows.seen is None else x * rows.mask)
+
+    def leave(self, x: Array) -> Array:
+        """Positions in data units."""
+        return self.leave_direction(x) + like(self.origin, x)
+
+    def leave_direction(self, x: Array) -> Array:
+        """Differences in data units: loadings, standard deviations."""
+        return x * self.scale
+
+    def enter_direction(self, x: Floats) -> Floats:
+        return x * math.ldexp(1.0, -self.exponent)
+
+    def leave_variance(self, x: Floats) -> Floats:
+        return x * self.scale * self.scale

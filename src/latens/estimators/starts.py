@@ -1,0 +1,63 @@
+"""Where fits begin: directions found in a sample of the data. Randomness enters here and nowhere else."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.decomposition import NMF, FastICA
+
+from latens.array import Floats
+
+__all__ = ["independent_directions", "is_mostly_positive", "positive_parts", "random_parts"]
+
+
+def is_mostly_positive(x: Floats) -> bool:
+    """Whether what is below zero could be noise about non-negative parts."""
+    below = np.sum(np.minimum(x, 0.0) ** 2)
+    return bool(below <= 0.05 * np.sum(x**2))
+
+
+def positive_parts(x: Floats, k: int, rng: np.random.Generator) -> Floats:
+    """(k, D), parts by non-negative matrix factorisation, as large as they are when they are strongly on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = NMF(k, init="random", random_state=_seed(rng), max_iter=200)
+        amounts = model.fit_transform(np.maximum(x, 0.0))
+    return np.asarray(model.components_ * np.quantile(amounts, 0.9, axis=0)[:, None])
+
+
+def independent_directions(x: Floats, k: int, rng: np.random.Generator) -> Floats:
+    """(k, D), independent components, each as long as the step between its two levels, the rarer level being on."""
+    n, d = x.shape
+    usable = max(1, min(k, n - 1, d, np.linalg.matrix_rank(x - x.mean(axis=0))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ica = FastICA(usable, whiten="unit-variance", max_iter=400, tol=1e-3, random_state=_seed(rng))
+        sources = ica.fit_transform(x)
+    turn = np.where(np.mean(sources**3, axis=0) < 0, -1.0, 1.0)
+    steps = np.array([_step(source) for source in (sources * turn).T])
+    directions = (ica.mixing_ * turn * steps).T
+    # more causes than directions: the rest start as residuals of single rows
+    rest = x[rng.integers(n, size=k - usable)] - x.mean(axis=0)
+    return np.asarray(np.nan_to_num(np.concatenate([directions, 0.3 * rest])), dtype=np.float64)
+
+
+def random_parts(x: Floats, k: int, rng: np.random.Generator) -> Floats:
+    """(k, D), the textbook's start: uniform between a quarter and three quarters of the data's spread."""
+    return rng.uniform(0.25, 0.75, size=(k, x.shape[1])) * (np.sqrt(np.mean(x**2)) or 1.0) * 1.5
+
+
+def _step(source: Floats) -> float:
+    """Distance between the centres of the lower and the upper cluster of a source: two-means in one dimension."""
+    low, high = np.quantile(source, [0.1, 0.9])
+    for _ in range(20):
+        upper = source > (low + high) / 2
+        if upper.all() or not upper.any():
+            break
+        low, high = source[~upper].mean(), source[upper].mean()
+    return float(high - low)
+
+
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))

@@ -1,0 +1,56 @@
+"""Beta distributions over probabilities.
+
+p ~ Beta(on, off)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, digamma
+
+from latens.array import Floats, Index
+from latens.array.domains import positive
+from latens.families.share import Share
+
+__all__ = ["Beta"]
+
+
+@dataclass(frozen=True)
+class Beta:
+    """Independent Beta(on, off) distributions, told by pseudo-counts."""
+
+    on: Floats = positive()  # (K,)
+    off: Floats = positive()  # (K,)
+
+    @property
+    def mean(self) -> Floats:
+        return self.on / (self.on + self.off)
+
+    @property
+    def mean_log(self) -> tuple[Floats, Floats]:
+        """E[log p] and E[log(1 - p)]."""
+        both = digamma(self.on + self.off)
+        return digamma(self.on) - both, digamma(self.off) - both
+
+    def observe(self, on: Floats, off: Floats) -> Beta:
+        """Posterior after `on` successes and `off` failures, which may be fractional."""
+        return Beta(self.on + on, self.off + off)
+
+    def log_likelihood(self, on: Floats, off: Floats) -> float:
+        """sum E[log Bernoulli], linear in its two arguments."""
+        log_p, log_not_p = self.mean_log
+        return float(np.sum(on * log_p + off * log_not_p))
+
+    def kl(self, other: Beta) -> float:
+        """KL(self || other), summed."""
+        log_p, log_not_p = self.mean_log
+        gap = (self.on - other.on) * log_p + (self.off - other.off) * log_not_p
+        return float(np.sum(gap + betaln(other.on, other.off) - betaln(self.on, self.off)))
+
+    def sample(self, rng: np.random.Generator) -> Share:
+        return Share.of(rng.beta(self.on, self.off))
+
+    def only(self, keep: Index) -> Beta:
+        return Beta(self.on[keep], self.off[keep])

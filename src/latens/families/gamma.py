@@ -1,0 +1,56 @@
+"""Gamma distributions over precisions.
+
+t ~ Gamma(shape, rate)          density t^(shape - 1) e^(-rate t)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from latens.array import Floats, Index
+from latens.array.domains import positive
+
+__all__ = ["Gamma"]
+
+
+@dataclass(frozen=True)
+class Gamma:
+    shape: Floats = positive()  # (K,)
+    rate: Floats = positive()  # (K,)
+
+    @property
+    def mean(self) -> Floats:
+        return self.shape / self.rate
+
+    @property
+    def mean_log(self) -> Floats:
+        return digamma(self.shape) - np.log(self.rate)
+
+    @property
+    def mean_inverse(self) -> Floats:
+        """E[1/t]; infinite for shape <= 1."""
+        return np.where(self.shape > 1, self.rate / np.maximum(self.shape - 1, 1e-300), np.inf)
+
+    def observe(self, count: Floats | float, squares: Floats) -> Gamma:
+        """Posterior of a precision after `count` zero-mean normal values with that sum of squares."""
+        return Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
+
+    def kl(self, other: Gamma) -> float:
+        """KL(self || other), summed."""
+        each = (
+            (self.shape - other.shape) * digamma(self.shape)
+            - gammaln(self.shape)
+            + gammaln(other.shape)
+            + other.shape * np.log(self.rate / other.rate)
+            + self.shape * (other.rate - self.rate) / self.rate
+        )
+        return float(np.sum(each))
+
+    def sample(self, rng: np.random.Generator) -> Floats:
+        return rng.gamma(self.shape, 1 / self.rate)
+
+    def only(self, keep: Index) -> Gamma:
+        return Gamma(self.shape[keep], self.rate[keep])

@@ -1,0 +1,84 @@
+"""Regression by maximum likelihood: the interface of `Relevance` with all mass at one point.
+
+x_nd ~ Normal(w_d'z_n, noise_d)          w, noise: points, so there is no divergence
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import positive, real
+from latens.array.linalg import symmetric_pinv, times_columns
+from latens.array.transfer import like
+
+__all__ = ["LOG_2PI", "LeastSquares"]
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    mean: Floats = real()  # (K, D)
+    noise: Floats = positive()  # (1 or D,), one for all columns or one each
+    floor: float = 0.0  # smallest noise: below it the likelihood is unbounded
+
+    @property
+    def tau(self) -> Floats:
+        return 1 / self.noise
+
+    @property
+    def log_tau(self) -> Floats:
+        return -np.log(self.noise)
+
+    @property
+    def mean_noise(self) -> Floats:
+        return self.noise
+
+    @property
+    def grams(self) -> Floats:
+        """(D, K, K), tau_d w_d w_d'."""
+        return (self.mean * self.tau).T[:, :, None] * self.mean.T[:, None, :]
+
+    @property
+    def gram(self) -> Floats:
+        """(K, K), the sum of `grams` without forming them."""
+        return (self.mean * self.tau) @ self.mean.T
+
+    @property
+    def spread(self) -> Floats:
+        """(1, K, K), covariance of w_d in units of the noise: a point has none."""
+        return np.zeros((1, len(self.mean), len(self.mean)))
+
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: LeastSquares) -> LeastSquares:
+        """Best fit to sums over observed entries: zz_d = sum E[zz'], zx = sum E[z]x', xx_d = sum x^2."""
+        mean = times_columns(symmetric_pinv(zz), zx)
+        left, count = xx - np.sum(mean * zx, axis=0), np.broadcast_to(seen, xx.shape)
+        if len(self.noise) == 1:
+            left, count = left.sum(keepdims=True), count.sum(keepdims=True)
+        return LeastSquares(mean, np.maximum(left / np.maximum(count, 1e-300), self.floor), self.floor)
+
+    def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
+        """sum log Normal(x_nd | w_d'z_n, noise) over observed entries, linear in its arguments."""
+        quadratic = xx - 2 * np.sum(self.mean * zx, axis=0) + np.sum(self.mean * times_columns(zz, self.mean), axis=0)
+        return float(-0.5 * np.sum(seen * (np.log(self.noise) + LOG_2PI) + quadratic / self.noise))
+
+    def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
+        """(n, C), log density of each row's observed entries given each state (C, K); seen (1 or n, D) is 0 or 1."""
+        centres = states @ self.mean  # (C, D)
+        tau = np.broadcast_to(self.tau, centres.shape[1:])
+        quadratic = seen @ like((tau * centres**2).T, x) - 2 * (x @ like((tau * centres).T, x))
+        noise = seen @ like(np.log(tau) - LOG_2PI, x) - x**2 @ like(tau, x)
+        return 0.5 * (noise[:, None] - quadratic)
+
+    def kl(self, other: LeastSquares) -> float:
+        return 0.0
+
+    def sample(self, rng: np.random.Generator) -> LeastSquares:
+        return self
+
+    def only(self, keep: Index) -> LeastSquares:
+        return LeastSquares(self.mean[keep], self.noise, self.floor)

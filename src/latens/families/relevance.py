@@ -1,0 +1,92 @@
+"""Regression with relevance determination: Normal-Gamma weights whose prior precision is learnt.
+
+alpha_k         ~ Gamma                                        large: component k is not needed
+w_kd | tau_d    ~ Normal(0, 1 / (tau_d alpha_k)),   tau_d ~ Gamma
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from latens.array import Array, Floats, Index
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.normal_gamma import NormalGamma
+
+__all__ = ["Relevance"]
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """q(w, tau) q(alpha)."""
+
+    weights: NormalGamma
+    alpha: Gamma  # (K,)
+
+    @classmethod
+    def prior(cls, k: int, d: int, noise: Gamma, alpha: tuple[float, float]) -> Relevance:
+        """Before any data; `noise` has one entry for all columns, or one each."""
+        relevance = Gamma(np.full(k, alpha[0]), np.full(k, alpha[1]))
+        weights = NormalGamma(np.zeros((k, d)), np.diag(relevance.mean)[None], noise.shape, noise.rate)
+        return cls(weights, relevance)
+
+    @property
+    def mean(self) -> Floats:
+        return self.weights.mean
+
+    @property
+    def tau(self) -> Floats:
+        return self.weights.tau
+
+    @property
+    def log_tau(self) -> Floats:
+        return self.weights.log_tau
+
+    @property
+    def mean_noise(self) -> Floats:
+        return self.weights.mean_noise
+
+    @property
+    def grams(self) -> Floats:
+        return self.weights.grams
+
+    @cached_property
+    def gram(self) -> Floats:
+        return self.weights.gram
+
+    @property
+    def spread(self) -> Floats:
+        return self.weights.spread
+
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: Relevance) -> Relevance:
+        """One coordinate step from the prior `self`: weights and noise given E[alpha], then alpha."""
+        weights = self._given(current.alpha).observe(seen, zz, zx, xx)
+        d = weights.mean.shape[1]
+        variances = np.broadcast_to(np.diagonal(weights.spread, axis1=1, axis2=2), (d, len(weights.mean)))
+        squares = np.sum(weights.tau * weights.mean**2, axis=1) + variances.sum(axis=0)
+        return Relevance(weights, self.alpha.observe(d, squares))
+
+    def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
+        return self.weights.log_likelihood(seen, zz, zx, xx)
+
+    def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
+        return self.weights.log_density(states, x, seen)
+
+    def kl(self, other: Relevance) -> float:
+        """KL from the prior `other`, whose weights are told by alpha alone."""
+        # the weights' divergence is taken at log E[alpha]; the bound has E[log alpha]
+        jensen = 0.5 * self.mean.shape[1] * float(np.sum(np.log(self.alpha.mean) - self.alpha.mean_log))
+        return float(self.weights.kl(other._given(self.alpha)) + jensen + self.alpha.kl(other.alpha))
+
+    def sample(self, rng: np.random.Generator) -> LeastSquares:
+        return self.weights.sample(rng)
+
+    def only(self, keep: Index) -> Relevance:
+        return Relevance(self.weights.only(keep), self.alpha.only(keep))
+
+    def _given(self, alpha: Gamma) -> NormalGamma:
+        w = self.weights
+        return NormalGamma(np.zeros((len(alpha.shape), w.mean.shape[1])), np.diag(alpha.mean)[None], w.shape, w.rate)

@@ -1,0 +1,48 @@
+"""Known probabilities: Beta's interface with all mass at one value.
+
+p = mean          observing counts gives their ratio, the maximum-likelihood estimate
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.domains import unit
+
+__all__ = ["Share"]
+
+SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
+
+
+@dataclass(frozen=True)
+class Share:
+    mean: Floats = unit()  # (K,)
+
+    @classmethod
+    def of(cls, mean: Floats) -> Share:
+        """With 0 and 1 moved by less than a rounding error, so that logarithms stay finite."""
+        return cls(np.clip(mean, SMALLEST, 1 - np.finfo(float).epsneg))
+
+    @property
+    def mean_log(self) -> tuple[Floats, Floats]:
+        return np.log(self.mean), np.log1p(-self.mean)
+
+    def observe(self, on: Floats, off: Floats) -> Share:
+        return Share.of(on / np.maximum(on + off, SMALLEST))
+
+    def log_likelihood(self, on: Floats, off: Floats) -> float:
+        log_p, log_not_p = self.mean_log
+        return float(np.sum(on * log_p + off * log_not_p))
+
+    def kl(self, other: Share) -> float:
+        """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
+        return 0.0
+
+    def sample(self, rng: np.random.Generator) -> Share:
+        return self
+
+    def only(self, keep: Index) -> Share:
+        return Share(self.mean[keep])

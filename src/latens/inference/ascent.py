@@ -1,0 +1,82 @@
+"""Coordinate ascent: the one batch loop of the library. Every `fit` ends here."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from latens.core import Fit, Iteration, Model, State, kept
+from latens.errors import ElboDecreased
+from latens.inference.bound import measure
+from latens.inference.sweep import Sweep, serial_sweep
+from latens.inference.threads import one_blas_thread
+
+__all__ = ["OnIteration", "ascend", "infer"]
+
+OnIteration = Callable[[Iteration], bool | None]  # return True to stop
+
+
+def ascend(
+    model: Model[Any, Any, Any],
+    batches: Sequence[Any],
+    start: State,
+    *,
+    max_iter: int = 200,
+    tol: float = 1e-6,
+    slack: float = 1e-9,
+    log_scale: float = 0.0,
+    sweep: Sweep = serial_sweep,
+    on_iteration: OnIteration | None = None,
+) -> Fit:
+    """Alternate local and global steps until the bound gains less than `tol` nats per row.
+
+    Parameters
+    ----------
+    tol : float
+        0 never stops early.
+    slack : float
+        The fall that rounding may explain, relative to the sum of |terms|; a larger one warns.
+    log_scale : float
+        Rows are in units of exp(log_scale); the bound is reported in the caller's.
+    on_iteration : callable, optional
+        Sees every `Iteration`; returning True stops. A keyboard interrupt stops too, once there is
+        something to keep.
+    """
+    q, locals_, first = start.q, start.locals or (None,) * len(batches), start.step
+    state, trace = start, list[Iteration]()
+    converged = interrupted = stopped = False
+    try:
+        with one_blas_thread():
+            for step in range(first, first + max_iter):
+                clock = time.perf_counter()
+                locals_, stats = sweep(partial(infer, model, q), batches, locals_)
+                q = model.global_step(q, stats)
+                event = measure(model, q, stats, step, clock, log_scale)
+                state = State(q, stats, locals_, step + 1)
+                gain = event.elbo - trace[-1].elbo if trace else math.inf
+                trace.append(replace(event, posterior=None))
+                size = sum(map(abs, event.terms.values()))
+                if gain < -slack * size:
+                    warnings.warn(f"the bound fell by {-gain:.3g} at iteration {step}", ElboDecreased, stacklevel=2)
+                stopped = bool(on_iteration and on_iteration(event))
+                converged = tol > 0 and abs(gain) < max(tol * stats.n, float(np.finfo(float).eps) * size)
+                if stopped or converged:
+                    break
+    except KeyboardInterrupt:
+        if not trace:
+            raise
+        interrupted = True
+    return Fit(state, tuple(trace), converged, interrupted, stopped)
+
+
+def infer(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tuple[Any, Any]:
+    """One block's local posterior, as stored, and its statistics."""
+    local = model.local_step(q, batch, warm)
+    return kept(local), model.statistics(batch, local)

@@ -1,0 +1,31 @@
+"""The bound, term by term."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from latens.core import Iteration, Model
+from latens.errors import BoundNotFinite
+
+__all__ = ["measure"]
+
+
+def measure(model: Model[Any, Any, Any], q: Any, stats: Any, step: int, clock: float, log_scale: float) -> Iteration:
+    """Evaluate the bound in the caller's units, whose rows are exp(log_scale) times the model's.
+
+    Raises
+    ------
+    BoundNotFinite
+        If a term is NaN or infinite; the message names it.
+    """
+    terms = {**model.data_terms(q, stats), **model.global_terms(q), "scale": -log_scale * stats.entries}
+    broken = [name for name, value in terms.items() if not math.isfinite(value)]
+    if broken:
+        raise BoundNotFinite(
+            f"{type(model).__name__}: the term {', '.join(broken)} of the bound became non-finite at iteration "
+            f"{step}. Look for extreme values in the data, use float64, or rescale single columns."
+        )
+    seconds = time.perf_counter() - clock
+    return Iteration(step, 0, math.fsum(terms.values()), terms, q.n_components, seconds, q)

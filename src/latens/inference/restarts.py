@@ -1,0 +1,55 @@
+"""Restarts: the same ascent from several posteriors, the highest bound kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from latens.core import Fit, Iteration
+from latens.inference.ascent import OnIteration
+
+__all__ = ["best_of", "labelled"]
+
+Climb = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
+Map = Callable[[Callable[[int, Any], Fit], Iterable[int], Iterable[Any]], Iterable[Fit]]
+
+
+def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | None = None, *, map_: Map = map) -> Fit:
+    """Climb from every start; `map_` may be that of a pool. Ties go to the earlier start.
+
+    An interrupt or a callback's stop ends the round: what was climbed so far is compared.
+    """
+    if not starts:
+        raise ValueError("no start was given; expected at least one, so try n_init=1.")
+    over = False
+
+    def one(restart: int, start: Any) -> Fit | None:
+        nonlocal over
+        if over and restart:
+            return None
+        fit = climb(start, labelled(on_iteration, restart))
+        over = over or fit.interrupted or fit.stopped
+        return replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
+
+    best: Fit | None = None
+    interrupted = stopped = False
+    for fit in map_(one, range(len(starts)), starts):  # type: ignore[arg-type]
+        if fit is None:
+            continue
+        interrupted, stopped = interrupted or fit.interrupted, stopped or fit.stopped
+        if best is None or fit.elbo > best.elbo:
+            best = fit
+    assert best is not None
+    return replace(best, interrupted=interrupted, stopped=stopped)
+
+
+def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:
+    """The same callback, told which restart an iteration belongs to."""
+    if on_iteration is None:
+        return None
+
+    def relabel(event: Iteration) -> bool | None:
+        return on_iteration(replace(event, restart=restart))
+
+    return relabel

@@ -1,0 +1,12 @@
+"""Pictures of a fitted model, drawn with matplotlib: each takes the model and an optional Axes and returns the Axes.
+
+matplotlib is imported when the first picture is drawn (`pip install 'latens[plot]'`).
+"""
+
+from __future__ import annotations
+
+from latens.plots.bars import usage
+from latens.plots.pictures import components
+from latens.plots.traces import bound
+
+__all__ = ["bound", "components", "usage"]

@@ -1,0 +1,48 @@
+"""One bar for each component."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latens.plots.canvas import axes_for
+from latens.plots.fitted import component_names, fitted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["usage"]
+
+
+def usage(model: Any, ax: Axes | None = None) -> Axes:
+    """Draw how often each component is switched on.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Anything with `usage_` of shape (K,).
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from latens import plots
+    >>> len(plots.usage(SimpleNamespace(usage_=[0.3, 0.2])).patches)
+    2
+    """
+    shares = np.asarray(fitted(model, "usage_"), dtype=np.float64)  # (K,)
+    names = component_names(model, len(shares))
+    ax = axes_for(ax)
+    ax.bar(np.arange(len(shares)), shares)
+    crowded = len(shares) > 12 and max(map(len, names)) > 2
+    ax.set_xticks(np.arange(len(shares)), names, rotation=90 if crowded else 0)
+    ax.set_xlabel("component")
+    ax.set_ylabel("usage")
+    ax.set_ylim(bottom=0)
+    return ax

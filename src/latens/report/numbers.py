@@ -1,0 +1,77 @@
+"""Numbers as a reader wants them: table entries, and round ticks along an axis."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["log_ticks", "number", "tick_labels", "ticks"]
+
+MINUS = "\N{MINUS SIGN}"
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def number(value: float) -> str:
+    """A number with as many digits as a reader uses.
+
+    Examples
+    --------
+    >>> number(1234.5678), number(0.30123), number(2e-7), number(8)
+    ('1,234.6', '0.301', '2e-07', '8')
+    """
+    size = abs(value)
+    if isinstance(value, int) or value == 0:
+        text = f"{int(value):,}"
+    elif not math.isfinite(value) or size >= 1e9 or size < 1e-3:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:,.{1 if size >= 100 else 2 if size >= 1 else 3}f}"
+    return text.replace("-", MINUS, 1) if value < 0 else text
+
+
+def ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten within a range, at most `most` of them.
+
+    Examples
+    --------
+    >>> ticks(0.0, 1.0)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    >>> ticks(3.0, 5.0, whole=True)
+    [3.0, 4.0, 5.0]
+    """
+    if not high > low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    for step in (power * factor for factor in (1, 2, 5, 10, 20, 50, 100)):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < most and (step >= 1 or not whole):
+            break
+    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+
+
+def tick_labels(values: list[float]) -> list[str]:
+    """Labels with the fewest decimals that keep all of them apart and true."""
+    largest = max((abs(value) for value in values), default=0.0)
+    if largest >= 1e9 or 0 < largest < 1e-4:
+        return [f"{value:g}".replace("-", MINUS, 1) if value < 0 else f"{value:g}" for value in values]
+    for decimals in range(7):
+        if all(abs(round(value, decimals) - value) <= 1e-9 * largest for value in values):
+            break
+    return [f"{value:,.{decimals}f}".replace("-", MINUS) for value in values]
+
+
+def log_ticks(low: float, high: float, *, most: int = 6) -> tuple[list[float], list[str]]:
+    """Where to label a logarithmic axis that runs over a range of logarithms to base ten, and with what.
+
+    Powers of ten; over less than two decades, also their multiples by 2 and 5.
+
+    Examples
+    --------
+    >>> log_ticks(-2.0, 1.0)
+    ([-2.0, -1.0, 0.0, 1.0], ['10⁻²', '10⁻¹', '10⁰', '10¹'])
+    """
+    if high - low < 2:
+        values = [factor * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for factor in (1, 2, 5)]
+        shown = [value for value in values if low <= math.log10(value) <= high]
+        return [math.log10(value) for value in shown], [f"{value:g}" for value in shown]
+    places = ticks(low, high, most=most, whole=True)
+    return places, ["10" + f"{place:.0f}".translate(SUPERSCRIPTS) for place in places]

@@ -1,0 +1,69 @@
+"""Sections to one HTML file that needs nothing else: style, charts and images are all inside."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from latens.report.sections import Section
+
+__all__ = ["render", "write_page"]
+
+
+def render(sections: Sequence[Section], title: str) -> str:
+    """The page as text; every plain string of the sections is escaped.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in render([Section("<b>")], "A page")
+    True
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = files("latens.report").joinpath("templates/page.html").read_text(encoding="utf-8")
+    return environment.from_string(template).render(sections=sections, title=title)
+
+
+def write_page(sections: Sequence[Section], path: str | os.PathLike[str], title: str) -> Path:
+    """Write one self-contained HTML page.
+
+    The file appears complete or not at all: a failure leaves an older page as it was.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        The content, from top to bottom.
+    path : path-like
+        Where to write; its folder must exist.
+    title : str
+        Heading, and title of the browser's window.
+
+    Returns
+    -------
+    Path
+        The absolute path of the page.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_page([Section("Bound")], f"{folder}/page.html", "A fit").name
+    'page.html'
+    """
+    target = Path(path).expanduser().resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it or choose another path.")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; give the name of a file, such as {target / 'report.html'}.")
+    text = render(sections, title)
+    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")  # same folder, so that replacing is one step
+    try:
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target

@@ -1,0 +1,131 @@
+"""The shape of the source tree: who imports whom, and what must not exist."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "latens"
+LONGEST_FILE = 400
+
+# Loaded on first use only, so that `import latens` is quick and needs no extra.
+HEAVY = {
+    *("sklearn", "numba", "joblib", "jinja2"),
+    *("torch", "cupy", "dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow"),
+    *("anndata", "mudata", "h5py", "xarray", "zarr"),
+}
+
+# Who may import an optional package. Here rather than in the import contracts,
+# which cannot name a package or a layer that is not there yet.
+OWNERS = {
+    "torch": {"array", "weights"},
+    "cupy": {"array"},
+    "dask": {"scale"},
+    "distributed": {"scale"},
+    "matplotlib": {"plots", "report", "experiments"},
+}
+
+
+@cache
+def sources() -> dict[Path, ast.Module]:
+    return {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def layer(path: Path) -> str:
+    return path.parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and top-level package of every absolute import, those inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield node.lineno, name.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module.partition(".")[0]
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    return any(
+        (isinstance(part, ast.Name) and part.id == name) or (isinstance(part, ast.Attribute) and part.attr == name)
+        for part in ast.walk(node)
+    )
+
+
+def test_the_source_tree_is_where_these_tests_look() -> None:
+    assert Path("__init__.py") in sources()
+
+
+def test_import_contracts_hold(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    status = lint_imports(config_filename="pyproject.toml", no_cache=True)
+    assert status == 0, capsys.readouterr().out
+
+
+def test_importing_latens_loads_nothing_heavy() -> None:
+    script = "import json, sys, latens; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert HEAVY.intersection(json.loads(run.stdout)) == set()
+
+
+def test_optional_packages_are_imported_only_by_their_owners() -> None:
+    trespassers = [
+        f"{path}:{line} imports {package}"
+        for path, tree in sources().items()
+        for line, package in imported(tree)
+        if package in OWNERS and layer(path) not in OWNERS[package]
+    ]
+    assert trespassers == []
+
+
+def test_no_module_is_a_dumping_ground() -> None:
+    names = {"utils", "helpers", "misc", "common"}
+    assert [str(path) for path in sources() if names.intersection(path.with_suffix("").parts)] == []
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {str(path): len((PACKAGE / path).read_text("utf-8").splitlines()) for path in sources()}
+    assert {path: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def test_only_the_command_line_prints() -> None:
+    prints = [
+        f"{path}:{node.lineno}"
+        for path, tree in sources().items()
+        if layer(path) != "cli"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert prints == []
+
+
+def test_only_inference_iterates_to_convergence() -> None:
+    loops = [
+        f"{path}:{node.iter.lineno}"
+        for path, tree in sources().items()
+        if layer(path) != "inference"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For | ast.comprehension) and mentions(node.iter, "max_iter")
+    ]
+    assert loops == []
+
+
+def test_nothing_is_left_unwritten() -> None:
+    unwritten = re.compile(r"NotImplemented(?=Error)|\b(TO(?=DO)|FIX(?=ME))")
+    left = [
+        f"{path}:{number}"
+        for path in sources()
+        for number, line in enumerate((PACKAGE / path).read_text("utf-8").splitlines(), 1)
+        if unwritten.search(line)
+    ]
+    assert left == []

@@ -1,0 +1,102 @@
+"""What all tests share: which skips are acceptable, where the data files are, which doctests need an extra."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+ACCEPTED_SKIPS = ("needs a GPU", "missing data file")
+
+# Layers whose doctests may show an optional package.
+EXTRAS_LAYERS = {"interop", "plots", "scale", "weights"}
+
+# The first example may pay for compiling a kernel, so a deadline per example would only measure numba.
+settings.register_profile("latens", deadline=None, derandomize=CI)
+settings.load_profile("latens")
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+class SkipPolicy:
+    """Turn a skip for any but an accepted reason into a failure: a test that silently stops running proves nothing."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        return _refuse_unforeseen_skip((yield))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        return _refuse_unforeseen_skip((yield))
+
+
+def _refuse_unforeseen_skip(report: Report) -> Report:
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = reason.removeprefix("Skipped: ")
+    if not reason.startswith(ACCEPTED_SKIPS):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{report.nodeid} was skipped: {reason}\n"
+            f"CI accepts only skips that start with {' or '.join(map(repr, ACCEPTED_SKIPS))}; "
+            "mark tests of optional packages `extras` and import the package inside the test."
+        )
+    return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Registered as a plugin because hooks of this file alone would not see the doctests in src.
+    if CI:
+        config.pluginmanager.register(SkipPolicy())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    package = ROOT / "src" / "latens"
+    for item in items:
+        if item.path.is_relative_to(package):
+            layer = item.path.relative_to(package).parts[0].removesuffix(".py")
+            if layer in EXTRAS_LAYERS:
+                item.add_marker(pytest.mark.extras)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and not _gpu_present():
+        pytest.skip("needs a GPU")
+
+
+def _gpu_present() -> bool:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets: $LATENS_DATA, else shared/data beside the checkout."""
+    folder = Path(os.environ.get("LATENS_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"missing data file: no folder {folder}; set LATENS_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_file(data_folder: Path) -> Callable[[str], Path]:
+    """The path of one data file by its name within the data folder, such as ``uci/yacht/data.csv.gz``."""
+
+    def find(name: str) -> Path:
+        path = data_folder / name
+        if not path.is_file():
+            pytest.skip(f"missing data file: {path}")
+        return path
+
+    return find
