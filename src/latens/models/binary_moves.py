@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["propose"]
 
-N_SWAPS = 4  # replacements tried for the weakest causes
+N_SWAPS = 8  # replacements tried, for the weakest causes first
 
 
 def propose(
@@ -36,14 +36,16 @@ def propose(
     strength = stats.on * (1 - stats.on / stats.n) * np.sum(q.loadings.mean[:k] ** 2, axis=1)
     order = np.argsort(strength, kind="stable")
     if not model.points and k > 1:
-        yield from _deletions(model, q, stats, order)
+        yield from _deletions(model, q, stats, order, strength[order])
     yield from _swaps(model, q, sample, rng, order[:N_SWAPS])
 
 
 def _deletions(
-    model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics, order: Index
+    model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics, order: Index, strength: Floats
 ) -> Iterator[BinaryPosterior]:
-    """The weakest half at once, a quarter, and so on down to single causes, of which each is tried."""
+    """All below the widest gap in strength, the weakest half, a quarter, and so on; then each cause alone."""
+    gap = 1 + int(np.argmax(np.diff(np.log(np.maximum(strength, 1e-300)))))
+    yield _without(model, q, stats, order[:gap])
     size = len(order) // 2
     while size > 1:
         yield _without(model, q, stats, order[:size])

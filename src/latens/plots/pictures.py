@@ -60,7 +60,7 @@ def _images(values: np.ndarray, names: list[str], size: tuple[int, int], ax: Axe
     """All images in one array, in a grid, with a margin that matplotlib leaves blank."""
     height, width = size
     gap = max(1.0, height / 4)  # room for a name above each image
-    across = min(len(values), max(1, math.ceil(math.sqrt(1.6 * len(values) * height / width))))
+    across = max(1, min(len(values), math.ceil(math.sqrt(1.6 * len(values) * height / width))))
     down = math.ceil(len(values) / across)
     ax = axes_for(ax, (1.3 * across, 1.6 * down))
     colours = _colours(values)

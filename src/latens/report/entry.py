@@ -30,6 +30,9 @@ class Entry:
         Heading; the name of the model's class otherwise.
     shape : (int, int), optional
         Height and width of a row that is an image; read from the truth otherwise, or guessed where D is a square.
+    seconds : float, optional
+        How long the fit took; the time of the iterations in its trace otherwise, which leaves out starts and
+        restarts that were not kept.
 
     Examples
     --------
@@ -43,10 +46,15 @@ class Entry:
     truth: Any = None
     title: str | None = None
     shape: Sequence[int] | None = None
+    seconds: float | None = None
 
     @property
     def heading(self) -> str:
         return self.title or type(self.model).__name__
+
+    @property
+    def duration(self) -> float:
+        return self.seconds if self.seconds is not None else float(sum(step.seconds for step in self.model.trace_))
 
     @property
     def loadings(self) -> np.ndarray | None:

@@ -39,8 +39,7 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
     found += _deviation("noise (s.d.)", getattr(model, "noise_variance_", None))
     found += _deviation("true noise (s.d.)", getattr(true, "noise_variance", None))
     found += [("iterations", number(int(model.n_iter_))), ("converged", "yes" if model.converged_ else "no")]
-    if len(model.trace_):
-        found.append(("seconds", number(float(max(step.seconds for step in model.trace_)))))
+    found.append(("seconds", number(entry.duration)))
     return tuple(found)
 
 

@@ -1,0 +1,118 @@
+"""The contract table: one row per model. A new model adds its row here and gets every test of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from latens.core import Rows
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.models.binary_factors import BinaryFactors, BinaryPosterior
+from latens.models.switches import Automatic, Exact, MeanField, Truncated
+from tests.contract import evidence
+
+
+@dataclass(frozen=True)
+class Case:
+    build: Callable[[int], Any]  # (d) -> Model
+    start: Callable[..., Any]  # (model, k, x, rng) -> Q, away from the prior and from symmetry
+    log_evidence: Callable[..., float]  # (model, q, rows) -> what the bound is below
+    most_components: int = 2  # for which log_evidence is cheap
+    points: bool = False  # whether the globals are point estimates, so that the evidence is a likelihood
+    exact_rows: bool = False  # whether the row's posterior is exact given the globals
+    hierarchical: bool = False  # whether a prior has a prior, so that q is not the prior even without data
+
+
+def _start_binary(model: BinaryFactors, k: int, x: np.ndarray, rng: np.random.Generator) -> BinaryPosterior:
+    q = model.prior(k)
+    size = float(np.sqrt(np.mean(x**2)))
+    mean = rng.normal(size=q.loadings.mean.shape) * size
+    usage = q.usage.observe(rng.uniform(0.3, 2, k), rng.uniform(0.3, 2, k))
+    if isinstance(q.loadings, LeastSquares):
+        return BinaryPosterior(usage, replace(q.loadings, mean=mean, noise=np.full_like(q.loadings.noise, size**2)))
+    weights = replace(q.loadings.weights, mean=mean, precision=q.loadings.weights.precision + 3 * np.eye(len(mean)))
+    alpha = Gamma(rng.uniform(1, 3, len(mean)), rng.uniform(1, 3, len(mean)))
+    return BinaryPosterior(usage, replace(q.loadings, weights=weights, alpha=alpha))
+
+
+def binary(points: bool, e_step: Any, *, intercept: bool = False, diagonal: bool = False) -> Case:
+    """One variant of `BinaryFactors`, with priors strong enough for their constants to matter."""
+    return Case(
+        build=lambda d: BinaryFactors(
+            d,
+            usage=(0.7, 1.2),
+            noise=(2.3, 1.7),
+            relevance=(2.4, 1.6),
+            points=points,
+            intercept=intercept,
+            diagonal=diagonal,
+            floor=1e-6,
+            e_step=e_step,
+        ),
+        start=_start_binary,
+        log_evidence=evidence.likelihood_at_the_point if points else evidence.binary_factors,
+        most_components=1 if intercept and not points else 2,
+        points=points,
+        exact_rows=isinstance(e_step, Exact | Automatic),
+        hierarchical=not points,
+    )
+
+
+STEPS = {"mean-field": MeanField(), "exact": Exact(), "truncated": Truncated(3), "auto": Automatic()}
+
+CASES: dict[str, Case] = {
+    **{f"binary-ml-{name}": binary(True, step) for name, step in STEPS.items()},
+    **{f"binary-ard-{name}": binary(False, step) for name, step in STEPS.items()},
+    **{
+        f"binary-{prior}-{name}-{extra}": binary(prior == "ml", STEPS[name], **options)
+        for prior in ("ml", "ard")
+        for name, extra, options in [
+            ("mean-field", "intercept", {"intercept": True}),
+            ("mean-field", "diagonal", {"diagonal": True}),
+            ("exact", "intercept", {"intercept": True}),
+            ("exact", "diagonal", {"diagonal": True}),
+            ("truncated", "intercept-diagonal", {"intercept": True, "diagonal": True}),
+            ("mean-field", "intercept-diagonal", {"intercept": True, "diagonal": True}),
+        ]
+    },
+}
+
+
+def bound(model: Any, q: Any, stats: Any) -> float:
+    return sum(model.data_terms(q, stats).values()) + sum(model.global_terms(q).values())
+
+
+def size_of_terms(model: Any, q: Any, stats: Any) -> float:
+    """The scale on which rounding happens."""
+    return sum(map(abs, (*model.data_terms(q, stats).values(), *model.global_terms(q).values())))
+
+
+def random_rows(rng: np.random.Generator, n: int, d: int, *, holes: bool, weighted: bool) -> Rows:
+    """Rows with some structure, a unit of their own, many patterns of holes, and whole weights of which some are 0."""
+    codes = rng.random((n, 2)) < rng.uniform(0.2, 0.6)
+    x = codes @ rng.normal(size=(2, d)) * 2 + rng.normal(size=(n, d)) * rng.uniform(0.3, 1)
+    x *= rng.uniform(0.5, 2)
+    seen = rng.random((n, d)) < 0.7 if holes else None
+    weight = rng.integers(0, 4, n).astype(float) if weighted else None
+    if weight is not None:
+        weight[0] = 2.0
+    return Rows(x if seen is None else np.where(seen, x, 0.0), seen, weight)
+
+
+def settled(model: Any, q: Any, rows: Rows, n_steps: int = 100) -> Any:
+    """A local posterior at its fixed point."""
+    local = model.local_step(q, rows)
+    for _ in range(n_steps):
+        local = model.local_step(q, rows, local)
+    return local
+
+
+def midway(case: Case, rows: Rows, k: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A model and a posterior that has seen the rows once: neither the prior nor an optimum."""
+    model = case.build(rows.x.shape[1])
+    q = case.start(model, k, np.asarray(rows.x), rng)
+    return model, model.global_step(q, model.statistics(rows, model.local_step(q, rows)))

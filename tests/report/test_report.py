@@ -1,0 +1,192 @@
+"""The offline page about fitted models."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens.report
+from latens.datasets import make_images, make_shapes
+from latens.report import Entry, report, report_many
+from tests.report.reading import Page, Switches
+
+
+@pytest.fixture
+def shapes(tmp_path: Path) -> tuple[Any, Any, Any, Path]:
+    X, truth = make_shapes(50, random_state=0)
+    return Switches(truth.components[::-1].copy()), X, truth, tmp_path / "page.html"
+
+
+def test_the_page_needs_nothing_from_outside(shapes: tuple[Any, Any, Any, Path]) -> None:
+    model, X, truth, path = shapes
+    page = Page(report(model, X, path, truth=truth))
+    assert "://" not in path.read_text(encoding="utf-8")
+    assert not {"script", "link", "iframe", "object", "embed", "base"} & {tag for tag, _ in page.tags}
+    for _, attributes in page.tags:
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:image/png;base64,"))
+    assert "url(" not in path.read_text(encoding="utf-8")
+    assert "@import" not in path.read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed(shapes: tuple[Any, Any, Any, Path]) -> None:
+    model, X, truth, path = shapes
+    page = Page(report(model, X, path, truth=truth))
+    assert page.open == []
+    expected = {"html", "head", "title", "style", "body", "svg", "text", "line", "rect", "polyline", "img", "table"}
+    assert {tag for tag, _ in page.tags} >= expected
+    assert "<" not in page.text  # no markup was escaped into text
+
+
+def test_the_page_shows_the_facts_of_the_fit(shapes: tuple[Any, Any, Any, Path]) -> None:
+    model, X, truth, path = shapes
+    text = Page(report(model, X, path, truth=truth, title="Hidden shapes")).text
+    for fact in ("Hidden shapes", "Switches", "50 × 16", "8 of 8", "−1,000.0", "0.100", "30", "yes", "0.300"):
+        assert fact in text
+    for heading in ("Components", "Usage and relevance", "Rows", "Bound", "Terms of the bound"):
+        assert heading in text
+    assert "likelihood" in text
+    assert "code entropy" in text
+
+
+def test_learnt_components_stand_beside_the_true_ones_in_matched_order(shapes: tuple[Any, Any, Any, Path]) -> None:
+    model, _, truth, path = shapes
+    page = Page(report(model, path=path, truth=truth))
+    pairs = [image for image in page.images if image.shape == (4, 4, 3)]
+    assert len(pairs) == 16
+    for true, learnt in zip(pairs[::2], pairs[1::2], strict=True):
+        np.testing.assert_array_equal(true, learnt)
+    assert re.findall(r"component (\d), cosine 1.000", page.text) == list("76543210")
+
+
+def test_a_missing_and_a_surplus_component_are_shown_as_such(tmp_path: Path) -> None:
+    truth = make_shapes(1, random_state=0)[1]
+    few = Page(report(Switches(truth.components[:6]), path=tmp_path / "few.html", truth=truth)).text
+    assert few.count("not found") == 2
+    assert "6 of 8" in few
+    surplus = np.vstack([truth.components, np.ones(16)])
+    many = Page(report(Switches(surplus), path=tmp_path / "many.html", truth=truth)).text
+    assert "component 8, without partner" in many
+
+
+def test_pixels_are_darker_where_values_are_larger(tmp_path: Path) -> None:
+    components = np.arange(32.0).reshape(2, 16)
+    page = Page(report(Switches(components), path=tmp_path / "page.html"))
+    drawn = np.concatenate([image.reshape(-1, 3) for image in page.images if image.shape == (4, 4, 3)])
+    assert tuple(drawn[0]) == (255, 255, 255)
+    assert np.all(np.diff(drawn[:, 0].astype(int)) < 0)
+
+
+def test_names_are_escaped_everywhere(tmp_path: Path) -> None:
+    evil = '<script>alert("x")</script>'
+    truth = make_shapes(1, random_state=0)[1]
+    model = Switches(truth.components, names=[f"{evil}{i}" for i in range(8)])
+    model.trace_[-1].terms[f"{evil}term"] = 0.0
+    path = report(model, path=tmp_path / "page.html", truth=truth, title=evil)
+    assert "<script" not in path.read_text(encoding="utf-8")
+    assert evil in Page(path).text
+    table = Switches(np.ones((2, 3)), names=[evil, '"><img src=x>'])
+    table.feature_names_in_ = [evil, "'\"", "&"]  # type: ignore[attr-defined]
+    path = report(table, path=tmp_path / "table.html")
+    assert "<script" not in path.read_text(encoding="utf-8")
+    assert "src=x" not in {name for _, attributes in Page(path).tags for name in attributes}
+    assert [a["src"] for tag, a in Page(path).tags if tag == "img" and a["src"] == "x"] == []
+
+
+def test_rows_that_are_no_images_become_a_heat_map(tmp_path: Path) -> None:
+    components = np.random.default_rng(0).normal(size=(3, 7))
+    page = Page(report(Switches(components), np.ones((5, 7)), tmp_path / "page.html"))
+    assert [image.shape for image in page.images] == [(3, 7, 3), (1, 64, 3)]
+    assert "rebuilt" not in page.text
+
+
+def test_named_columns_are_never_taken_for_an_image(tmp_path: Path) -> None:
+    model = Switches(np.eye(4))
+    model.feature_names_in_ = ["age", "height", "weight", "pulse"]  # type: ignore[attr-defined]
+    page = Page(report(model, path=tmp_path / "page.html"))
+    assert page.images[0].shape == (4, 4, 3)
+    assert "pulse" in page.text
+
+
+def test_a_given_shape_makes_rows_images(tmp_path: Path) -> None:
+    page = Page(report(Switches(np.eye(6)), path=tmp_path / "page.html", shape=(2, 3)))
+    assert sum(image.shape == (2, 3, 3) for image in page.images) == 6
+
+
+def test_large_models_stay_readable_and_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    images = Switches(rng.normal(size=(150, 200 * 200)), n_iter=20_000)
+    path = report(images, path=tmp_path / "images.html")
+    assert path.stat().st_size < 5e6
+    assert "64 of 150 are shown." in Page(path).text
+    genes = Switches(rng.normal(size=(100, 19_999)))
+    path = report(genes, path=tmp_path / "genes.html")
+    assert path.stat().st_size < 1e6
+    assert "of 19,999 features, the 200 with the largest entries" in Page(path).text
+
+
+def test_the_late_rise_of_the_bound_is_not_flattened_by_the_first_steps(tmp_path: Path) -> None:
+    model = Switches(np.eye(4))
+    path = report(model, path=tmp_path / "page.html")
+    assert "It began at −6,000.0, below the axis." in Page(path).text
+    (points, *_) = [a["points"] for tag, a in Page(path).tags if tag == "polyline"]
+    heights = np.array([float(point.split(",")[1]) for point in str(points).split()])
+    on_axis = (heights >= 0) & (heights <= 182)
+    assert not on_axis[:2].any()
+    assert on_axis[3:].all()
+
+
+@pytest.mark.parametrize("n_iter", [1, 2, 3])
+def test_very_short_fits_have_a_page(n_iter: int, tmp_path: Path) -> None:
+    text = Page(report(Switches(np.eye(4), n_iter=n_iter), path=tmp_path / "page.html")).text
+    assert "nan" not in text
+    assert "bound (nats)" in text
+
+
+def test_other_restarts_are_drawn_faintly(tmp_path: Path) -> None:
+    model = Switches(np.eye(4))
+    first = tuple(SimpleNamespace(**{**vars(step), "restart": 1}) for step in model.trace_)
+    model.trace_ = first + model.trace_
+    page = Page(report(model, path=tmp_path / "page.html"))
+    assert [a["class"] for tag, a in page.tags if tag == "polyline"][:2] == ["curve faint", "curve"]
+
+
+def test_a_model_without_components_has_a_page(tmp_path: Path) -> None:
+    empty = Switches(np.zeros((0, 16)))
+    assert "No component was needed" in Page(report(empty, path=tmp_path / "page.html")).text
+    truth = make_shapes(1, random_state=0)[1]
+    assert Page(report(empty, path=tmp_path / "page.html", truth=truth)).text.count("not found") == 8
+
+
+def test_several_models_share_one_page_with_an_overview(tmp_path: Path) -> None:
+    entries = []
+    for title, make in (("Shapes", make_shapes), ("Images", make_images)):
+        X, truth = make(20, random_state=0)
+        entries.append(Entry(Switches(truth.components), X, truth, title))
+    page = Page(report_many(entries, tmp_path / "page.html", "Both"))
+    anchors = [str(a["href"]).removeprefix("#") for tag, a in page.tags if tag == "a"]
+    assert anchors == [a["id"] for tag, a in page.tags if tag == "section" and "id" in a]
+    assert len(anchors) == 3
+    assert page.text.count("8 of 8") == 4  # once in the overview and once in its own chapter
+    assert page.open == []
+
+
+def test_an_unfitted_model_is_refused_and_no_page_appears(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="SimpleNamespace is not fitted"):
+        report(SimpleNamespace(n_components=3), path=tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_package_itself_can_be_called(tmp_path: Path) -> None:
+    path = latens.report(Switches(np.eye(4)), path=tmp_path / "page.html")  # type: ignore[operator]
+    assert path.is_file()
+
+
+def test_a_measured_time_replaces_that_of_the_trace(tmp_path: Path) -> None:
+    path = report_many([Entry(Switches(np.eye(4)), seconds=12.5)], tmp_path / "page.html")
+    assert "12.50" in Page(path).text
