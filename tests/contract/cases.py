@@ -50,7 +50,7 @@ def binary(points: bool, e_step: Any, *, intercept: bool = False, diagonal: bool
             points=points,
             intercept=intercept,
             diagonal=diagonal,
-            floor=1e-6,
+            floor=1e-4,  # below it rounding of residuals shows: they come from sums of squares
             e_step=e_step,
         ),
         start=_start_binary,

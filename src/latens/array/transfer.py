@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
+from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array, is_torch_array, to_device
 
 from latens.array import Array, Floats
 
@@ -14,6 +14,8 @@ __all__ = ["column_sums", "host", "like", "total"]
 
 def like(values: Any, x: Array) -> Array:
     """Host numbers as an array of x's library, dtype and device."""
+    if not is_numpy_array(x):
+        values = np.array(values)  # other libraries may keep the memory, and would write to it
     return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
 
 

@@ -32,7 +32,7 @@ from latens.inference.ascent import OnIteration, ascend
 from latens.inference.moves import improve
 from latens.inference.online import Accumulate, update
 from latens.inference.progress import ProgressBar
-from latens.inference.restarts import best_of
+from latens.inference.restarts import best_of, best_stacked
 from latens.inference.sweep import ThreadedSweep, serial_sweep
 from latens.inference.threads import one_blas_thread
 
@@ -43,6 +43,7 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives."""
 
     scaled: ClassVar[bool] = True  # False where the data have no unit, such as binary rows
+    stacked: ClassVar[bool] = False  # whether restarts climb together; else one after another, or in threads
 
     def __init__(
         self,
@@ -104,41 +105,48 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        self._fit(X, sample_weight, moves=self.moves)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any, *, moves: bool) -> None:
         with self._all_or_nothing(), one_blas_thread():
+            before = self.frame_ if self.warm_start is True and self.__sklearn_is_fitted__() else None
             rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
             self._check_common()
             sample = sample_rows(rows)
-            frame = Frame.of(rows, centred=self._centred, scaled=self.scaled)
+            if before is not None and len(before.origin) != rows.x.shape[1]:
+                before = None  # other columns: nothing to go on from
+            frame = before or Frame.of(rows, centred=self._centred, scaled=self.scaled)
             rows, sample = frame.enter(rows), frame.enter(sample)
             model, rng = self._build(sample), generator(self.random_state)
-            fit = self._climb_all(model, rows, sample, frame, rng)
+            starts = [State(self.state_.q)] if before else self._starts(model, sample, frame, rng)
+            fit = self._climb(model, rows, sample, frame, rng, starts, moves)
             self._keep(model, frame, fit)
         if fit.interrupted:
             warnings.warn(
                 f"{type(self).__name__} was interrupted after {len(fit.trace)} iterations; it keeps the best state so "
                 f"far and can be used. Call fit with warm_start=True to go on.",
                 FitInterrupted,
-                stacklevel=2,
+                stacklevel=3,
             )
-        elif not fit.converged and not fit.stopped:
+        elif not fit.converged and not fit.stopped and self.tol > 0:  # with tol=0 all iterations were asked for
             warnings.warn(
                 f"{type(self).__name__} used all max_iter={self.max_iter} iterations before the bound settled to "
                 f"tol={self.tol}. Raise max_iter or tol; elbo_history_ shows how it moved.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
 
         After `fit`, the rows of that fit stay in and the batch adds to them.
         """
-        first = not self.__sklearn_is_fitted__()
-        if first:
+        if not self.__sklearn_is_fitted__():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-                return self.fit(X, sample_weight=sample_weight)
+                self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
+            return self
         with self._all_or_nothing():
             rows = self.frame_.enter(check_rows(self, X, sample_weight))
             state, event = update(
@@ -148,8 +156,15 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
             self._keep(self.model_, self.frame_, Fit(state, (*self.trace_, event), self.converged_))
         return self
 
-    def _climb_all(
-        self, model: Model[Any, Any, Any], rows: Rows, sample: Rows, frame: Frame, rng: np.random.Generator
+    def _climb(
+        self,
+        model: Model[Any, Any, Any],
+        rows: Rows,
+        sample: Rows,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        moves: bool,
     ) -> Fit:
         """Restarts, then moves, on blocks of rows that threads share."""
         limit = self._starting_size(sample)
@@ -160,13 +175,18 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
             notify = self._notify(bar)
             sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
             climb = partial(options, batches, sweep=sweep)
-            fit = best_of(
-                self._starts(model, sample, frame, rng),
-                lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
-                notify,
-                map_=pool.map if pool and len(batches) == 1 and notify is None else map,
-            )
-            if self.moves and isinstance(model, Movable):
+            if self.stacked:
+                fit = best_stacked(
+                    model, batches, starts, **climb.keywords, max_iter=self.max_iter, on_iteration=notify
+                )
+            else:
+                fit = best_of(
+                    starts,
+                    lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
+                    notify,
+                    map_=pool.map if pool and len(batches) == 1 and notify is None else map,
+                )
+            if moves and isinstance(model, Movable):
                 fit = improve(
                     fit,
                     lambda state: model.candidates(state.q, state.stats, sample, rng, limit),
@@ -186,8 +206,6 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
         return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)
 
     def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
-        if self.warm_start and self.__sklearn_is_fitted__() and self.frame_.origin.shape == frame.origin.shape:
-            return [State(self.state_.q)]
         times = self.n_init if isinstance(self.init, str) else 1
         return [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
 

@@ -17,6 +17,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, like, total
 from latens.core import Rows
+from latens.estimators.sampling import rows_per_block, split
 
 __all__ = ["Frame"]
 
@@ -32,16 +33,20 @@ class Frame:
     def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
         """From the means and the spread of the observed entries; not centred where zero means something."""
         xp, d = array_namespace(rows.x), rows.x.shape[1]
-        largest = float(xp.max(xp.abs(rows.x))) if len(rows) else 0.0
+        blocks = split(rows, rows_per_block(d, 2 * d))  # so that nothing of the size of the data is formed
+        largest = max(float(xp.max(xp.abs(block.x))) for block in blocks)
         if not scaled or not largest > 0:
             return cls(np.zeros(d), 0)
-        x = rows.x / largest
-        counts = np.maximum(rows.counts, np.finfo(float).tiny)
-        mean = column_sums(rows.weigh(x)) / counts if centred else np.zeros(d)
-        gaps = (x - like(mean, x)) * rows.mask
-        spread = math.sqrt(total(rows.weigh(gaps**2)) / counts.sum())
+        counts = np.maximum(sum(block.counts for block in blocks), np.finfo(float).tiny)
+        mean = np.zeros(d)
+        if centred:
+            mean = sum(column_sums(block.weigh(block.x / largest)) for block in blocks) / counts
+        squares = 0.0
+        for block in blocks:
+            gaps = (block.x / largest - like(mean, block.x)) * block.mask
+            squares += total(block.weigh(gaps**2))
         # columns that hardly vary beside their size still need a scale: that of rounding
-        spread = max(spread, float(xp.finfo(x.dtype).eps))
+        spread = max(math.sqrt(squares / counts.sum()), float(xp.finfo(rows.x.dtype).eps))
         exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
         grid = GRID * math.ldexp(1.0, exponent)
         return cls(np.round(largest * mean / grid) * grid if centred else np.zeros(d), exponent)
@@ -56,9 +61,10 @@ class Frame:
 
     def enter(self, rows: Rows) -> Rows:
         """Rows of data as the model sees them."""
-        x = (rows.x - like(self.origin, rows.x)) if np.any(self.origin) else rows.x
-        x = x * math.ldexp(1.0, -self.exponent)
-        return replace(rows, x=x if rows.seen is None else x * rows.mask)
+        x = rows.x
+        if np.any(self.origin):
+            x = (x - like(self.origin, x)) * rows.mask
+        return replace(rows, x=x * math.ldexp(1.0, -self.exponent) if self.exponent else x)
 
     def leave(self, x: Array) -> Array:
         """Positions in data units."""

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from latens.core import Fit, Iteration
+from latens.core import Fit, Iteration, Model, State
 from latens.inference.ascent import OnIteration
+from latens.inference.stack import climb_stacked
 
-__all__ = ["best_of", "labelled"]
+__all__ = ["best_of", "best_stacked", "labelled"]
 
 Climb = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
-Map = Callable[[Callable[[int, Any], Fit], Iterable[int], Iterable[Any]], Iterable[Fit]]
+Map = Callable[[Callable[[int, Any], Fit | None], Iterable[int], Iterable[Any]], Iterable[Fit | None]]
 
 
 def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | None = None, *, map_: Map = map) -> Fit:
@@ -32,16 +33,18 @@ def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | Non
         over = over or fit.interrupted or fit.stopped
         return replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
 
-    best: Fit | None = None
-    interrupted = stopped = False
-    for fit in map_(one, range(len(starts)), starts):  # type: ignore[arg-type]
-        if fit is None:
-            continue
-        interrupted, stopped = interrupted or fit.interrupted, stopped or fit.stopped
-        if best is None or fit.elbo > best.elbo:
-            best = fit
-    assert best is not None
-    return replace(best, interrupted=interrupted, stopped=stopped)
+    return _highest(fit for fit in map_(one, range(len(starts)), starts) if fit is not None)
+
+
+def best_stacked(model: Model[Any, Any, Any], batches: Sequence[Any], starts: Sequence[State], **options: Any) -> Fit:
+    """The same by one ascent over all starts at once; `options` are those of `ascend`."""
+    return _highest(climb_stacked(model, batches, starts, **options))
+
+
+def _highest(fits: Iterable[Fit]) -> Fit:
+    fits = list(fits)
+    best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
+    return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:

@@ -20,7 +20,7 @@ learning; Bishop (1999) on relevance determination; Luecke & Eggert (2010) on tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,8 +108,18 @@ class BinaryFactors:
         return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
 
     def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
-        drive, gram, _ = self._evidence(q, batch)
-        return self.e_step.infer(drive, gram, q.usage.mean, warm)
+        return self.local_steps([q], batch, [warm])[0]
+
+    def local_steps(self, qs: Sequence[BinaryPosterior], batch: Rows, warm: Sequence[Any]) -> list[Switches | States]:
+        """One product of the rows with the loadings of all posteriors, then each by itself."""
+        weights = [(q.loadings.tau * q.loadings.mean).T for q in qs]
+        pull, at, answers = batch.x @ like(np.concatenate(weights, axis=1), batch.x), 0, []
+        for q, start in zip(qs, warm, strict=True):
+            width = len(q.loadings.mean)
+            drive, gram, _ = self._evidence(q, batch, pull[:, at : at + width])
+            answers.append(self.e_step.infer(drive, gram, q.usage.mean, start))
+            at += width
+        return answers
 
     def statistics(self, batch: Rows, local: Switches | States) -> CodeStatistics:
         mean = self._with_intercept(local.mean)
@@ -197,12 +207,19 @@ class BinaryFactors:
         return self.reconstruct(point, codes) + noise, codes
 
     def importance(self, q: BinaryPosterior, stats: CodeStatistics) -> Floats:
-        """(K,), share of the model's variance; a cause that explains less than one row is dead."""
-        k, usage = q.n_components, q.usage.mean
-        each = usage * (1 - usage) * np.sum(q.loadings.mean[:k] ** 2, axis=1)
-        noise = np.sum(np.broadcast_to(q.loadings.mean_noise, (self.n_features,)))
-        share = each / (each.sum() + noise)
-        return np.maximum(share, 1e-300) if self.points else np.where(stats.on < 1.0, 0.0, np.maximum(share, 1e-300))
+        """(K,), share of the model's variance; 0 for a cause that is dead.
+
+        Dead is what is on in less than one row, or explains less than its loadings cost, half a nat each.
+        """
+        k, usage, w = q.n_components, q.usage.mean, q.loadings
+        each = usage * (1 - usage) * np.sum(w.mean[:k] ** 2, axis=1)
+        noise = np.sum(np.broadcast_to(w.mean_noise, (self.n_features,)))
+        share: Floats = np.maximum(each / (each.sum() + noise), np.finfo(float).tiny)
+        if self.points:
+            return share
+        explained = 0.5 * stats.n * usage * (1 - usage) * np.sum(w.tau * w.mean[:k] ** 2, axis=1)
+        share[(stats.on < 1.0) | (explained < 0.5 * self.n_features)] = 0.0
+        return share
 
     def exact_local(self, q: BinaryPosterior) -> bool:
         return self.e_step.is_exact(q.n_components)
@@ -215,7 +232,7 @@ class BinaryFactors:
     ) -> Iterator[BinaryPosterior]:
         return propose(self, q, stats, sample, rng, limit)
 
-    def _evidence(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array, Array]:
+    def _evidence(self, q: BinaryPosterior, batch: Rows, pull: Array | None = None) -> tuple[Array, Array, Array]:
         """What a row says for each cause alone (n, K), what pairs cost (1 or n, K, K), what no code changes (n,)."""
         xp, x, w, k = array_namespace(batch.x), batch.x, q.loadings, q.n_components
         rows, d = w.mean.shape
@@ -225,7 +242,7 @@ class BinaryFactors:
             gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (-1, rows, rows))
         tau, log_tau = (np.broadcast_to(part, (d,)) for part in (w.tau, w.log_tau))
         log_on, log_off = q.usage.mean_log
-        pull = x @ like((tau * w.mean).T, x)
+        pull = x @ like((tau * w.mean).T, x) if pull is None else pull
         own = xp.linalg.diagonal(gram)
         drive = pull[:, :k] + like(log_on - log_off, x) - 0.5 * own[:, :k]
         level = 0.5 * (batch.mask @ like(log_tau - LOG_2PI, x) - x**2 @ like(tau, x)) + float(log_off.sum())

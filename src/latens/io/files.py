@@ -1,0 +1,144 @@
+"""`latens.save` and `latens.load`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from latens import __version__
+from latens.errors import FileRefused
+from latens.io.archive import FORMAT, VERSION, write_archive
+from latens.io.atomic import replacing
+from latens.io.fitted import Fitted, parameters_of, rebuilt
+from latens.io.reading import read_archive
+from latens.io.table import ESTIMATORS, estimator_class, name_of
+from latens.io.tree import decode, encode
+
+__all__ = ["load", "save"]
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted estimator to a file that `latens.load` reads.
+
+    The file holds data only, arrays and JSON, with checksums. What was at `path` stays until the new file is
+    complete. Callbacks are not written, and a `random_state` that is a generator is written as None.
+
+    Parameters
+    ----------
+    model : fitted estimator of latens
+    path : str or path-like
+        Where to write; no suffix is added. The folder must exist.
+
+    Returns
+    -------
+    pathlib.Path
+        The path.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not an estimator of latens, or a parameter is something that files do not hold.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+
+    Examples
+    --------
+    >>> import latens, pathlib, tempfile
+    >>> X, truth = latens.datasets.make_shapes(random_state=0)
+    >>> model = latens.BinaryFactorAnalysis(8, n_init=1, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = latens.load(latens.save(model, pathlib.Path(folder) / "shapes.latens"))
+    >>> bool((again.transform(X) == model.transform(X)).all())
+    True
+    """
+    path = Path(path)
+    name = name_of(type(model))
+    if name not in ESTIMATORS:
+        raise TypeError(
+            f"a {type(model).__name__} cannot be saved; latens.save writes {', '.join(ESTIMATORS)}. "
+            "Of a pipeline, save the step that is one of them."
+        )
+    _check_fitted(model)
+    arrays: list[Any] = []
+    params = {key: encode(value, arrays, f"the parameter {key}") for key, value in parameters_of(model).items()}
+    fitted = encode(Fitted.of(model), arrays, name)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "latens": __version__,
+        "estimator": name,
+        "params": params,
+        "fitted": fitted,
+    }
+    try:
+        _model_in(header, arrays)  # what is written can be read
+    except FileRefused as error:
+        raise ValueError(f"this {name} cannot be saved, since it could not be loaded: {error}") from error
+    with replacing(path) as file:
+        write_archive(file, header, arrays)
+    return path
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
+    """Read an estimator that `latens.save` wrote.
+
+    Nothing in the file is executed, imported or unpickled: a file from a stranger can at worst be refused.
+
+    Parameters
+    ----------
+    path : str or path-like
+    max_bytes : int, optional
+        Refuse larger files. Memory is in any case taken only as the size of the file on disk allows.
+
+    Returns
+    -------
+    fitted estimator
+        It answers with the same bits as the one that was saved, and `partial_fit` goes on from there.
+
+    Raises
+    ------
+    latens.errors.FileRefused
+        If the file is not a model, or is damaged, malicious or of a newer format; the message says which.
+    FileNotFoundError
+        If there is no file.
+    """
+    path = Path(path)
+    with open(path, "rb") as file:
+        try:
+            return _model_in(*read_archive(file, max_bytes))
+        except FileRefused as error:
+            raise FileRefused(f"{path} is refused: {error}") from error.__cause__
+
+
+def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
+    """The estimator that a header and its arrays describe."""
+    used: set[int] = set()
+
+    def take(number: int) -> Any:
+        if type(number) is not int or not 0 <= number < len(arrays):
+            raise FileRefused(f"it refers to the array {number!r} of {len(arrays)}.")
+        used.add(number)
+        return arrays[number]
+
+    name = header["estimator"]
+    estimator_class(name)
+    if not isinstance(header["params"], dict):
+        raise FileRefused("its parameters are not told by name.")
+    params = {key: decode(node, take, f"the parameter {key[:40]}") for key, node in header["params"].items()}
+    fitted = decode(header["fitted"], take, "fitted")
+    if not isinstance(fitted, Fitted):
+        raise FileRefused(f"what was fitted is told as a {type(fitted).__name__}; expected the record Fitted.")
+    if len(used) != len(arrays):
+        raise FileRefused(f"{len(arrays) - len(used)} of its arrays belong to nothing.")
+    return rebuilt(name, params, fitted)
+
+
+def _check_fitted(model: Any) -> None:
+    try:
+        model.get_feature_names_out()
+    except ValueError as error:
+        # scikit-learn's NotFittedError, told in words that fit here
+        raise type(error)(
+            f"this {type(model).__name__} is not fitted yet, so there is nothing to save; call fit first."
+        ) from None

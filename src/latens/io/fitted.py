@@ -1,0 +1,134 @@
+"""What a file keeps of an estimator: everything that its answers depend on, and nothing that they can be made from."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from latens.core import Fit, State
+from latens.errors import FileRefused
+from latens.estimators.frame import Frame
+from latens.inference.bound import measure
+from latens.inference.threads import one_blas_thread
+from latens.io.numbers import arrays_in, check_domains, check_finite
+from latens.io.shapes import check_shapes
+from latens.io.table import ESTIMATORS, estimator_class, name_of
+from latens.io.trace import from_columns, to_columns
+
+__all__ = ["Fitted", "parameters_of", "rebuilt"]
+
+LEFT_BEHIND = frozenset({"callbacks"})  # functions are code, which a file must not hold
+MOST_FLOATS_PER_ROW = 2**26  # half a gigabyte for one row: no fit got that far
+CONTAINERS = ("default", "pandas", "polars")  # what `set_output` knows
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The outcome of a fit; the published attributes follow from it."""
+
+    model: Any
+    frame: Frame
+    state: State  # without locals: they belong to rows, which are not kept
+    trace: list[dict[str, Any]]
+    converged: bool
+    n_features_in: int
+    feature_names_in: list[str] | None = None
+    component_names: list[str] | None = None
+    output: str | None = None  # what `set_output` asked for
+
+    @classmethod
+    def of(cls, estimator: Any) -> Fitted:
+        """Collect it from a fitted estimator."""
+        names = {name: getattr(estimator, f"{name}_", None) for name in ("feature_names_in", "component_names")}
+        return cls(
+            model=estimator.model_,
+            frame=estimator.frame_,
+            state=replace(estimator.state_, locals=None),
+            trace=to_columns(estimator.trace_),
+            converged=bool(estimator.converged_),
+            n_features_in=int(estimator.n_features_in_),
+            output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
+            **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
+        )
+
+
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """The constructor's parameters, as far as they are data; a generator of random numbers becomes None."""
+    params = {name: value for name, value in estimator.get_params(deep=False).items() if name not in LEFT_BEHIND}
+    if not isinstance(params.get("random_state"), numbers.Real):
+        params["random_state"] = None
+    return params
+
+
+def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
+    """The estimator that a file tells of.
+
+    Raises
+    ------
+    FileRefused
+        If its parts do not fit together or its numbers cannot be.
+    """
+    try:
+        # absurd numbers may divide by zero on their way to being refused
+        with np.errstate(all="ignore"), one_blas_thread():
+            _check_parts(name, fitted)
+            return _assembled(estimator_class(name), params, fitted)
+    except FileRefused:
+        raise
+    except Exception as error:
+        raise FileRefused(f"its parts do not make a {name} ({type(error).__name__}: {error}).") from error
+
+
+def _check_parts(name: str, fitted: Fitted) -> None:
+    """Everything that can be known before the equations of the model see the numbers."""
+    model, state, d = fitted.model, fitted.state, fitted.n_features_in
+    if name_of(type(model)) not in ESTIMATORS[name].models:
+        raise FileRefused(
+            f"its model is a {type(model).__name__}; a {name} has {' or '.join(ESTIMATORS[name].models)}."
+        )
+    if d < 1 or fitted.frame.origin.shape != (d,):
+        raise FileRefused(f"frame.origin has shape {fitted.frame.origin.shape}; expected ({d},), one for each column.")
+    if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
+        raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
+    if fitted.output is not None and fitted.output not in CONTAINERS:
+        raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
+    check_finite(fitted, "fitted")
+    check_domains(state.q, "state.q")
+    check_shapes(model, arrays_in(state, "state"), d, state.q.n_components)
+    if not 0 < fitted.frame.scale < np.inf:
+        raise FileRefused(f"frame.exponent is {fitted.frame.exponent}, beyond the range of numbers.")
+    if model.floats_per_row(state.q.n_components) > MOST_FLOATS_PER_ROW:
+        raise FileRefused(f"its model would need more than {MOST_FLOATS_PER_ROW} numbers for every row of data.")
+    if not state.stats.n > 0 or state.step < 0:
+        raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
+    measure(model, state.q, state.stats, state.step, 0.0, fitted.frame.log_scale)
+
+
+def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
+    known = [name for name in inspect.signature(cls).parameters if name not in LEFT_BEHIND]
+    strange = [name for name in params if name not in known]
+    if strange:
+        raise FileRefused(f"{cls.__name__} has no parameter {strange[0][:80]!r}; it has {', '.join(known)}.")
+    trace = from_columns(fitted.trace)
+    if not trace:
+        raise FileRefused("its trace is empty; a fit has at least one iteration.")
+    for name, value in params.items():
+        if isinstance(value, float) and np.isinf(value):
+            continue  # "without limit" is a setting, NaN is none
+        check_finite(value, f"parameter {name}")
+    estimator = cls(**params)
+    estimator.n_features_in_ = fitted.n_features_in
+    if fitted.feature_names_in is not None:
+        estimator.feature_names_in_ = np.array(fitted.feature_names_in, dtype=object)
+    if fitted.component_names is not None:
+        estimator.component_names_ = np.array(fitted.component_names, dtype=object)
+    if fitted.output is not None:
+        estimator.set_output(transform=fitted.output)
+    estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))
+    check_finite({name: value for name, value in vars(estimator).items() if name.endswith("_")}, "fitted")
+    return estimator

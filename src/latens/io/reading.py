@@ -1,0 +1,222 @@
+"""A header and arrays out of an archive that nobody has to trust.
+
+The order matters: what the file is, then its version, then which members it has and how large they are, and only
+then their contents.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from latens.errors import FileRefused
+from latens.io.archive import FORMAT, HEADER, LARGEST_HEADER, VERSION, member_of
+from latens.io.npy import DTYPES, npy_prefix, npy_size, raw, with_layout
+
+__all__ = ["read_archive"]
+
+MOST_AXES = 16
+
+_BEGINNINGS = {
+    b"\x80": "a pickle, which can run any program when it is opened and which latens therefore never opens",
+    b"\x93NUMPY": "a single NumPy array",
+    b"\x89HDF": "an HDF5 file",
+    b"\x1f\x8b": "a gzip file",
+    b"{": "a text, perhaps JSON",
+}
+
+
+def read_archive(file: BinaryIO, max_bytes: int | None = None) -> tuple[dict[str, Any], list[Any]]:
+    """The header of an archive and its arrays, checked against their declared sizes and checksums.
+
+    Raises
+    ------
+    FileRefused
+        If anything is not as `write_archive` writes it.
+    """
+    size = os.fstat(file.fileno()).st_size
+    if max_bytes is not None and size > max_bytes:
+        raise FileRefused(f"it has {size} bytes, more than max_bytes={max_bytes}; raise that limit if you trust it.")
+    _check_beginning(file.read(8))
+    with _damage_told(), zipfile.ZipFile(file) as archive:
+        header = _read_header(archive, size)
+        entries = _check_entries(header["arrays"])
+        _check_members(archive, entries, size)
+        return header, [_read_array(archive, entry) for entry in entries]
+
+
+def _check_beginning(start: bytes) -> None:
+    if start.startswith(b"PK\x03\x04"):
+        return
+    kind = next((kind for magic, kind in _BEGINNINGS.items() if start.startswith(magic)), None)
+    looks = f"it looks like {kind}" if kind else f"it begins with {start!r}" if start else "it is empty"
+    raise FileRefused(f"it is no model written by latens.save: {looks}. Give a file that latens.save wrote.")
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Whatever zipfile makes of damaged bytes, as one kind of error."""
+    try:
+        yield
+    except (FileRefused, MemoryError):
+        raise
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault, not the file's
+        raise FileRefused(_DAMAGED.format(error)) from error
+    except Exception as error:
+        raise FileRefused(_DAMAGED.format(error)) from error
+
+
+_DAMAGED = "it is damaged or cut short ({}). Copy it again from where it came, or save the model again."
+
+
+def _read_header(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
+    found = [info for info in archive.infolist() if info.filename == HEADER]
+    if len(found) != 1:
+        raise FileRefused(
+            f"it is a zip archive with {len(found)} members called {HEADER}; a model has one. Archives of other kinds "
+            "(npz, xlsx, docx) begin alike; give a file that latens.save wrote."
+        )
+    _check_stored(found[0])
+    if found[0].file_size > min(LARGEST_HEADER, size):
+        raise FileRefused(f"its header claims {found[0].file_size} bytes; at most {min(LARGEST_HEADER, size)} can be.")
+    header = _parse(archive.read(found[0]))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileRefused(f"its header does not say that it is a {FORMAT}; give a file that latens.save wrote.")
+    _check_version(header)
+    wanted = {"format", "version", "latens", "estimator", "params", "fitted", "arrays"}
+    if set(header) != wanted:
+        raise FileRefused(f"its header has the keys {', '.join(header)}; expected {', '.join(sorted(wanted))}.")
+    return header
+
+
+def _check_version(header: dict[str, Any]) -> None:
+    version = header.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise FileRefused(f"its format version is {version!r}; expected a whole number from 1 to {VERSION}.")
+    if version > VERSION:
+        writer = str(header.get("latens"))[:40]
+        raise FileRefused(
+            f"it was written by a newer latens (format {version}, latens {writer}); this one reads formats up to "
+            f"{VERSION}. Upgrade latens: pip install --upgrade latens"
+        )
+
+
+def _parse(text: bytes) -> Any:
+    try:
+        return json.loads(
+            text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float
+        )
+    except RecursionError:
+        raise FileRefused("its header is nested too deeply; no model is.") from None
+    except ValueError as error:
+        raise FileRefused(f"its header is no valid JSON ({error}).") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("a key is given twice")
+    return entries
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is too large")
+    return value
+
+
+def _check_entries(entries: Any) -> list[dict[str, Any]]:
+    """The declared arrays, each with a dtype and a shape that numbers can have."""
+    if not isinstance(entries, list):
+        raise FileRefused("its header lists no arrays.")
+    for number, entry in enumerate(entries):
+        name = f"arrays/{number}"
+        if not isinstance(entry, dict) or set(entry) != {"name", "dtype", "shape", "layout", "sha256"}:
+            raise FileRefused(f"{name} is not told by name, dtype, shape, layout and sha256.")
+        if entry["name"] != name:
+            raise FileRefused(f"{name} is called {entry['name']!r}; arrays are numbered in their order.")
+        if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
+            raise FileRefused(f"{name} has dtype {entry['dtype']!r}; a file holds only {', '.join(DTYPES)}.")
+        shape, layout = entry["shape"], entry["layout"]
+        if not _is_sizes(shape) or len(shape) > MOST_AXES:
+            raise FileRefused(f"{name} has shape {str(shape)[:80]}; expected at most {MOST_AXES} sizes from 0 on.")
+        if not _is_sizes(layout) or sorted(layout) != list(range(len(shape))):
+            raise FileRefused(f"{name} has layout {str(layout)[:80]}; expected an order of its {len(shape)} axes.")
+        if not isinstance(entry["sha256"], str) or not re.fullmatch("[0-9a-f]{64}", entry["sha256"]):
+            raise FileRefused(f"{name} has no SHA-256 checksum of 64 hexadecimal digits.")
+    return entries
+
+
+def _is_sizes(value: Any) -> bool:
+    return isinstance(value, list) and all(type(entry) is int and entry >= 0 for entry in value)
+
+
+def _check_members(archive: zipfile.ZipFile, entries: list[dict[str, Any]], size: int) -> None:
+    """Every declared member once, none besides, none larger or smaller than declared, together no more than the file."""
+    members = {info.filename: info for info in archive.infolist()}
+    if len(members) != len(archive.infolist()):
+        raise FileRefused("two of its members have the same name.")
+    declared = {member_of(entry["name"]): npy_size(entry["dtype"], entry["shape"]) for entry in entries}
+    strange = [name for name in members if name not in declared and name != HEADER]
+    if strange:
+        raise FileRefused(f"it has a member {strange[0][:80]!r} that its header does not declare.")
+    absent = [name for name in declared if name not in members]
+    if absent:
+        raise FileRefused(f"its header declares {absent[0]}, which it does not have.")
+    for name, expected in declared.items():
+        _check_stored(members[name])
+        if members[name].file_size != expected:
+            raise FileRefused(
+                f"{name} has {members[name].file_size} bytes where its declared shape and dtype need {expected}."
+            )
+    if sum(info.file_size for info in members.values()) > size:
+        raise FileRefused(f"its members claim more bytes than the {size} of the file.")
+
+
+def _check_stored(info: zipfile.ZipInfo) -> None:
+    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+        raise FileRefused(f"its member {info.filename} is compressed; latens stores members as they are.")
+    if info.flag_bits & 1:
+        raise FileRefused(f"its member {info.filename} is encrypted; latens does not encrypt.")
+
+
+def _read_array(archive: zipfile.ZipFile, entry: dict[str, Any]) -> Any:
+    prefix = npy_prefix(entry["dtype"], entry["shape"])
+    array = np.empty(entry["shape"], DTYPES[entry["dtype"]])
+    numbers = raw(array)
+    with archive.open(member_of(entry["name"])) as member:
+        start = member.read(len(prefix))
+        filled = 0
+        while filled < len(numbers):
+            step = member.readinto(numbers[filled:])
+            if not step:
+                raise FileRefused(f"{entry['name']} ends early. Copy the file again, or save the model again.")
+            filled += step
+        member.read(1)  # the end, where zipfile compares its own checksum
+    digest = hashlib.sha256(start)
+    digest.update(numbers)
+    if start != prefix or digest.hexdigest() != entry["sha256"]:
+        raise FileRefused(
+            f"the contents of {entry['name']} do not match their checksum: the file was damaged or changed. "
+            "Copy it again from where it came, or save the model again."
+        )
+    if array.dtype == np.bool_ and np.any(array.view(np.uint8) > 1):
+        raise FileRefused(f"{entry['name']} holds truth values that are neither 0 nor 1.")
+    return with_layout(array, entry["layout"])

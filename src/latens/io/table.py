@@ -1,0 +1,88 @@
+"""The classes a file may name. Nothing else is ever constructed, and nothing is imported by a name from a file.
+
+A new model adds a row to ESTIMATORS, its records to RECORDS, and the shapes of its arrays to `latens.io.shapes`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from latens.errors import FileRefused
+
+__all__ = ["ESTIMATORS", "RECORDS", "EstimatorRow", "estimator_class", "name_of", "record_class"]
+
+
+@dataclass(frozen=True)
+class EstimatorRow:
+    home: str  # module:qualname
+    models: tuple[str, ...]  # records its `model_` may be
+
+
+ESTIMATORS = {
+    "BinaryFactorAnalysis": EstimatorRow(
+        "latens.estimators.binary_factor_analysis:BinaryFactorAnalysis", ("BinaryFactors",)
+    ),
+}
+
+RECORDS = {
+    "Automatic": "latens.models.switches:Automatic",
+    "Beta": "latens.families.beta:Beta",
+    "BinaryFactors": "latens.models.binary_factors:BinaryFactors",
+    "BinaryPosterior": "latens.models.binary_factors:BinaryPosterior",
+    "CodeStatistics": "latens.models.binary_factors:CodeStatistics",
+    "Exact": "latens.models.switches:Exact",
+    "Fitted": "latens.io.fitted:Fitted",
+    "Frame": "latens.estimators.frame:Frame",
+    "Gamma": "latens.families.gamma:Gamma",
+    "LeastSquares": "latens.families.least_squares:LeastSquares",
+    "MeanField": "latens.models.switches:MeanField",
+    "NormalGamma": "latens.families.normal_gamma:NormalGamma",
+    "Relevance": "latens.families.relevance:Relevance",
+    "Share": "latens.families.share:Share",
+    "State": "latens.core.fit:State",
+    "Truncated": "latens.models.switches:Truncated",
+}
+
+_NAMES = {home: name for name, home in RECORDS.items()} | {row.home: name for name, row in ESTIMATORS.items()}
+
+
+def name_of(cls: type) -> str | None:
+    """The name under which a class is written, or None for one that files do not hold.
+
+    Examples
+    --------
+    >>> name_of(dict) is None
+    True
+    """
+    home = f"{cls.__module__}:{cls.__qualname__}"
+    name = _NAMES.get(home)
+    # a class may claim any module and name; only the one that lives there counts
+    return name if name is not None and _at(home) is cls else None
+
+
+def record_class(name: object) -> type:
+    """The dataclass of that name in RECORDS."""
+    if not isinstance(name, str) or name not in RECORDS:
+        raise FileRefused(
+            f"it names the class {name!r}, which this version does not know. If it was written by a newer latens, "
+            "upgrade; otherwise do not trust it."
+        )
+    return _at(RECORDS[name])
+
+
+def estimator_class(name: object) -> type:
+    """The estimator of that name in ESTIMATORS."""
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise FileRefused(
+            f"it holds a {name!r}; this version reads {', '.join(ESTIMATORS)}. If it was written by a newer latens, "
+            "upgrade; otherwise do not trust it."
+        )
+    return _at(ESTIMATORS[name].home)
+
+
+def _at(home: str) -> type:
+    module, _, name = home.partition(":")
+    found: Any = getattr(importlib.import_module(module), name)
+    return found  # type: ignore[no-any-return]
