@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.domains import positive
+from latens.families.known import Known
 
 __all__ = ["Gamma"]
 
@@ -49,8 +50,8 @@ class Gamma:
         )
         return float(np.sum(each))
 
-    def sample(self, rng: np.random.Generator) -> Floats:
-        return rng.gamma(self.shape, 1 / self.rate)
+    def sample(self, rng: np.random.Generator) -> Known:
+        return Known(np.asarray(rng.gamma(self.shape, 1 / self.rate)))
 
     def only(self, keep: Index) -> Gamma:
         return Gamma(self.shape[keep], self.rate[keep])

@@ -123,7 +123,7 @@ class NormalGamma:
         return float(0.5 * normal) + self.noise.kl(other.noise)
 
     def sample(self, rng: np.random.Generator) -> LeastSquares:
-        noise = 1 / self.noise.sample(rng)
+        noise = self.noise.sample(rng).mean_inverse
         roots = cholesky(self.spread)
         draw = times_columns(roots, rng.normal(size=self.mean.shape)) * np.sqrt(noise)
         return LeastSquares(self.mean + draw, noise)

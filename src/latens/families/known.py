@@ -1,0 +1,38 @@
+"""Known positive numbers: Gamma's interface with all mass at one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.domains import positive
+
+__all__ = ["Known"]
+
+
+@dataclass(frozen=True)
+class Known:
+    mean: Floats = positive()
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.log(self.mean)
+
+    @property
+    def mean_inverse(self) -> Floats:
+        return 1 / self.mean
+
+    def observe(self, count: Floats | float, squares: Floats) -> Known:
+        return self
+
+    def kl(self, other: Known) -> float:
+        """What is known has no divergence."""
+        return 0.0
+
+    def sample(self, rng: np.random.Generator) -> Known:
+        return self
+
+    def only(self, keep: Index) -> Known:
+        return Known(self.mean[keep])

@@ -1,0 +1,18 @@
+"""Examples on the pages are run as written."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if ">>>" in page.read_text() and "_build" not in page.parts)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_examples_of_a_page_run_as_written(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert tried > 0
+    assert failed == 0
