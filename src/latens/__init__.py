@@ -12,6 +12,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BinaryFactorAnalysis": "latens.estimators.binary_factor_analysis",
+    "FactorAnalysis": "latens.estimators.factor_analysis",
+    "GaussianMixture": "latens.estimators.gaussian_mixture",
+    "NoisyOr": "latens.estimators.noisy_or",
     "load": "latens.io",
     "report": "latens.report",
     "save": "latens.io",

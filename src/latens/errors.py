@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BoundNotFinite", "ElboDecreased", "FileRefused", "FitInterrupted"]
+__all__ = ["BoundNotFinite", "ElboDecreased", "FileRefused", "FitInterrupted", "ValuesCut"]
 
 
 class ElboDecreased(UserWarning):
@@ -11,6 +11,10 @@ class ElboDecreased(UserWarning):
 
 class FitInterrupted(UserWarning):
     """A fit was stopped from the keyboard; the best state so far was kept."""
+
+
+class ValuesCut(UserWarning):
+    """A model of binary rows was given other values than 0 and 1, and cut them at `binarize`."""
 
 
 class BoundNotFinite(FloatingPointError):

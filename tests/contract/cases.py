@@ -13,7 +13,7 @@ from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
 from latens.models.binary_factors import BinaryFactors, BinaryPosterior
 from latens.models.switches import Automatic, Exact, MeanField, Truncated
-from tests.contract import evidence
+from tests.contract import evidence, factor_cases, ica_cases, mixture_cases
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,10 @@ CASES: dict[str, Case] = {
             ("mean-field", "intercept-diagonal", {"intercept": True, "diagonal": True}),
         ]
     },
+    "factors-ml": Case(**factor_cases.options(points=True)),
+    "factors-ard": Case(**factor_cases.options(points=False)),
+    **{f"mixture-{kind}-{w}": Case(**mixture_cases.options(kind, w)) for kind, w in mixture_cases.GAUSSIAN},
+    **{name: Case(**ica_cases.options(**variant)) for name, variant in ica_cases.VARIANTS.items()},
 }
 
 
@@ -111,8 +115,8 @@ def settled(model: Any, q: Any, rows: Rows, n_steps: int = 100) -> Any:
     return local
 
 
-def midway(case: Case, rows: Rows, k: int, rng: np.random.Generator) -> tuple[Any, Any]:
+def midway(case: Case, rows: Rows, k: int, rng: np.random.Generator, model: Any = None) -> tuple[Any, Any]:
     """A model and a posterior that has seen the rows once: neither the prior nor an optimum."""
-    model = case.build(rows.x.shape[1])
+    model = case.build(rows.x.shape[1]) if model is None else model
     q = case.start(model, k, np.asarray(rows.x), rng)
     return model, model.global_step(q, model.statistics(rows, model.local_step(q, rows)))

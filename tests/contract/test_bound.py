@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from latens.core import Rows, State, kept
 from latens.inference.ascent import ascend
-from tests.contract.cases import CASES, Case, bound, midway, random_rows, settled, size_of_terms
-from tests.contract.coordinates import curves, slope
+from tests.contract import checks
+from tests.contract.cases import CASES, Case, bound, midway, random_rows, size_of_terms
 
 ROUNDING = 1e-9  # relative to the sum of |terms|
 FLAT = 1e-6  # slopes below this are zero to finite differences
@@ -26,113 +24,52 @@ def holes(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def fall(fit: Any) -> float:
-    """The largest fall of the bound in a trace, relative to the sum of |terms|."""
-    sizes = np.array([sum(map(abs, event.terms.values())) for event in fit.trace])
-    return float(np.max(-np.diff([event.elbo for event in fit.trace]) / sizes[1:], initial=0.0))
-
-
-def random_fit(case: Case, seed: int, holes: bool, **options: Any) -> tuple[Any, Rows, Any]:
-    rng = np.random.default_rng(seed)
-    n, d, k = rng.integers(5, 60), rng.integers(1, 6), rng.integers(1, 6)
-    rows = random_rows(rng, n, d, holes=holes, weighted=bool(rng.integers(2)))
-    model = case.build(int(d))
-    start = State(case.start(model, int(k), rows.x, rng))
-    return model, rows, ascend(model, [rows[: n // 3], rows[n // 3 :]], start, **options)
-
-
-def tiny_rows(rng: np.random.Generator, k: int, holes: bool) -> Rows:
-    """Few enough to enumerate all their codes at once, one of them counted twice or not at all."""
-    n, d = (4, 3) if k == 1 else (4, 2)
-    x = rng.normal(size=(n, d)) * rng.uniform(0.5, 3)
-    seen = np.ones((n, d), bool)
-    seen[rng.integers(n), rng.integers(d)] = False
-    weight = np.ones(n)
-    weight[-1] = 2.0 if k == 1 else 0.0
-    return Rows(np.where(seen, x, 0.0), seen, weight) if holes else Rows(x, None, weight)
-
-
 def test_bound_never_falls(case: Case, holes: bool) -> None:
-    assert max(fall(random_fit(case, seed, holes, max_iter=25, tol=0)[2]) for seed in range(6)) < ROUNDING
+    for seed in range(6):
+        assert checks.fall(checks.random_fit(case, case.build, seed, holes)) < ROUNDING
 
 
 @pytest.mark.slow
 def test_bound_never_falls_in_a_thousand_fits(holes: bool) -> None:
     table = list(CASES.values())
-    falls = [
-        fall(random_fit(table[seed % len(table)], 10_000 + seed, holes, max_iter=40, tol=0)[2]) for seed in range(500)
-    ]
-    assert max(falls) < ROUNDING
+    for seed in range(500):
+        case = table[seed % len(table)]
+        assert checks.fall(checks.random_fit(case, case.build, 10_000 + seed, holes, max_iter=40)) < ROUNDING
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_bound_is_below_the_exact_evidence(case: Case, holes: bool, seed: int) -> None:
-    rng = np.random.default_rng(1000 + seed)
-    k = 1 + seed % case.most_components
-    rows = tiny_rows(rng, k, holes)
-    model = case.build(rows.x.shape[1])
-    start = State(case.start(model, k, rows.x, rng))
-    fit = ascend(model, [rows[:1], rows[1:]], start, max_iter=300, tol=1e-12)
-    exact = case.log_evidence(model, fit.state.q, rows)
-    assert fit.elbo <= exact + 1e-9 * max(1.0, abs(exact))
-    assert fit.elbo > exact - 8  # and it is that evidence it is below
+    gap = checks.gap_to_the_evidence(case, case.build, seed, holes)
+    assert -1e-9 < gap < 8  # the upper end: it is that evidence it is below
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_bound_away_from_the_optimum_is_below_the_evidence_too(case: Case, holes: bool, seed: int) -> None:
-    rng = np.random.default_rng(2000 + seed)
-    rows = tiny_rows(rng, 1, holes)
-    model = case.build(rows.x.shape[1])
-    q = case.start(model, 1, rows.x, rng)
-    stats = model.statistics(rows, model.local_step(q, rows))
-    assert bound(model, q, stats) <= case.log_evidence(model, q, rows) + 1e-9
+    assert checks.gap_at_a_start(case, case.build, seed, holes) > -1e-9
 
 
 def test_exact_rows_make_the_bound_of_point_estimates_the_likelihood(case: Case, holes: bool) -> None:
-    if not (case.points and case.exact_rows):
-        return
     rows = random_rows(np.random.default_rng(3), 20, 3, holes=holes, weighted=True)
     model, q = midway(case, rows, 3, np.random.default_rng(4))
-    stats = model.statistics(rows, model.local_step(q, rows))
-    assert bound(model, q, stats) == pytest.approx(case.log_evidence(model, q, rows), rel=1e-12)
+    height = bound(model, q, model.statistics(rows, model.local_step(q, rows)))
+    if case.points:
+        likelihood = case.log_evidence(model, q, rows)
+        assert (height == pytest.approx(likelihood, rel=1e-12)) == case.exact_rows
+        assert height <= likelihood + 1e-9
 
 
 def test_globals_end_at_a_maximum(case: Case, holes: bool) -> None:
-    rng = np.random.default_rng(5)
-    rows = random_rows(rng, 40, 3, holes=holes, weighted=True)
-    model, q = midway(case, rows, 2, rng)
-    stats = model.statistics(rows, model.local_step(q, rows))
-    for _ in range(400):
-        q = model.global_step(q, stats)
-
-    def height(at: Any) -> float:
-        return bound(model, at, stats)
-
-    top, scale = height(q), size_of_terms(model, q, stats)
-    found = 0
-    for name, curve in curves(q):
-        found += 1
-        assert abs(slope(height, curve)) < FLAT * max(1.0, scale / 100), name
-        assert max(height(curve(0.05)), height(curve(-0.05))) <= top + ROUNDING * scale, name
-    assert found >= len(q.usage.mean) + q.loadings.mean.size
+    hill = checks.global_hill(case, case.build, holes)
+    assert hill.steepest < FLAT, hill.where
+    assert hill.climb < ROUNDING
+    assert hill.n_coordinates >= 2 + 2 * 3 + 1  # usage, loadings, noise
 
 
 def test_locals_end_at_a_maximum(case: Case, holes: bool) -> None:
-    rng = np.random.default_rng(6)
-    rows = random_rows(rng, 12, 3, holes=holes, weighted=True)
-    model, q = midway(case, rows, 3, rng)
-    local = settled(model, q, rows)
-
-    def height(at: Any) -> float:
-        return bound(model, q, model.statistics(rows, at))
-
-    top, scale = height(local), size_of_terms(model, q, model.statistics(rows, local))
-    found = 0
-    for name, curve in curves(local):
-        found += 1
-        assert abs(slope(height, curve)) < FLAT * max(1.0, scale / 100), name
-        assert max(height(curve(0.3)), height(curve(-0.3))) <= top + ROUNDING * scale, name
-    assert found >= 12
+    hill = checks.local_hill(case, case.build, holes)
+    assert hill.steepest < FLAT, hill.where
+    assert hill.climb < ROUNDING
+    assert hill.n_coordinates >= 12
 
 
 def test_a_warm_local_step_never_lowers_the_bound(case: Case, holes: bool) -> None:
@@ -178,16 +115,16 @@ def test_candidates_are_posteriors_the_model_can_go_on_from(case: Case, holes: b
     model, q = midway(case, rows, 4, rng)
     stats = model.statistics(rows, model.local_step(q, rows))
     proposals = list(model.candidates(q, stats, Rows(rows.x, rows.seen), rng, 4))
-    assert proposals
+    assert proposals or case.points  # some point estimates have no moves
     sizes = set()
     for candidate in proposals:
         sizes.add(candidate.n_components)
-        assert 1 <= candidate.n_components <= 4
+        assert 0 <= candidate.n_components <= 4
         fit = ascend(model, [rows], State(candidate), max_iter=4, tol=0)
         assert fit.state.q.n_components == candidate.n_components
         assert np.isfinite(fit.elbo)
-        assert fall(fit) < ROUNDING
+        assert checks.fall(fit) < ROUNDING
     if case.points:
-        assert sizes == {4}  # a likelihood grows with the number of components and cannot judge it
+        assert sizes <= {4}  # a likelihood grows with the number of components and cannot judge it
     else:
         assert min(sizes) < 4

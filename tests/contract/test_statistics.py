@@ -11,6 +11,7 @@ import pytest
 from latens.core import Rows
 from latens.inference.online import Accumulate, RobbinsMonro
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
+from tests.contract.checks import mismatch_of_rows
 
 
 @pytest.fixture(params=CASES)
@@ -90,9 +91,10 @@ def test_missing_entries_may_hold_anything_by_zero_times_nothing(case: Case) -> 
     model, q = midway(case, rows, 2, rng)
     stats = summed(model, q, gappy)
     assert stats.entries == pytest.approx(2 * rows.n)
-    assert stats.seen == pytest.approx([rows.n, rows.n, 0.0])
-    assert np.all(stats.zx[:, 2] == 0)
-    assert np.all(stats.zz[2] == 0)
+    if hasattr(stats, "zx"):  # others fill a missing entry in, or keep their sums by component
+        assert stats.seen == pytest.approx([rows.n, rows.n, 0.0])
+        assert np.all(stats.zx[:, 2] == 0)
+        assert np.all(stats.zz[2] == 0)
 
 
 def test_complete_and_gappy_blocks_add(case: Case) -> None:
@@ -115,16 +117,10 @@ def test_row_bounds_add_up_to_the_data_terms(rows: Rows, model_and_q: tuple[Any,
     assert model.row_bounds(q, rows, local) @ rows.weight == pytest.approx(terms, rel=1e-11)
 
 
-def test_row_bounds_add_up_before_the_globals_have_met_these_rows(case: Case) -> None:
-    """A posterior from complete rows has one precision for all columns; gappy rows must use it right, and reversed."""
-    rng = np.random.default_rng(15)
-    plain = random_rows(rng, 30, 4, holes=False, weighted=True)
-    gappy = random_rows(rng, 30, 4, holes=True, weighted=True)
-    for told, asked in ((plain, gappy), (gappy, plain)):
-        model, q = midway(case, told, 3, rng)
-        local = model.local_step(q, asked)
-        terms = sum(model.data_terms(q, model.statistics(asked, local)).values())
-        assert model.row_bounds(q, asked, local) @ asked.weight == pytest.approx(terms, rel=1e-11)
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_row_bounds_add_up_under_a_posterior_of_rows_with_other_holes(case: Case, holes: bool) -> None:
+    """Complete rows leave one precision for all columns, gappy rows one each; each must serve the other's rows."""
+    assert mismatch_of_rows(case, case.build, holes) < 1e-11
 
 
 def test_accumulating_batches_is_adding_them(rows: Rows, model_and_q: tuple[Any, Any]) -> None:

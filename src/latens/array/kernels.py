@@ -10,7 +10,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-__all__ = ["flip_rows", "switch_rows"]
+__all__ = ["flip_rows", "pair_rows", "switch_rows"]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -93,3 +93,19 @@ def flip_rows(drive, gram, words, score, n_parents):  # type: ignore[no-untyped-
                     if not known:
                         words[i, worst] = child
                         score[i, worst] = value
+
+
+@nb.njit(cache=True, nogil=True)
+def pair_rows(x, out):  # type: ignore[no-untyped-def]
+    """Each row followed by the products of its columns, every pair once. Into `out`."""
+    n, d = x.shape
+    for i in range(n):
+        row, into = x[i], out[i]
+        for a in range(d):
+            into[a] = row[a]
+        at = d
+        for a in range(d):
+            value, rest, place = row[a], row[a:], into[at : at + d - a]  # plain slices: the compiler vectorises these
+            for b in range(d - a):
+                place[b] = value * rest[b]
+            at += d - a

@@ -5,6 +5,8 @@ log p(z | row) = drive'z - 1/2 sum_{j != k} gram_jk z_j z_k + const          z i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
@@ -13,7 +15,7 @@ from latens.array.special import expit
 from latens.array.states import pack, unpack
 from latens.array.transfer import like
 
-__all__ = ["flips", "score_states", "switches"]
+__all__ = ["best_flips", "distinct", "flips", "score_states", "switches"]
 
 
 def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) -> Array:
@@ -61,7 +63,7 @@ def flips(words: Array, drive: Array, gram: Array, n_parents: int) -> tuple[Arra
     A slot that holds a state twice gets score -inf: counted twice it would break the bound.
     """
     k = drive.shape[1]
-    score = _distinct(words, score_states(unpack(words, k, drive), drive, gram))
+    score = distinct(words, score_states(unpack(words, k, drive), drive, gram))
     if is_numpy_array(drive):
         from latens.array.kernels import flip_rows
 
@@ -72,18 +74,25 @@ def flips(words: Array, drive: Array, gram: Array, n_parents: int) -> tuple[Arra
 
 
 def flips_plain(words: Array, score: Array, drive: Array, gram: Array, n_parents: int) -> tuple[Array, Array]:
-    xp, (_, c), k = array_namespace(drive), words.shape, drive.shape[1]
+    return best_flips(words, score, lambda bits: score_states(bits, drive, gram), drive.shape[1], n_parents)
+
+
+def best_flips(
+    words: Array, score: Array, rate: Callable[[Array], Array], k: int, n_parents: int
+) -> tuple[Array, Array]:
+    """The best distinct states among `words` (n, C) and the flips of each row's best, `rate` scoring (n, ., K) bits."""
+    xp, (n, c) = array_namespace(score), words.shape
     best = xp.argsort(score, axis=1, descending=True, stable=True)[:, : min(n_parents, c)]
-    parents = unpack(xp.take_along_axis(words, best, axis=1), k, drive)
-    children = xp.abs(parents[:, :, None, :] - like(np.eye(k), drive))  # (n, P, K, K)
-    children = xp.reshape(children, (drive.shape[0], -1, k))
+    parents = unpack(xp.take_along_axis(words, best, axis=1), k, score)
+    children = xp.abs(parents[:, :, None, :] - like(np.eye(k), score))  # (n, P, K, K)
+    children = xp.reshape(children, (n, -1, k))
     words = xp.concat([words, pack(children)], axis=1)
-    score = _distinct(words, xp.concat([score, score_states(children, drive, gram)], axis=1))
+    score = distinct(words, xp.concat([score, rate(children)], axis=1))
     keep = xp.argsort(score, axis=1, descending=True, stable=True)[:, :c]
     return xp.take_along_axis(words, keep, axis=1), xp.take_along_axis(score, keep, axis=1)
 
 
-def _distinct(words: Array, score: Array) -> Array:
+def distinct(words: Array, score: Array) -> Array:
     """Scores with -inf wherever a state already occurred earlier in its row."""
     xp = array_namespace(score)
     alike = words[:, :, None] == words[:, None, :]

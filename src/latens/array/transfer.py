@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array, is_torch_array, to_device
+from scipy.sparse import issparse
 
 from latens.array import Array, Floats
 
-__all__ = ["column_sums", "host", "like", "total"]
+__all__ = ["cast", "column_sums", "host", "is_sparse", "like", "take", "total"]
 
 
 def like(values: Any, x: Array) -> Array:
-    """Host numbers as an array of x's library, dtype and device."""
+    """Host numbers as an array of x's library, dtype and device; of NumPy where x is sparse."""
+    if is_sparse(x):
+        return np.asarray(values, dtype=x.dtype)
     if not is_numpy_array(x):
         values = np.array(values)  # other libraries may keep the memory, and would write to it
     return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
@@ -26,6 +29,22 @@ def host(values: Array) -> Floats:
     if is_torch_array(values) or is_cupy_array(values):
         values = to_device(values, "cpu")
     return np.asarray(values, dtype=np.float64)
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether x is a sparse matrix of SciPy, which only some models take."""
+    return bool(issparse(x))
+
+
+def cast(values: Array, x: Array) -> Array:
+    """An array of x's library in x's dtype."""
+    return values if values.dtype == x.dtype else array_namespace(values).astype(values, x.dtype)
+
+
+def take(x: Array, index: Any, axis: int = 0) -> Array:
+    """Entries of x at the host's positions along an axis."""
+    xp = array_namespace(x)
+    return xp.take(x, xp.asarray(index, device=device(x)), axis=axis)
 
 
 def column_sums(values: Array) -> Floats:

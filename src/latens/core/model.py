@@ -12,7 +12,7 @@ from latens.array import Array, Floats, Index
 from latens.core.rows import Rows
 from latens.core.statistics import Statistics
 
-__all__ = ["L", "Local", "Model", "Movable", "Posterior", "Q", "S", "kept", "transient"]
+__all__ = ["Carrying", "Compressing", "L", "Local", "Model", "Movable", "Posterior", "Q", "S", "kept", "transient"]
 
 
 class Posterior(Protocol):
@@ -74,6 +74,20 @@ class Movable(Protocol):
     """A model that proposes posteriors with other components."""
 
     def candidates(self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int) -> Iterator[Any]: ...
+
+
+@runtime_checkable
+class Carrying(Protocol):
+    """A model whose statistics depend on q: they move with it."""
+
+    def carry(self, stats: Any, old: Any, new: Any) -> Any: ...  # old is the posterior they were taken under
+
+
+@runtime_checkable
+class Compressing(Protocol):
+    """A model for which a sum over rows says as much as the rows: that sum is itself a batch."""
+
+    def compress(self, batch: Any) -> Any: ...  # Statistics
 
 
 def transient() -> Any:

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.sparse import csr_array
 
-from latens.array import Array, Floats
-from latens.array.transfer import column_sums, host
+from latens.array import Array, Floats, Index
+from latens.array.transfer import column_sums, host, is_sparse
 
 __all__ = ["Rows"]
 
@@ -21,7 +22,7 @@ class Rows:
     Sums that no posterior changes are taken once and cached here.
     """
 
-    x: Array  # (n, D); a missing entry is stored as 0, so that products skip it by themselves
+    x: Array  # (n, D); a missing entry is stored as 0, so that products skip it by themselves; or CSR
     seen: Array | None = None  # (n, D) boolean; None: everything was observed
     weight: Array | None = None  # (n,); a weight w is w copies of the row; None: every row counts once
 
@@ -45,14 +46,29 @@ class Rows:
     @cached_property
     def mask(self) -> Array:
         """(1 or n, D), 1.0 where an entry was seen: one row of ones if all were."""
+        if is_sparse(self.x):
+            return np.ones((1, self.x.shape[1]), self.x.dtype)
         xp = array_namespace(self.x)
         return xp.ones_like(self.x[:1, :]) if self.seen is None else xp.astype(self.seen, self.x.dtype)
 
     @cached_property
     def observed(self) -> Array:
         """(n,), how many entries of each row were seen."""
+        if is_sparse(self.x):
+            return np.full(len(self), self.x.shape[1], self.x.dtype)
         xp = array_namespace(self.x)
         return xp.zeros_like(self.x[:, 0]) + xp.sum(self.mask, axis=1)
+
+    @cached_property
+    def patterns(self) -> list[tuple[Index, Index, Index]]:
+        """Rows with the same holes together: their numbers, the columns they show, the columns they lack."""
+        seen = host(self.mask) > 0
+        if self.seen is None:
+            return [(np.arange(len(self)), np.arange(seen.shape[1]), np.arange(0))]
+        kinds, which = np.unique(seen, axis=0, return_inverse=True)
+        order = np.argsort(which.reshape(-1), kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(which.reshape(-1)))[:-1])
+        return [(rows, np.flatnonzero(kind), np.flatnonzero(~kind)) for rows, kind in zip(groups, kinds, strict=True)]
 
     @cached_property
     def n(self) -> float:
@@ -65,6 +81,12 @@ class Rows:
         if self.seen is None:
             return np.full(self.x.shape[1], self.n)
         return column_sums(self.weigh(self.mask))
+
+    @cached_property
+    def ones(self) -> tuple[Index, Index]:
+        """Where NumPy or CSR rows are not 0: CSR bounds (n + 1,) and columns."""
+        x = self.x if is_sparse(self.x) else csr_array(self.x)
+        return x.indptr.astype(np.intp), x.indices.astype(np.intp)
 
     @cached_property
     def squares(self) -> Floats:

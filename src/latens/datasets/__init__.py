@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from latens.datasets.clusters import MixtureTruth, make_mixture
+from latens.datasets.factor_model import FactorTruth, make_factor_model
 from latens.datasets.images import make_images
+from latens.datasets.noisy_or import make_baskets, make_noisy_or
 from latens.datasets.shapes import make_shapes
-from latens.datasets.truth import ImageTruth
+from latens.datasets.truth import CauseTruth, ImageTruth
 
-__all__ = ["ImageTruth", "make_images", "make_shapes"]
+__all__ = [
+    "CauseTruth",
+    "FactorTruth",
+    "ImageTruth",
+    "MixtureTruth",
+    "make_baskets",
+    "make_factor_model",
+    "make_images",
+    "make_mixture",
+    "make_noisy_or",
+    "make_shapes",
+]

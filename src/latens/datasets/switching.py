@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from latens.datasets.truth import ImageTruth
 
-__all__ = ["switched", "whole"]
+__all__ = ["probabilities", "switched", "whole"]
 
 
 def switched(
@@ -27,7 +27,7 @@ def switched(
     """Draw rows from given images; returns X of shape (N, D) and the truth behind it."""
     n = whole("n_samples", n_samples, smallest=1)
     k, d = components.shape
-    usage = _probabilities(activity, k)
+    usage = probabilities("activity", activity, k)
     noise = _deviation(noise)
     codes = (rng.random((n, k)) < usage).astype(np.float64)
     rows = codes @ components + noise * rng.standard_normal((n, d))
@@ -47,16 +47,17 @@ def whole(name: str, value: object, *, smallest: int, largest: int | None = None
     return count
 
 
-def _probabilities(activity: ArrayLike, k: int) -> np.ndarray:
-    remedy = f"choose a probability from 0 to 1, or one for each of the {k} images"
+def probabilities(name: str, given: ArrayLike, k: int) -> np.ndarray:
+    """(k,), each of `given`, or one for all."""
+    remedy = "choose a probability from 0 to 1" + (f", or one for each of the {k} images" if k > 1 else "")
     try:
-        values = np.asarray(activity, dtype=np.float64)
+        values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"activity={activity!r} is not a number; {remedy}.") from error
+        raise ValueError(f"{name}={given!r} is not a number; {remedy}.") from error
     if values.shape not in {(), (1,), (k,)}:
-        raise ValueError(f"activity has shape {values.shape}; {remedy}.")
+        raise ValueError(f"{name} has shape {values.shape}; {remedy}.")
     if not np.all((values >= 0) & (values <= 1)):  # also refuses NaN
-        raise ValueError(f"activity={activity!r} is not a probability; {remedy}.")
+        raise ValueError(f"{name}={given!r} is not a probability; {remedy}.")
     return np.array(np.broadcast_to(values, (k,)))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["ImageTruth"]
+__all__ = ["CauseTruth", "ImageTruth"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +39,39 @@ class ImageTruth:
     usage: np.ndarray  # (K,)
     noise_variance: float
     shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CauseTruth:
+    """The causes that lit the ones of binary rows, and where they were on.
+
+    Attributes
+    ----------
+    components : ndarray of shape (K, D)
+        Probability with which a cause that is on lights each column.
+    codes : ndarray of shape (N, K)
+        1 where a cause is on in a row of X, else 0.
+    usage : ndarray of shape (K,)
+        The probability with which each cause was on.
+    leak : ndarray of shape (D,)
+        The probability with which each column was lit by nothing.
+    features, names : tuple of str
+        Names of the columns, and of the causes.
+    shape : tuple of (int, int), optional
+        Height and width where a row is an image; their product is D.
+
+    Examples
+    --------
+    >>> from latens.datasets import make_baskets
+    >>> X, truth = make_baskets(50, random_state=0)
+    >>> truth.names[0]
+    'breakfast'
+    """
+
+    components: np.ndarray  # (K, D)
+    codes: np.ndarray  # (N, K)
+    usage: np.ndarray  # (K,)
+    leak: np.ndarray  # (D,)
+    features: tuple[str, ...]
+    names: tuple[str, ...]
+    shape: tuple[int, int] | None

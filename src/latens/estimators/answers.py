@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
 from latens.array.randomness import generator
-from latens.array.transfer import host
+from latens.array.transfer import host, is_sparse
 from latens.core import Rows, State
 from latens.estimators.checks import whole_number
 from latens.estimators.frame import Frame
-from latens.estimators.sampling import rows_per_block, split
+from latens.estimators.sampling import blocks
 from latens.estimators.table import Table
 from latens.estimators.validation import check_codes, check_rows, is_foreign
 from latens.inference.settle import settle
@@ -58,6 +58,7 @@ class Answers:
         """
         mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
         xp = array_namespace(mean)
+        X = X.toarray() if is_sparse(X) else X
         given = X if is_foreign(X) else np.asarray(X, dtype=mean.dtype)
         hole = xp.isnan(given)
         filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)
@@ -139,10 +140,10 @@ class Answers:
         rows = check_rows(self, X)
         answers = []
         with one_blas_thread():
-            for block in split(rows, rows_per_block(rows.x.shape[1], self.model_.floats_per_row(self.n_components_))):
+            for block in blocks(rows, self.model_.floats_per_row(self.n_components_)):
                 inside = self.frame_.enter(block)
                 answers.append(question(inside, settle(self.model_, self.posterior_, inside)))
-        xp = array_namespace(rows.x)
+        xp = array_namespace(answers[0][0])
         return tuple(parts[0] if len(parts) == 1 else xp.concat(parts) for parts in zip(*answers, strict=True))
 
     @property

@@ -21,16 +21,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.array.randomness import generator
-from latens.core import Fit, Iteration, Model, Movable, Posterior, Rows, State, Statistics
+from latens.array.transfer import is_sparse
+from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.answers import Answers
 from latens.estimators.checks import positive_number, whole_number, yes_or_no
 from latens.estimators.frame import Frame
-from latens.estimators.sampling import rows_per_block, sample_rows, split
+from latens.estimators.sampling import blocks, sample_rows
 from latens.estimators.validation import check_rows
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.moves import improve
-from latens.inference.online import Accumulate, update
+from latens.inference.online import Accumulate, compressed, update
 from latens.inference.progress import ProgressBar
 from latens.inference.restarts import best_of, best_stacked
 from latens.inference.sweep import ThreadedSweep, serial_sweep
@@ -43,6 +44,10 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives."""
 
     scaled: ClassVar[bool] = True  # False where the data have no unit, such as binary rows
+    binary: ClassVar[bool] = False  # whether rows hold 0 and 1, what else they hold being cut at `binarize`
+    sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
+    sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
+    sampled: ClassVar[bool] = False  # whether restarts are judged on a sample, and only the best sees all rows
     stacked: ClassVar[bool] = False  # whether restarts climb together; else one after another, or in threads
 
     def __init__(
@@ -113,13 +118,17 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
             before = self.frame_ if self.warm_start is True and self.__sklearn_is_fitted__() else None
             rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
             self._check_common()
-            sample = sample_rows(rows)
+            sample = sample_rows(rows, self.sample_size)
             if before is not None and len(before.origin) != rows.x.shape[1]:
                 before = None  # other columns: nothing to go on from
             frame = before or Frame.of(rows, centred=self._centred, scaled=self.scaled)
             rows, sample = frame.enter(rows), frame.enter(sample)
+            self.frame_ = frame  # parameters in data units are read through it
             model, rng = self._build(sample), generator(self.random_state)
-            starts = [State(self.state_.q)] if before else self._starts(model, sample, frame, rng)
+            if before:
+                starts = [State(self.state_.q)]
+            else:  # a model that compresses rows starts from their total
+                starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
             fit = self._climb(model, rows, sample, frame, rng, starts, moves)
             self._keep(model, frame, fit)
         if fit.interrupted:
@@ -152,8 +161,12 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
             state, event = update(
                 self.model_, self.state_, rows, combine=Accumulate(), n_global=3, log_scale=self.frame_.log_scale
             )
-            event = replace(event, posterior=None, restart=self.trace_[-1].restart)
-            self._keep(self.model_, self.frame_, Fit(state, (*self.trace_, event), self.converged_))
+            if isinstance(self.model_, Compressing):
+                fit = self._read_out(self.model_, state.stats, self.frame_, generator(self.random_state), [])
+            else:
+                event = replace(event, posterior=None, restart=self.trace_[-1].restart)
+                fit = Fit(state, (*self.trace_, event), self.converged_)
+            self._keep(self.model_, self.frame_, fit)
         return self
 
     def _climb(
@@ -168,13 +181,19 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
     ) -> Fit:
         """Restarts, then moves, on blocks of rows that threads share."""
         limit = self._starting_size(sample)
-        batches = split(rows, rows_per_block(rows.x.shape[1], model.floats_per_row(limit)))
+        batches = blocks(rows, model.floats_per_row(limit))
         slack = 1e-9 if str(rows.x.dtype).endswith("float64") else float(np.finfo(np.float32).eps ** 0.5)
         options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
         with self._pool(rows, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             notify = self._notify(bar)
             sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
+            if isinstance(model, Compressing):
+                return self._read_out(model, compressed(model, batches, sweep), frame, rng, starts, notify, moves)
             climb = partial(options, batches, sweep=sweep)
+            screen = self._screen(options, sample, rows)
+            if self.sampled and screen is not None and len(starts) > 1:
+                ahead = best_of(starts, lambda start, on: screen(start, self.max_iter, on))
+                starts = [State(ahead.state.q)]
             if self.stacked:
                 fit = best_stacked(
                     model, batches, starts, **climb.keywords, max_iter=self.max_iter, on_iteration=notify
@@ -191,12 +210,40 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
                     fit,
                     lambda state: model.candidates(state.q, state.stats, sample, rng, limit),
                     lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
-                    screen=self._screen(options, sample, rows),
+                    screen=screen,
                     max_iter=self.max_iter,
                     tol=self.tol,
                     on_iteration=notify,
                 )
         return fit
+
+    def _read_out(
+        self,
+        model: Any,
+        total: Any,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        notify: OnIteration | None = None,
+        moves: bool = False,
+    ) -> Fit:
+        """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
+        climb = partial(ascend, model, [total], tol=self.tol, log_scale=frame.log_scale)
+        fit = best_of(
+            starts or self._starts(model, total, frame, rng),
+            lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
+            notify,
+        )
+        if moves and isinstance(model, Movable):
+            fit = improve(
+                fit,
+                lambda state: model.candidates(state.q, state.stats, total, rng, state.q.n_components),
+                lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=notify,
+            )
+        return replace(fit, state=replace(fit.state, stats=total, locals=None))
 
     def _screen(self, options: Callable[..., Fit], sample: Rows, rows: Rows) -> Callable[..., Fit] | None:
         """An ascent over the sample, weighted to count as much as all rows; none if it is no smaller."""
@@ -249,7 +296,7 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
     def _pool(self, rows: Rows, n_batches: int) -> Iterator[ThreadPoolExecutor | None]:
         """Threads for row blocks, or for restarts where one block holds all rows; none for other libraries' arrays."""
         n_threads = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
-        if n_threads < 2 or not is_numpy_array(rows.x) or (n_batches == 1 and self.n_init == 1):
+        if n_threads < 2 or not (is_numpy_array(rows.x) or is_sparse(rows.x)) or (n_batches == 1 and self.n_init == 1):
             yield None
             return
         with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
@@ -289,4 +336,5 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self.sparse
         return tags

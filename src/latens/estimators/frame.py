@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, like, total
 from latens.core import Rows
-from latens.estimators.sampling import rows_per_block, split
+from latens.estimators.sampling import blocks
 
 __all__ = ["Frame"]
 
@@ -32,17 +32,20 @@ class Frame:
     @classmethod
     def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
         """From the means and the spread of the observed entries; not centred where zero means something."""
-        xp, d = array_namespace(rows.x), rows.x.shape[1]
-        blocks = split(rows, rows_per_block(d, 2 * d))  # so that nothing of the size of the data is formed
-        largest = max(float(xp.max(xp.abs(block.x))) for block in blocks)
-        if not scaled or not largest > 0:
+        d = rows.x.shape[1]
+        if not scaled:
             return cls(np.zeros(d), 0)
-        counts = np.maximum(sum(block.counts for block in blocks), np.finfo(float).tiny)
+        xp = array_namespace(rows.x)
+        parts = blocks(rows, 2 * d)  # so that nothing of the size of the data is formed
+        largest = max(float(xp.max(xp.abs(block.x))) for block in parts)
+        if not largest > 0:
+            return cls(np.zeros(d), 0)
+        counts = np.maximum(sum(block.counts for block in parts), np.finfo(float).tiny)
         mean = np.zeros(d)
         if centred:
-            mean = sum(column_sums(block.weigh(block.x / largest)) for block in blocks) / counts
+            mean = sum(column_sums(block.weigh(block.x / largest)) for block in parts) / counts
         squares = 0.0
-        for block in blocks:
+        for block in parts:
             gaps = (block.x / largest - like(mean, block.x)) * block.mask
             squares += total(block.weigh(gaps**2))
         # columns that hardly vary beside their size still need a scale: that of rounding

@@ -5,11 +5,20 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, FastICA
 
-from latens.array import Floats
+from latens.array import Array, Floats, Index
+from latens.array.transfer import is_sparse
 
-__all__ = ["independent_directions", "is_mostly_positive", "positive_parts", "random_parts"]
+__all__ = [
+    "independent_directions",
+    "is_mostly_positive",
+    "kmeans_labels",
+    "nearest_labels",
+    "positive_parts",
+    "random_parts",
+]
 
 
 def is_mostly_positive(x: Floats) -> bool:
@@ -18,12 +27,12 @@ def is_mostly_positive(x: Floats) -> bool:
     return bool(below <= 0.05 * np.sum(x**2))
 
 
-def positive_parts(x: Floats, k: int, rng: np.random.Generator) -> Floats:
-    """(k, D), parts by non-negative matrix factorisation, as large as they are when they are strongly on."""
+def positive_parts(x: Array, k: int, rng: np.random.Generator) -> Floats:
+    """(k, D), parts by non-negative matrix factorisation of x or CSR, as large as they are when strongly on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = NMF(k, init="random", random_state=_seed(rng), max_iter=200)
-        amounts = model.fit_transform(np.maximum(x, 0.0))
+        amounts = model.fit_transform(x if is_sparse(x) else np.maximum(x, 0.0))
     return np.asarray(model.components_ * np.quantile(amounts, 0.9, axis=0)[:, None])
 
 
@@ -61,3 +70,17 @@ def _step(source: Floats) -> float:
 
 def _seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
+
+
+def kmeans_labels(x: Floats, k: int, rng: np.random.Generator) -> Index:
+    """(n,), clusters by a few rounds of k-means from a k-means++ start; some may be empty."""
+    k = min(k, len(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        means = KMeans(k, init="k-means++", n_init=1, max_iter=20, algorithm="lloyd", random_state=_seed(rng)).fit(x)
+    return np.asarray(means.labels_, dtype=np.intp)
+
+
+def nearest_labels(x: Floats, centres: Floats) -> Index:
+    """(n,), the nearest of given centres (K, D)."""
+    return np.asarray(np.argmin(np.sum(centres**2, axis=1) - 2 * x @ centres.T, axis=1), dtype=np.intp)

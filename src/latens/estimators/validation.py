@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
+from scipy.sparse import csr_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from latens.array import Array
-from latens.array.transfer import host, like
+from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
+from latens.errors import ValuesCut
+from latens.estimators.checks import positive_number
 
-__all__ = ["check_codes", "check_rows", "is_foreign"]
+__all__ = ["binary_rows", "check_codes", "check_rows", "is_foreign"]
 
 
 def is_foreign(X: Any) -> bool:
@@ -21,7 +26,55 @@ def is_foreign(X: Any) -> bool:
 
 
 def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool = False, at_least: int = 1) -> Rows:
-    """Validate X (n, D) and its weights; NaN becomes a missing entry, a row without entries gets weight 0."""
+    """Validate X (n, D) and its weights; NaN becomes a missing entry, a row without entries gets weight 0.
+
+    The class flags of the estimator say whether CSR rows stay as they are and whether rows are binary.
+    """
+    rows = _real_rows(estimator, X, sample_weight, reset, at_least)
+    return binary_rows(rows, estimator.binarize) if estimator.binary else rows
+
+
+def binary_rows(rows: Rows, binarize: float | None) -> Rows:
+    """The rows with 1 where a value is above `binarize` and 0 elsewhere; missing entries stay missing.
+
+    Values other than 0 and 1 are counted in a warning, or refused where `binarize` is None.
+    """
+    values = rows.x.data if is_sparse(rows.x) else rows.x
+    xp = array_namespace(values)
+    if binarize is None:
+        odd = (values != 0) & (values != 1)
+        if bool(xp.any(odd)):
+            raise ValueError(_first_odd(rows.x))
+        return rows
+    cut = positive_number("binarize", binarize, zero=True)
+    ones = xp.astype(values > cut, values.dtype)
+    n_odd = int(xp.sum(xp.astype(ones != values, xp.int64)))
+    if not n_odd:
+        return rows
+    warnings.warn(
+        f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0. "
+        f"Pass (X > {cut:g}) to silence this, or binarize=None to have such values refused.",
+        ValuesCut,
+        stacklevel=5,  # the line that called `fit`, where nothing stands between
+    )
+    if not is_sparse(rows.x):
+        return replace(rows, x=ones)
+    x = csr_array((ones, rows.x.indices, rows.x.indptr), shape=rows.x.shape, copy=True)
+    x.eliminate_zeros()
+    return replace(rows, x=x)
+
+
+def _first_odd(x: Array) -> str:
+    x = x.tocoo() if is_sparse(x) else host(x)
+    i, j, values = (x.row, x.col, x.data) if is_sparse(x) else (*np.indices(x.shape).reshape(2, -1), x.ravel())
+    first = int(np.flatnonzero((values != 0) & (values != 1))[0])
+    return (
+        f"X[{i[first]}, {j[first]}] is {values[first]:g}, and binarize=None takes only 0, 1 and NaN (missing); "
+        f"set binarize to the value above which an entry counts as 1, such as 0.5."
+    )
+
+
+def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least: int) -> Rows:
     if is_foreign(X):
         x = _check_foreign(estimator, X, reset, at_least)
     else:
@@ -30,11 +83,17 @@ def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
         x = validate_data(
             estimator,
             X,
+            accept_sparse="csr" if estimator.sparse else False,
             dtype=[np.float64, np.float32],
             reset=reset,
             ensure_all_finite="allow-nan",
             ensure_min_samples=at_least,
         )
+    if is_sparse(x) and np.isnan(x.data).any():
+        x = x.toarray()  # a hole needs a mask, which is dense
+    if is_sparse(x):
+        weight = None if sample_weight is None else _check_weight(sample_weight, np.empty(x.shape[0], x.dtype))
+        return Rows(_canonical(x), None, weight)
     xp = array_namespace(x)
     weight = None if sample_weight is None else _check_weight(sample_weight, x)
     hole = xp.isnan(x)
@@ -84,6 +143,14 @@ def _check_foreign(estimator: Any, X: Array, reset: bool, at_least: int) -> Arra
     elif d != estimator.n_features_in_:
         raise ValueError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as input.")
     return X
+
+
+def _canonical(x: Any) -> Any:
+    """Each entry once, in order, no stored zeros; the caller's matrix stays as it was."""
+    x = csr_array(x, copy=not x.has_canonical_format or not x.data.all())
+    x.sum_duplicates()
+    x.eliminate_zeros()
+    return x
 
 
 def _check_weight(sample_weight: Any, x: Array) -> Array:

@@ -24,7 +24,7 @@ LOG_2PI = math.log(2 * math.pi)
 class LeastSquares:
     mean: Floats = real()  # (K, D)
     noise: Floats = positive()  # (1 or D,), one for all columns or one each
-    floor: float = 0.0  # smallest noise: below it the likelihood is unbounded
+    floor: float | Floats = 0.0  # smallest noise, one or (D,): below it the likelihood is unbounded
 
     @property
     def tau(self) -> Floats:

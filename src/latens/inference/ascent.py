@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Model, State, kept
+from latens.core import Carrying, Fit, Iteration, Model, State, kept
 from latens.errors import ElboDecreased
 from latens.inference.bound import measure
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.threads import one_blas_thread
 
-__all__ = ["OnIteration", "ascend", "infer"]
+__all__ = ["OnIteration", "advance", "ascend", "infer"]
 
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
 
@@ -57,7 +57,7 @@ def ascend(
             for step in range(first, first + max_iter):
                 clock = time.perf_counter()
                 locals_, stats = sweep(partial(infer, model, q), batches, locals_)
-                q = model.global_step(q, stats)
+                q, stats = advance(model, q, stats)
                 event = measure(model, q, stats, step, clock, log_scale)
                 state = State(q, stats, locals_, step + 1)
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
@@ -74,6 +74,12 @@ def ascend(
             raise
         interrupted = True
     return Fit(state, tuple(trace), converged, interrupted, stopped)
+
+
+def advance(model: Model[Any, Any, Any], q: Any, stats: Any) -> tuple[Any, Any]:
+    """One global step; statistics that depend on the posterior are carried to the new one."""
+    new = model.global_step(q, stats)
+    return new, model.carry(stats, q, new) if isinstance(model, Carrying) else stats
 
 
 def infer(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tuple[Any, Any]:

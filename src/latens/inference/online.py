@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from latens.core import Iteration, Model, State
+from latens.core import Compressing, Fit, Iteration, Model, State
+from latens.inference.ascent import OnIteration, advance
 from latens.inference.bound import measure
 from latens.inference.settle import settle
+from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.threads import one_blas_thread
 
-__all__ = ["Accumulate", "Combine", "RobbinsMonro", "update"]
+__all__ = ["Accumulate", "Combine", "RobbinsMonro", "compressed", "follow", "update"]
 
 Combine = Callable[[Any, Any, int], Any]  # (total or None, fresh, step) -> total
 
@@ -53,10 +55,51 @@ def update(
     """See one batch once; then `n_global` global steps on all that was seen so far."""
     clock = time.perf_counter()
     with one_blas_thread():
-        fresh = model.statistics(batch, settle(model, state.q, batch))
-        stats = combine(state.stats, fresh, state.step)
-        q = state.q
-        for _ in range(n_global):
-            q = model.global_step(q, stats)
-    event = measure(model, q, stats, state.step, clock, log_scale)
-    return State(q, stats, None, state.step + 1), event
+        state = _absorb(model, state, batch, combine, n_global)
+        return state, measure(model, state.q, state.stats, state.step - 1, clock, log_scale)
+
+
+def follow(
+    model: Model[Any, Any, Any],
+    batches: Iterable[Any],
+    start: State,
+    *,
+    combine: Combine,
+    n_global: int = 1,
+    every: int = 1,
+    log_scale: float = 0.0,
+    on_iteration: OnIteration | None = None,
+) -> Fit:
+    """See a stream once, batch by batch; the bound is read after every so many of them, and after the last."""
+    state, trace, clock, stopped, waiting = start, list[Iteration](), time.perf_counter(), False, 0
+    with one_blas_thread():
+        for batch in batches:
+            state, waiting = _absorb(model, state, batch, combine, n_global), waiting + 1
+            if waiting == every:
+                event, waiting = measure(model, state.q, state.stats, state.step - 1, clock, log_scale), 0
+                trace.append(replace(event, posterior=None))
+                clock = time.perf_counter()
+                stopped = bool(on_iteration and on_iteration(event))
+                if stopped:
+                    break
+        if waiting:
+            event = measure(model, state.q, state.stats, state.step - 1, clock, log_scale)
+            trace.append(replace(event, posterior=None))
+    return Fit(state, tuple(trace), converged=False, stopped=stopped)
+
+
+def compressed(model: Compressing, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Any:
+    """One pass over the rows: the single batch that the model says is as good as all of them."""
+    with one_blas_thread():
+        return sweep(lambda batch, _: (None, model.compress(batch)), batches, (None,) * len(batches))[1]
+
+
+def _absorb(model: Model[Any, Any, Any], state: State, batch: Any, combine: Combine, n_global: int) -> State:
+    if isinstance(model, Compressing):
+        # only collected: a read-out ascends from a start that the total determines, so the path leaves no trace
+        return State(state.q, combine(state.stats, model.compress(batch), state.step), None, state.step + 1)
+    fresh = model.statistics(batch, settle(model, state.q, batch))
+    q, stats = state.q, combine(state.stats, fresh, state.step)
+    for _ in range(n_global):
+        q, stats = advance(model, q, stats)
+    return State(q, stats, None, state.step + 1)

@@ -129,16 +129,19 @@ def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
     fitted = decode(header["fitted"], take, "fitted")
     if not isinstance(fitted, Fitted):
         raise FileRefused(f"what was fitted is told as a {type(fitted).__name__}; expected the record Fitted.")
+    estimator = rebuilt(name, params, fitted)
     if len(used) != len(arrays):
         raise FileRefused(f"{len(arrays) - len(used)} of its arrays belong to nothing.")
-    return rebuilt(name, params, fitted)
+    return estimator
 
 
 def _check_fitted(model: Any) -> None:
+    if model.__sklearn_is_fitted__():
+        return
     try:
         model.get_feature_names_out()
     except ValueError as error:
-        # scikit-learn's NotFittedError, told in words that fit here
+        # scikit-learn's NotFittedError, in words that fit here
         raise type(error)(
             f"this {type(model).__name__} is not fitted yet, so there is nothing to save; call fit first."
         ) from None

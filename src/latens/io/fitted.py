@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +12,9 @@ import numpy as np
 from latens.core import Fit, State
 from latens.errors import FileRefused
 from latens.estimators.frame import Frame
-from latens.inference.bound import measure
 from latens.inference.threads import one_blas_thread
-from latens.io.numbers import arrays_in, check_domains, check_finite
 from latens.io.shapes import check_shapes
+from latens.io.soundness import arrays_in, check_domains, check_finite, check_settings, kinds
 from latens.io.table import ESTIMATORS, estimator_class, name_of
 from latens.io.trace import from_columns, to_columns
 
@@ -60,7 +58,7 @@ class Fitted:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The constructor's parameters, as far as they are data; a generator of random numbers becomes None."""
     params = {name: value for name, value in estimator.get_params(deep=False).items() if name not in LEFT_BEHIND}
-    if not isinstance(params.get("random_state"), numbers.Real):
+    if not isinstance(params.get("random_state"), int | float | np.integer | np.floating):
         params["random_state"] = None
     return params
 
@@ -78,7 +76,7 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
         with np.errstate(all="ignore"), one_blas_thread():
             _check_parts(name, fitted)
             return _assembled(estimator_class(name), params, fitted)
-    except FileRefused:
+    except (FileRefused, MemoryError):
         raise
     except Exception as error:
         raise FileRefused(f"its parts do not make a {name} ({type(error).__name__}: {error}).") from error
@@ -86,27 +84,30 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
 
 def _check_parts(name: str, fitted: Fitted) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
-    model, state, d = fitted.model, fitted.state, fitted.n_features_in
-    if name_of(type(model)) not in ESTIMATORS[name].models:
-        raise FileRefused(
-            f"its model is a {type(model).__name__}; a {name} has {' or '.join(ESTIMATORS[name].models)}."
-        )
-    if d < 1 or fitted.frame.origin.shape != (d,):
-        raise FileRefused(f"frame.origin has shape {fitted.frame.origin.shape}; expected ({d},), one for each column.")
+    model, frame, state, d = fitted.model, fitted.frame, fitted.state, fitted.n_features_in
+    kind = name_of(type(model))
+    if kind not in ESTIMATORS[name].models:
+        raise FileRefused(f"its model is a {kind}; a {name} has a {' or '.join(ESTIMATORS[name].models)}.")
+    if d < 1 or frame.origin.shape != (d,):
+        raise FileRefused(f"frame.origin has shape {frame.origin.shape}; expected ({d},), one for each column.")
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
+    check_settings(model, d)
+    check_shapes(kind, model, state.q, arrays_in(model, "model") | arrays_in(state, "state"), d)
     check_finite(fitted, "fitted")
+    check_domains(model, "model")
     check_domains(state.q, "state.q")
-    check_shapes(model, arrays_in(state, "state"), d, state.q.n_components)
-    if not 0 < fitted.frame.scale < np.inf:
-        raise FileRefused(f"frame.exponent is {fitted.frame.exponent}, beyond the range of numbers.")
+    if kinds(state.q, "q") != kinds(model.prior(1), "q"):
+        raise FileRefused("its posterior is not of the family that its model has.")
+    if not 0 < frame.scale < np.inf:
+        raise FileRefused(f"frame.exponent is {frame.exponent}, beyond the range of numbers.")
     if model.floats_per_row(state.q.n_components) > MOST_FLOATS_PER_ROW:
         raise FileRefused(f"its model would need more than {MOST_FLOATS_PER_ROW} numbers for every row of data.")
     if not state.stats.n > 0 or state.step < 0:
         raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
-    measure(model, state.q, state.stats, state.step, 0.0, fitted.frame.log_scale)
+    check_finite(model.global_terms(state.q), "terms")
 
 
 def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
@@ -130,5 +131,7 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
     if fitted.output is not None:
         estimator.set_output(transform=fitted.output)
     estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))
-    check_finite({name: value for name, value in vars(estimator).items() if name.endswith("_")}, "fitted")
+    for name, value in vars(estimator).items():
+        if name.endswith("_"):
+            check_finite(value, name)
     return estimator

@@ -62,7 +62,7 @@ def little_endian(array: Numbers) -> Numbers:
 
 def raw(array: Numbers) -> memoryview:
     """The bytes of a C-ordered array, shared with it."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def layout_of(array: Numbers) -> list[int]:

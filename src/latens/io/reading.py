@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
-import math
 import os
-import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +17,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from latens.errors import FileRefused
-from latens.io.archive import FORMAT, HEADER, LARGEST_HEADER, VERSION, member_of
+from latens.io.archive import HEADER, LARGEST_HEADER, member_of
+from latens.io.header import parse_header
 from latens.io.npy import DTYPES, npy_prefix, npy_size, raw, with_layout
 
 __all__ = ["read_archive"]
 
-MOST_AXES = 16
+PIECE = 2**20  # bytes read at once
 
 _BEGINNINGS = {
     b"\x80": "a pickle, which can run any program when it is opened and which latens therefore never opens",
@@ -50,7 +48,7 @@ def read_archive(file: BinaryIO, max_bytes: int | None = None) -> tuple[dict[str
     _check_beginning(file.read(8))
     with _damage_told(), zipfile.ZipFile(file) as archive:
         header = _read_header(archive, size)
-        entries = _check_entries(header["arrays"])
+        entries = header["arrays"]
         _check_members(archive, entries, size)
         return header, [_read_array(archive, entry) for entry in entries]
 
@@ -73,12 +71,14 @@ def _damage_told() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (None, errno.EINVAL):
             raise  # the disk's fault, not the file's
-        raise FileRefused(_DAMAGED.format(error)) from error
+        raise FileRefused(_damage(error)) from error
     except Exception as error:
-        raise FileRefused(_DAMAGED.format(error)) from error
+        raise FileRefused(_damage(error)) from error
 
 
-_DAMAGED = "it is damaged or cut short ({}). Copy it again from where it came, or save the model again."
+def _damage(error: Exception) -> str:
+    cause = f"{type(error).__name__}: {error}"[:200]
+    return f"it is damaged or cut short ({cause}). Copy it again from where it came, or save the model again."
 
 
 def _read_header(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
@@ -91,85 +91,11 @@ def _read_header(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     _check_stored(found[0])
     if found[0].file_size > min(LARGEST_HEADER, size):
         raise FileRefused(f"its header claims {found[0].file_size} bytes; at most {min(LARGEST_HEADER, size)} can be.")
-    header = _parse(archive.read(found[0]))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise FileRefused(f"its header does not say that it is a {FORMAT}; give a file that latens.save wrote.")
-    _check_version(header)
-    wanted = {"format", "version", "latens", "estimator", "params", "fitted", "arrays"}
-    if set(header) != wanted:
-        raise FileRefused(f"its header has the keys {', '.join(header)}; expected {', '.join(sorted(wanted))}.")
-    return header
-
-
-def _check_version(header: dict[str, Any]) -> None:
-    version = header.get("version")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise FileRefused(f"its format version is {version!r}; expected a whole number from 1 to {VERSION}.")
-    if version > VERSION:
-        writer = str(header.get("latens"))[:40]
-        raise FileRefused(
-            f"it was written by a newer latens (format {version}, latens {writer}); this one reads formats up to "
-            f"{VERSION}. Upgrade latens: pip install --upgrade latens"
-        )
-
-
-def _parse(text: bytes) -> Any:
-    try:
-        return json.loads(
-            text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float
-        )
-    except RecursionError:
-        raise FileRefused("its header is nested too deeply; no model is.") from None
-    except ValueError as error:
-        raise FileRefused(f"its header is no valid JSON ({error}).") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        raise ValueError("a key is given twice")
-    return entries
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _finite_float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is too large")
-    return value
-
-
-def _check_entries(entries: Any) -> list[dict[str, Any]]:
-    """The declared arrays, each with a dtype and a shape that numbers can have."""
-    if not isinstance(entries, list):
-        raise FileRefused("its header lists no arrays.")
-    for number, entry in enumerate(entries):
-        name = f"arrays/{number}"
-        if not isinstance(entry, dict) or set(entry) != {"name", "dtype", "shape", "layout", "sha256"}:
-            raise FileRefused(f"{name} is not told by name, dtype, shape, layout and sha256.")
-        if entry["name"] != name:
-            raise FileRefused(f"{name} is called {entry['name']!r}; arrays are numbered in their order.")
-        if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
-            raise FileRefused(f"{name} has dtype {entry['dtype']!r}; a file holds only {', '.join(DTYPES)}.")
-        shape, layout = entry["shape"], entry["layout"]
-        if not _is_sizes(shape) or len(shape) > MOST_AXES:
-            raise FileRefused(f"{name} has shape {str(shape)[:80]}; expected at most {MOST_AXES} sizes from 0 on.")
-        if not _is_sizes(layout) or sorted(layout) != list(range(len(shape))):
-            raise FileRefused(f"{name} has layout {str(layout)[:80]}; expected an order of its {len(shape)} axes.")
-        if not isinstance(entry["sha256"], str) or not re.fullmatch("[0-9a-f]{64}", entry["sha256"]):
-            raise FileRefused(f"{name} has no SHA-256 checksum of 64 hexadecimal digits.")
-    return entries
-
-
-def _is_sizes(value: Any) -> bool:
-    return isinstance(value, list) and all(type(entry) is int and entry >= 0 for entry in value)
+    return parse_header(archive.read(found[0]))
 
 
 def _check_members(archive: zipfile.ZipFile, entries: list[dict[str, Any]], size: int) -> None:
-    """Every declared member once, none besides, none larger or smaller than declared, together no more than the file."""
+    """Every declared member once and of its declared size, none besides, together no more than the file."""
     members = {info.filename: info for info in archive.infolist()}
     if len(members) != len(archive.infolist()):
         raise FileRefused("two of its members have the same name.")
@@ -204,15 +130,13 @@ def _read_array(archive: zipfile.ZipFile, entry: dict[str, Any]) -> Any:
     with archive.open(member_of(entry["name"])) as member:
         start = member.read(len(prefix))
         filled = 0
-        while filled < len(numbers):
-            step = member.readinto(numbers[filled:])
-            if not step:
-                raise FileRefused(f"{entry['name']} ends early. Copy the file again, or save the model again.")
-            filled += step
+        while filled < len(numbers) and (piece := member.read(min(PIECE, len(numbers) - filled))):
+            numbers[filled : filled + len(piece)] = piece
+            filled += len(piece)
         member.read(1)  # the end, where zipfile compares its own checksum
     digest = hashlib.sha256(start)
     digest.update(numbers)
-    if start != prefix or digest.hexdigest() != entry["sha256"]:
+    if start != prefix or filled != len(numbers) or digest.hexdigest() != entry["sha256"]:
         raise FileRefused(
             f"the contents of {entry['name']} do not match their checksum: the file was damaged or changed. "
             "Copy it again from where it came, or save the model again."

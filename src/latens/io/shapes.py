@@ -1,59 +1,121 @@
 """Which shape every array of a model has: a file whose arrays do not fit together never reaches the model's equations.
 
-Sizes: d columns of data, k components, and the whole numbers and switches among the fields of the model, by name.
-"1|d" is either, "k+intercept" a sum.
+Sizes stand in the order of the axes: d columns of data, k components, and the whole numbers and switches among the
+fields of the model, by name. "k+intercept" is a sum, "1|d" either of two, and ";" stands between whole shapes of which
+an array may have any. A name that is none of these takes the size that it first meets, and keeps it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from latens.errors import FileRefused
 
-__all__ = ["SHAPES", "check_shapes"]
+__all__ = ["SHAPES", "check_shapes", "shape_matches"]
 
-SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
+_FACTORS = {
+    "model.noise[1]": "d",
+    "state.q.loadings.mean": "k d",
+    "state.q.loadings.noise": "d",
+    "state.q.loadings.floor": "d",
+    "state.q.loadings.weights.mean": "k d",
+    "state.q.loadings.weights.precision": "1|d k k",
+    "state.q.loadings.weights.shape": "d",
+    "state.q.loadings.weights.rate": "d",
+    "state.q.loadings.alpha.shape": "k",
+    "state.q.loadings.alpha.rate": "k",
+    "state.q.center": "d",
+}
+
+_FACTOR_SUMS = {
+    "state.stats.seen": "1|d",
+    "state.stats.x": "d",
+    "state.stats.xx": "d",
+    "state.stats.z": "k 1|d",
+    "state.stats.zx": "k d",
+    "state.stats.zz": "1|d k k",
+}
+
+_ONLINE_SUMS = {
+    "state.stats.x": "d",
+    "state.stats.zx": "k d",
+    "state.stats.zz": "k k",
+    "state.stats.xx": "d",
+}
+
+SHAPES: dict[str, dict[str, str]] = {
     "BinaryFactors": {
-        "state.q.usage.on": ("k",),
-        "state.q.usage.off": ("k",),
-        "state.q.usage.mean": ("k",),
-        "state.q.loadings.mean": ("k+intercept", "d"),
-        "state.q.loadings.noise": ("1|d",),
-        "state.q.loadings.weights.mean": ("k+intercept", "d"),
-        "state.q.loadings.weights.precision": ("1|d", "k+intercept", "k+intercept"),
-        "state.q.loadings.weights.shape": ("1|d",),
-        "state.q.loadings.weights.rate": ("1|d",),
-        "state.q.loadings.alpha.shape": ("k+intercept",),
-        "state.q.loadings.alpha.rate": ("k+intercept",),
-        "state.stats.seen": ("d",),
-        "state.stats.on": ("k",),
-        "state.stats.zz": ("1|d", "k+intercept", "k+intercept"),
-        "state.stats.zx": ("k+intercept", "d"),
-        "state.stats.xx": ("d",),
+        "state.q.usage.on": "k",
+        "state.q.usage.off": "k",
+        "state.q.usage.mean": "k",
+        "state.q.loadings.mean": "k+intercept d",
+        "state.q.loadings.noise": "1|d",
+        "state.q.loadings.weights.mean": "k+intercept d",
+        "state.q.loadings.weights.precision": "1|d k+intercept k+intercept",
+        "state.q.loadings.weights.shape": "1|d",
+        "state.q.loadings.weights.rate": "1|d",
+        "state.q.loadings.alpha.shape": "k+intercept",
+        "state.q.loadings.alpha.rate": "k+intercept",
+        "state.stats.seen": "d",
+        "state.stats.on": "k",
+        "state.stats.zz": "1|d k+intercept k+intercept",
+        "state.stats.zx": "k+intercept d",
+        "state.stats.xx": "d",
     },
+    "Factors": _FACTORS | _FACTOR_SUMS,
+    "TransportFactors": _FACTORS | _FACTOR_SUMS,
+    "ExactFactors": _FACTORS | {"state.stats.counts": "1 1;d d", "state.stats.x": "d 1|d", "state.stats.xx": "d d"},
+    "OnlineEM": _FACTORS | _ONLINE_SUMS,
+    "OnlineGradient": _FACTORS | _ONLINE_SUMS,
 }
 
 
-def check_shapes(model: Any, arrays: Mapping[str, Any], n_features: int, n_components: int) -> None:
-    """Compare the shapes of `arrays`, by path, with those declared for the model's class."""
-    declared = SHAPES[type(model).__name__]
-    sizes = {f.name: int(value) for f in fields(model) if isinstance(value := getattr(model, f.name), int)}
-    sizes |= {"d": n_features, "k": n_components}
-    if sizes.get("n_features", n_features) != n_features:
-        raise FileRefused(f"its model has {sizes['n_features']} columns and its data {n_features}; they must agree.")
+def check_shapes(name: str, model: Any, q: Any, arrays: Mapping[str, Any], n_features: int) -> None:
+    """Compare the shapes of `arrays`, by path, with those declared for the model of that name."""
+    declared = SHAPES[name]
     for where, array in arrays.items():
         if where not in declared:
-            raise FileRefused(f"{where} is an array, which a {type(model).__name__} does not have there.")
-        expected = [[_size(choice, sizes) for choice in size.split("|")] for size in declared[where]]
-        found = array.shape
-        if len(found) != len(expected) or any(n not in choices for n, choices in zip(found, expected, strict=True)):
-            wanted = ", ".join(" or ".join(map(str, choices)) for choices in expected)
-            raise FileRefused(
-                f"{where} has shape {found}; expected ({wanted}) for {n_components} components of {n_features} columns."
-            )
+            raise FileRefused(f"{where} is an array, which a {name} does not have there.")
+        # before anything is computed from them: axes too many or too few broadcast to sizes that no file could have
+        if all(array.ndim != len(shape.split()) for shape in declared[where].split(";")):
+            raise FileRefused(f"{where} has {array.ndim} axes; expected the shape ({declared[where]}).")
+    sizes = {f.name: int(value) for f in fields(model) if isinstance(value := getattr(model, f.name), int)}
+    if sizes.get("n_features", n_features) != n_features:
+        raise FileRefused(f"its model has {sizes['n_features']} columns and its data {n_features}; they must agree.")
+    sizes |= {"d": n_features, "k": q.n_components}
+    for where, array in arrays.items():
+        if not any(shape_matches(array.shape, shape, sizes) for shape in declared[where].split(";")):
+            known = ", ".join(f"{name}={size}" for name, size in sizes.items() if name in declared[where])
+            raise FileRefused(f"{where} has shape {array.shape}; expected ({declared[where]}) with {known}.")
+
+
+def shape_matches(found: tuple[int, ...], declared: str, sizes: dict[str, int]) -> bool:
+    """Whether a shape is as declared; if so, names that `sizes` lacks are entered there.
+
+    Examples
+    --------
+    >>> shape_matches((1, 5), "1|d k+intercept", {"d": 16, "k": 4, "intercept": 1})
+    True
+    >>> sizes = {"k": 4}
+    >>> shape_matches((3, 4), "profiles k", sizes), shape_matches((2,), "profiles", sizes)
+    (True, False)
+    """
+    axes, met = declared.split(), dict(sizes)
+    if len(axes) != len(found):
+        return False
+    for size, axis in zip(found, axes, strict=True):
+        if axis.isidentifier():
+            met.setdefault(axis, size)
+        if size not in [_size(choice, met) for choice in axis.split("|")]:
+            return False
+    sizes.update(met)
+    return True
 
 
 def _size(formula: str, sizes: Mapping[str, int]) -> int:
-    return sum(int(part) if part.isdecimal() else sizes[part] for part in formula.split("+"))
+    """The value of a sum such as "k+intercept" or "k-1"."""
+    terms = re.findall(r"([+-]?)(\w+)", formula)
+    return sum((-1 if sign == "-" else 1) * (int(n) if n.isdecimal() else sizes[n]) for sign, n in terms)

@@ -24,6 +24,10 @@ ESTIMATORS = {
     "BinaryFactorAnalysis": EstimatorRow(
         "latens.estimators.binary_factor_analysis:BinaryFactorAnalysis", ("BinaryFactors",)
     ),
+    "FactorAnalysis": EstimatorRow(
+        "latens.estimators.factor_analysis:FactorAnalysis",
+        ("ExactFactors", "Factors", "OnlineEM", "OnlineGradient", "TransportFactors"),
+    ),
 }
 
 RECORDS = {
@@ -33,15 +37,25 @@ RECORDS = {
     "BinaryPosterior": "latens.models.binary_factors:BinaryPosterior",
     "CodeStatistics": "latens.models.binary_factors:CodeStatistics",
     "Exact": "latens.models.switches:Exact",
+    "ExactFactors": "latens.models.factor_analysis:ExactFactors",
+    "FactorPosterior": "latens.models.factor_analysis:FactorPosterior",
+    "FactorStatistics": "latens.models.factor_analysis:FactorStatistics",
+    "Factors": "latens.models.factor_analysis:Factors",
     "Fitted": "latens.io.fitted:Fitted",
     "Frame": "latens.estimators.frame:Frame",
     "Gamma": "latens.families.gamma:Gamma",
     "LeastSquares": "latens.families.least_squares:LeastSquares",
     "MeanField": "latens.models.switches:MeanField",
     "NormalGamma": "latens.families.normal_gamma:NormalGamma",
+    "OnlineEM": "latens.models.factor_streams:OnlineEM",
+    "OnlineGradient": "latens.models.factor_streams:OnlineGradient",
+    "OnlinePosterior": "latens.models.factor_streams:OnlinePosterior",
+    "OnlineStatistics": "latens.models.factor_streams:OnlineStatistics",
     "Relevance": "latens.families.relevance:Relevance",
+    "Scatter": "latens.models.scatter:Scatter",
     "Share": "latens.families.share:Share",
     "State": "latens.core.fit:State",
+    "TransportFactors": "latens.models.factor_streams:TransportFactors",
     "Truncated": "latens.models.switches:Truncated",
 }
 

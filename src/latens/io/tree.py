@@ -88,7 +88,7 @@ def decode(node: Any, take: Take, where: str, depth: int = 0) -> Any:
             return _SPECIAL[special]
         case {"record": name, "fields": dict(parts), **rest} if not rest:
             return _decode_record(record_class(name), parts, take, where, depth)
-    raise FileRefused(f"{where} is told by the keys {', '.join(map(repr, node))}, which mean nothing in this format.")
+    raise FileRefused(f"{where} is told by the keys {str(list(node))[:80]}, which mean nothing in this format.")
 
 
 def _decode_record(cls: type, parts: dict[str, Any], take: Take, where: str, depth: int) -> Any:
@@ -96,8 +96,8 @@ def _decode_record(cls: type, parts: dict[str, Any], take: Take, where: str, dep
     strange = [name for name in parts if name not in known]
     if strange:
         raise FileRefused(
-            f"{where} is a {cls.__name__} with the unknown field {', '.join(map(repr, strange))}; it has "
-            f"{', '.join(known)}. If a newer latens wrote it, upgrade."
+            f"{where} is a {cls.__name__} with an unknown field {strange[0][:40]!r}; it has {', '.join(known)}. "
+            "If a newer latens wrote it, upgrade."
         )
     # a field that an older latens did not have yet takes its default
     missing = [name for name, f in known.items() if name not in parts and _needed(f)]
@@ -108,7 +108,10 @@ def _decode_record(cls: type, parts: dict[str, Any], take: Take, where: str, dep
         hint = hints_of(cls)[name]
         if not fits(value, hint):
             raise FileRefused(f"{where}.{name} is {_told(value)}; expected {_plain(hint)}.")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except Exception as error:
+        raise FileRefused(f"{where} is no {cls.__name__} ({error}).") from error
 
 
 def _encode_float(value: float) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from latens.families.relevance import Relevance
 if TYPE_CHECKING:
     from latens.models.binary_factors import BinaryFactors, BinaryPosterior, CodeStatistics
 
-__all__ = ["propose"]
+__all__ = ["deletions", "propose"]
 
 N_SWAPS = 8  # replacements tried, for the weakest causes first
 
@@ -36,14 +36,15 @@ def propose(
     strength = stats.on * (1 - stats.on / stats.n) * np.sum(q.loadings.mean[:k] ** 2, axis=1)
     order = np.argsort(strength, kind="stable")
     if not model.points and k > 1:
-        yield from _deletions(model, q, stats, order, strength[order])
+        yield from deletions(model, q, stats, order, strength[order])
     yield from _swaps(model, q, sample, rng, order[:N_SWAPS])
 
 
-def _deletions(
-    model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics, order: Index, strength: Floats
-) -> Iterator[BinaryPosterior]:
-    """All below the widest gap in strength, the weakest half, a quarter, and so on; then each cause alone."""
+def deletions(model: Any, q: Any, stats: Any, order: Index, strength: Floats) -> Iterator[Any]:
+    """All below the widest gap in strength, the weakest half, a quarter, and so on; then each component alone.
+
+    For any model whose posterior and statistics have `only`, and whose global step needs no more.
+    """
     gap = 1 + int(np.argmax(np.diff(np.log(np.maximum(strength, 1e-300)))))
     yield _without(model, q, stats, order[:gap])
     size = len(order) // 2
@@ -54,9 +55,7 @@ def _deletions(
         yield _without(model, q, stats, [cause])
 
 
-def _without(
-    model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics, gone: Index | list[int]
-) -> BinaryPosterior:
+def _without(model: Any, q: Any, stats: Any, gone: Index | list[int]) -> Any:
     keep = np.delete(np.arange(q.n_components), gone)
     return model.global_step(q.only(keep), stats.only(keep))
 

@@ -114,8 +114,8 @@ class States:
 class MeanField:
     n_sweeps: int = 20
     tol: float = 1e-5  # a row whose codes move less has settled
-    n_levels: int = 7  # of cooling, at a neutral start
-    n_sweeps_cooling: int = 10
+    n_levels: int = 5  # of cooling, at a neutral start
+    n_sweeps_cooling: int = 3
 
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: Switches | None) -> Switches:
         on = self.cool(drive, gram, usage) if warm is None else warm.mean

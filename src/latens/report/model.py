@@ -74,7 +74,9 @@ def report(
     return report_many([Entry(model, X, truth, title, shape)], path, title or type(model).__name__)
 
 
-def report_many(entries: Sequence[Entry], path: str | os.PathLike[str] = "report.html", title: str = "Report") -> Path:
+def report_many(
+    entries: Sequence[Entry], path: str | os.PathLike[str] = "report.html", title: str = "Report", text: str = ""
+) -> Path:
     """Write one page about several fitted models, with a table of their main numbers on top.
 
     Parameters
@@ -85,6 +87,8 @@ def report_many(entries: Sequence[Entry], path: str | os.PathLike[str] = "report
         Where to write; an older page there is replaced.
     title : str, default="Report"
         Heading of the page.
+    text : str, default=""
+        What a reader should know first; it stands above that table.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def report_many(entries: Sequence[Entry], path: str | os.PathLike[str] = "report
     if len(entries) == 0:
         raise ValueError("a page needs at least one model; entries is empty.")
     chapters = [_chapter(entry) for entry in entries]
-    overview = [_overview(chapters)] if len(chapters) > 1 else []
+    overview = [_overview(chapters, text)] if len(chapters) > 1 or text else []
     return write_page([*overview, *chapters], path, title)
 
 
@@ -116,9 +120,9 @@ def _chapter(entry: Entry) -> Section:
     )
 
 
-def _overview(chapters: Sequence[Section]) -> Section:
+def _overview(chapters: Sequence[Section], text: str) -> Section:
     """The main facts of all models in one table."""
     known = {label for chapter in chapters for label, _ in chapter.facts}
     labels = [label for label in COMPARED if label in known]
     rows = tuple((chapter.title, *(dict(chapter.facts).get(label, "") for label in labels)) for chapter in chapters)
-    return Section("Overview", table=Table(("", *labels), rows))
+    return Section("Overview", text, table=Table(("", *labels), rows))

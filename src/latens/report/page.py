@@ -9,10 +9,16 @@ from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from latens.report.sections import Section
 
-__all__ = ["render", "write_page"]
+__all__ = ["render", "style_sheet", "write_page"]
+
+
+def style_sheet(name: str) -> Markup:
+    """A part of the style, by name: the palette, or the charts that pages and pictures in files share."""
+    return Markup(_template(f"{name}.css"))
 
 
 def render(sections: Sequence[Section], title: str) -> str:
@@ -24,8 +30,8 @@ def render(sections: Sequence[Section], title: str) -> str:
     True
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = files("latens.report").joinpath("templates/page.html").read_text(encoding="utf-8")
-    return environment.from_string(template).render(sections=sections, title=title)
+    style = {name: style_sheet(name) for name in ("palette", "charts")}
+    return environment.from_string(_template("page.html")).render(sections=sections, title=title, **style)
 
 
 def write_page(sections: Sequence[Section], path: str | os.PathLike[str], title: str) -> Path:
@@ -67,3 +73,7 @@ def write_page(sections: Sequence[Section], path: str | os.PathLike[str], title:
     finally:
         draft.unlink(missing_ok=True)
     return target
+
+
+def _template(name: str) -> str:
+    return files("latens.report").joinpath(f"templates/{name}").read_text(encoding="utf-8")

@@ -21,6 +21,10 @@ class Figure:
         Plain text, escaped on the page.
     wide : bool
         Whether it takes the whole width of the page instead of half of it.
+    name : str
+        What its file is called where pictures are also written one by one.
+    drawing : Markup, optional
+        The picture as SVG for that file; needed only where `body` is HTML.
 
     Examples
     --------
@@ -31,6 +35,8 @@ class Figure:
     body: Markup
     caption: str = ""
     wide: bool = False
+    name: str = ""
+    drawing: Markup | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Section:
     ----------
     title, text : str
         Plain text, escaped on the page.
+    notes : tuple of str
+        Statements one below the other, plain text too.
     facts : tuple of (str, str)
         Labelled values, shown prominently.
     figures : tuple of Figure
@@ -70,6 +78,7 @@ class Section:
 
     title: str
     text: str = ""
+    notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     figures: tuple[Figure, ...] = ()
     table: Table | None = None

@@ -5,7 +5,7 @@ Every text and number enters through Markup.format, which escapes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -17,10 +17,12 @@ __all__ = ["Line", "bar_chart", "heat_map", "line_chart"]
 
 WIDTH, HEIGHT = 440.0, 250.0  # user units; a chart is about this many pixels wide on a page
 TOP, RIGHT, BOTTOM = 30.0, 12.0, 38.0
+KEY_HEIGHT, SWATCH = 18.0, 20.0  # of the key that tells curves apart
+N_TONES = 6
 LETTER = 7.0  # width of a letter of a label; the widest of the usual fonts
 EDGE = 3.0  # a dot on the border of the plot is drawn whole
 MOST_POINTS = 600  # more than a chart has pixels
-MOST_DOTS = 40
+MOST_DOTS, MOST_DOTTED = 40, 6  # points of a curve, and curves, beyond which dots would only thicken them
 LONGEST_NAME = 22
 
 PICTURE = Markup('<svg class="chart" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">{}</svg>')
@@ -28,6 +30,7 @@ BROAD = Markup('<div class="scroll broad">{}</div>')  # scrolls on a narrow scre
 CLIPPED = Markup('<svg x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" overflow="hidden">{}</svg>')
 TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
 RULE = Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>')
+TONED = Markup('<g class="tone{}">{}</g>')
 CURVE = Markup('<polyline class="{}" points="{}"/>')
 DOT = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="2.4"/>')
 BAR = Markup('<rect class="bar" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="1.5"/>')
@@ -42,11 +45,22 @@ SLANTED = Markup(
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: x and y of shape (n,); a faint one stays in the background."""
+    """One curve: x and y of shape (n,).
+
+    A faint one stays in the background, a dashed one is no data but something to compare with. Names appear in
+    a key above the chart, each once: curves of one kind share a name and a tone.
+    """
 
     x: np.ndarray
     y: np.ndarray
     faint: bool = False
+    name: str = ""
+    tone: int = 0
+    dashed: bool = False
+
+    @property
+    def style(self) -> str:
+        return "curve" + " faint" * self.faint + " dashed" * self.dashed
 
 
 def line_chart(
@@ -64,24 +78,28 @@ def line_chart(
     low, high = _padded(y_range or _extent([line.y for line in lines]), whole_y)
     places, labels = log_ticks(low, high) if log_y else _linear_ticks(low, high, whole_y)
     left = 12 + LETTER * max(map(len, labels), default=1)
-    width, height = WIDTH - left - RIGHT, HEIGHT - TOP - BOTTOM
+    key, below = _key(lines, left)
+    top, bottom = TOP + below, HEIGHT + below - BOTTOM
+    width, height = WIDTH - left - RIGHT, bottom - top
     x_scale, y_scale = width / ((last - first) or 1.0), height / (high - low)
 
-    parts = [TEXT.format("label", left, 16, "start", y_label)]
+    parts = [*key, TEXT.format("label", left, below + 16, "start", y_label)]
     for place, label in zip(places, labels, strict=True):
-        y = TOP + (high - place) * y_scale
+        y = top + (high - place) * y_scale
         parts += [RULE.format("grid", left, y, WIDTH - RIGHT, y), TEXT.format("tick", left - 6, y + 4, "end", label)]
     steps = ticks(first, last, whole=True) if last > first else [first]
     for place, label in zip(steps, tick_labels(steps), strict=True):
-        parts.append(TEXT.format("tick", left + (place - first) * x_scale, HEIGHT - BOTTOM + 16, "middle", label))
-    parts.append(RULE.format("axis", left, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM))
-    parts.append(TEXT.format("label", left + width / 2, HEIGHT - 6, "middle", x_label))
+        parts.append(TEXT.format("tick", left + (place - first) * x_scale, bottom + 16, "middle", label))
+    parts.append(RULE.format("axis", left, bottom, WIDTH - RIGHT, bottom))
+    parts.append(TEXT.format("label", left + width / 2, bottom + 32, "middle", x_label))
 
+    bold = [line for line in lines if line.style == "curve"]
+    dotted = len(bold) <= MOST_DOTTED and all(len(line.x) <= MOST_DOTS for line in bold)
     curves = Markup().join(
-        _curve(EDGE + (line.x - first) * x_scale, (high - line.y) * y_scale, line.faint) for line in lines
+        _curve(line, EDGE + (line.x - first) * x_scale, (high - line.y) * y_scale, dotted) for line in lines
     )
-    parts.append(CLIPPED.format(left - EDGE, TOP, width + 2 * EDGE, height, curves))
-    return PICTURE.format(WIDTH, HEIGHT, f"{y_label} by {x_label}", Markup().join(parts))
+    parts.append(CLIPPED.format(left - EDGE, top, width + 2 * EDGE, height, curves))
+    return PICTURE.format(WIDTH, HEIGHT + below, f"{y_label} by {x_label}", Markup().join(parts))
 
 
 def bar_chart(names: list[str], values: np.ndarray, *, label: str, marks: np.ndarray | None = None) -> Markup:
@@ -102,7 +120,7 @@ def bar_chart(names: list[str], values: np.ndarray, *, label: str, marks: np.nda
             end = max(length, mark)
             parts.append(RULE.format("mark", left + mark, top + 2, left + mark, top + pitch - 2))
         parts.append(TEXT.format("tick", left - 6, top + pitch / 2 + 4, "end", name))
-        parts.append(TEXT.format("value", left + end + 6, top + pitch / 2 + 4, "start", number(float(value))))
+        parts.append(TEXT.format("value", left + end + 6, top + pitch / 2 + 4, "start", number(value.item())))
     height = TOP + len(names) * pitch
     parts.append(RULE.format("axis", left, TOP - 4, left, height - 4))
     return PICTURE.format(WIDTH, height, label, Markup().join(parts))
@@ -144,14 +162,14 @@ def _finite(line: Line, log_y: bool) -> Line:
     """Only points that can be drawn; on a logarithmic axis, y becomes its logarithm to base ten."""
     keep = np.isfinite(line.y) & ((line.y > 0) if log_y else True)
     y = line.y[keep]
-    return Line(line.x[keep], np.log10(y) if log_y else y, line.faint)
+    return replace(line, x=line.x[keep], y=np.log10(y) if log_y else y)
 
 
 def _thinned(line: Line) -> Line:
     if len(line.x) <= MOST_POINTS:
         return line
     keep = np.unique(np.linspace(0, len(line.x) - 1, MOST_POINTS).round().astype(int))
-    return Line(line.x[keep], line.y[keep], line.faint)
+    return replace(line, x=line.x[keep], y=line.y[keep])
 
 
 def _extent(arrays: list[np.ndarray]) -> tuple[float, float]:
@@ -166,8 +184,24 @@ def _padded(limits: tuple[float, float], whole: bool) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _curve(x: np.ndarray, y: np.ndarray, faint: bool) -> Markup:
+def _curve(line: Line, x: np.ndarray, y: np.ndarray, dotted: bool) -> Markup:
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    curve = CURVE.format("curve faint" if faint else "curve", points)
-    dots = Markup().join(DOT.format(a, b) for a, b in zip(x, y, strict=True)) if len(x) <= MOST_DOTS else Markup()
-    return curve if faint else curve + dots
+    drawn = CURVE.format(line.style, points)
+    if dotted and line.style == "curve":
+        drawn += Markup().join(DOT.format(a, b) for a, b in zip(x, y, strict=True))
+    return TONED.format(line.tone % N_TONES, drawn)
+
+
+def _key(lines: list[Line], left: float) -> tuple[list[Markup], float]:
+    """Each name once with a stroke of its curve, data first, in rows above the chart; and the height they take."""
+    parts, x, y = list[Markup](), left, 0.0
+    named = sorted(({line.name: line for line in lines if line.name}).values(), key=lambda line: line.style != "curve")
+    for line in named:
+        width = SWATCH + 6 + 6.5 * len(line.name) + 12
+        if x > left and x + width > WIDTH:
+            x, y = left, y + KEY_HEIGHT
+        stroke = CURVE.format(line.style, f"{x:.1f},{y + 10:.1f} {x + SWATCH:.1f},{y + 10:.1f}")
+        text = TEXT.format("value", x + SWATCH + 6, y + 14, "start", line.name)
+        parts += [TONED.format(line.tone % N_TONES, stroke), text]
+        x += width
+    return parts, y + KEY_HEIGHT + 4 if parts else 0.0

@@ -1,4 +1,4 @@
-"""Whether the numbers of a model can be what they claim to be."""
+"""Whether the parts of a model can be what they claim to be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from latens.errors import FileRefused
 
-__all__ = ["arrays_in", "check_domains", "check_finite"]
+__all__ = ["arrays_in", "check_domains", "check_finite", "check_settings", "kinds"]
+
+LARGEST_SETTING = 2**20
 
 
 def check_finite(value: Any, where: str) -> None:
@@ -33,9 +35,21 @@ def check_domains(value: Any, where: str) -> None:
                 raise FileRefused(f"{name}.{f.name} holds values that are not {domain.replace('_', ' ')}.")
 
 
+def check_settings(model: Any, n_features: int) -> None:
+    """Refuse whole numbers that no model has: they count sweeps or states, and would take time or memory alike."""
+    for name, number in _leaves(model, "model"):
+        if isinstance(number, int) and abs(number) > LARGEST_SETTING and number != n_features:
+            raise FileRefused(f"{name} is {str(number)[:40]}; expected at most {LARGEST_SETTING}.")
+
+
 def arrays_in(value: Any, where: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
     """Every array within a value, by its path."""
     return {name: leaf for name, leaf in _leaves(value, where) if isinstance(leaf, np.ndarray)}
+
+
+def kinds(value: Any, where: str) -> dict[str, type]:
+    """The class of every record within a value, by its path."""
+    return {name: type(record) for name, record in _records(value, where)}
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,57 @@
+"""The command line: which sections to run, how large, and where the numbers go."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.binary import first_call, relevance, shapes, sweeps, threads
+from benchmarks.library import falls, imports, large
+from benchmarks.setting import FULL, QUICK, Section, environment
+from benchmarks.tables import save
+
+RESULTS = Path(__file__).parent / "results"
+
+SECTIONS = (
+    Section("binary.shapes", "all 8 shapes found, the number given", shapes.plain),
+    Section("binary.signed", "the same with pixels of random sign", shapes.signed),
+    Section("binary.relevance", "exactly 8 shapes found, the number not given", relevance.run),
+    Section("binary.sweeps", "one mean-field E step over the source's form", sweeps.run),
+    Section("binary.threads", "two threads over one", threads.run),
+    Section("binary.first-call", "first sweep of a process, kernel cached and not", first_call.run),
+    Section("library.imports", "CPU time of importing", imports.run),
+    Section("library.falls", "falls of the bound over random fits", falls.run),
+    Section("library.large", "a whole fit of many rows: time and memory", large.run),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="section", help="a section or a group of them; none: all")
+    parser.add_argument("--quick", action="store_true", help="small sizes: whether it runs, not what is true")
+    parser.add_argument("--list", action="store_true", help="name the sections and stop")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON files")
+    options = parser.parse_args(arguments)
+    if options.list:
+        print("\n".join(f"{section.name:<20}{section.about}" for section in SECTIONS))
+        return
+    unknown = [name for name in options.names if not any(section.answers_to(name) for section in SECTIONS)]
+    if unknown:
+        parser.error(f"no section {', '.join(unknown)}; --list names them")
+    setting = QUICK if options.quick else FULL
+    for section in SECTIONS:
+        if options.names and not any(map(section.answers_to, options.names)):
+            continue
+        began = time.perf_counter()
+        tables = section.run(setting)
+        seconds = time.perf_counter() - began
+        for table in tables:
+            print(f"{table}\n", flush=True)
+        print(f"({section.name}: {seconds:.0f} s)\n", flush=True)
+        save(options.results / f"{section.name}.json", tables, environment(setting, seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What holds for the library as a whole: imports, the bound, a fit of many rows."""

@@ -1,0 +1,39 @@
+"""A small positive definite matrix for every row: compiled for NumPy arrays, the library's own algebra for others."""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array
+from latens.array.transfer import like
+
+__all__ = ["inverse_rows", "inverse_rows_plain", "log_determinants"]
+
+
+def inverse_rows(gram: Array, diagonal: Array) -> Array:
+    """(n, K, K), inverses of gram (1 or n, K, K) + diag(diagonal_n), symmetric."""
+    if is_numpy_array(diagonal):
+        from latens.array.definite_kernels import invert_rows
+
+        out = np.empty((*diagonal.shape, diagonal.shape[1]), diagonal.dtype)
+        invert_rows(np.ascontiguousarray(gram), np.ascontiguousarray(diagonal), out)
+        return out
+    return inverse_rows_plain(gram, diagonal)
+
+
+def inverse_rows_plain(gram: Array, diagonal: Array) -> Array:
+    xp = array_namespace(diagonal)
+    inverse = xp.linalg.inv(gram + diagonal[:, :, None] * like(np.eye(diagonal.shape[1]), diagonal))
+    return 0.5 * (inverse + xp.matrix_transpose(inverse))
+
+
+def log_determinants(matrices: Array) -> Array:
+    """(n,), log|matrix| of positive definite (n, K, K)."""
+    if is_numpy_array(matrices):
+        from latens.array.definite_kernels import log_determinant_rows
+
+        out = np.empty(len(matrices), matrices.dtype)
+        log_determinant_rows(np.ascontiguousarray(matrices), out)
+        return out
+    return array_namespace(matrices).linalg.slogdet(matrices)[1]

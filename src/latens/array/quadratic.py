@@ -1,0 +1,45 @@
+"""Products of pairs of columns, each pair once: quadratic forms of rows as one matrix product.
+
+x'M x = sum_{a <= b} packed(M)_ab x_a x_b
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats
+
+__all__ = ["packed", "unpacked", "with_pairs"]
+
+
+def with_pairs(x: Array) -> Array:
+    """(n, D + D (D + 1) / 2), each row followed by its products x_a x_b, a <= b."""
+    if is_numpy_array(x):
+        from latens.array.kernels import pair_rows
+
+        n, d = x.shape
+        out = np.empty((n, d + d * (d + 1) // 2), dtype=x.dtype)
+        pair_rows(np.ascontiguousarray(x), out)
+        return out
+    return with_pairs_plain(x)
+
+
+def with_pairs_plain(x: Array) -> Array:
+    d = x.shape[1]
+    return array_namespace(x).concat([x, *(x[:, a : a + 1] * x[:, a:] for a in range(d))], axis=1)
+
+
+def packed(matrices: Floats) -> Floats:
+    """(K, D (D + 1) / 2), what the products are multiplied by in x'M x; matrices are symmetric."""
+    rows, columns = np.triu_indices(matrices.shape[-1])
+    return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, 2.0))
+
+
+def unpacked(sums: Floats, d: int) -> Floats:
+    """(K, D, D), sums of xx' from sums of the products (K, D (D + 1) / 2)."""
+    rows, columns = np.triu_indices(d)
+    full = np.empty((len(sums), d, d))
+    full[:, rows, columns] = sums
+    full[:, columns, rows] = sums
+    return full

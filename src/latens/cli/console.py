@@ -1,0 +1,81 @@
+"""Aligned tables on stdout, and on stderr a line that says what is being worked on."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import click
+
+__all__ = ["Progress", "aligned", "printable"]
+
+PLAIN = str.maketrans({"×": "x", "÷": "/", "σ": "sigma", "γ": "gamma", "²": "^2"})
+EVERY = 5.0  # seconds between lines of one kind where lines cannot be rewritten
+
+
+def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in columns, the first to the left and the others to the right; a comma breaks a heading.
+
+    Examples
+    --------
+    >>> print(aligned(("K", "bound (nats), plain"), [("8", "3,155.0")]))
+    K  bound (nats)
+              plain
+    8       3,155.0
+    """
+    headings = [re.split(r",\s+", name) for name in columns]
+    height = max(map(len, headings))
+    lines = [[heading[i] if i < len(heading) else "" for heading in headings] for i in range(height)]
+    lines += [list(row) for row in rows]
+    widths = [max(len(line[j]) for line in lines) for j in range(len(columns))]
+    return "\n".join(_line(line, widths) for line in lines)
+
+
+def printable(text: str) -> str:
+    """Text that the terminal can show: minus signs that can be copied, and words for letters it does not have."""
+    text = text.replace("−", "-")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(PLAIN).encode(encoding, errors="replace").decode(encoding)
+    return text
+
+
+class Progress:
+    """One line on stderr, rewritten on a terminal; in a log, a line for each kind of work and one now and then."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._rewrites = sys.stderr.isatty()
+        self._kind, self._shown = "", 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._rewrites and not self._quiet:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+    def __call__(self, text: str) -> None:
+        if self._quiet:
+            return
+        if self._rewrites:
+            click.echo(f"\r\x1b[K{text} ...", nl=False, err=True)
+            return
+        kind, now = re.sub(r"\d+", "", text), time.monotonic()
+        if kind != self._kind or now - self._shown > EVERY:
+            self._kind, self._shown = kind, now
+            click.echo(f"{text} ...", err=True)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if i == 0 else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *others]).rstrip()

@@ -1,0 +1,391 @@
+"""Low-rank plus diagonal covariances: factor analysis, in memory, in one pass, in streams."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats
+from latens.core import Fit, Rows, State, Statistics
+from latens.estimators.base import VariationalTransformer
+from latens.estimators.checks import one_of, positive_number, whole_number
+from latens.estimators.factor_starts import (
+    canonical,
+    column_variances,
+    fewer_factors,
+    given_start,
+    most_likely_start,
+    orthonormal_start,
+    principal_start,
+    relevant_start,
+    turned,
+    varimax,
+)
+from latens.estimators.frame import Frame
+from latens.estimators.sampling import filled
+from latens.estimators.validation import check_rows
+from latens.families.low_rank import LowRankNormal
+from latens.families.relevance import Relevance
+from latens.inference.online import Accumulate, follow
+from latens.inference.progress import ProgressBar
+from latens.models.factor_analysis import ExactFactors, FactorPosterior, Factors
+from latens.models.factor_streams import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
+from latens.models.scatter import Scatter, summed
+
+__all__ = ["FactorAnalysis"]
+
+SOLVERS = ("auto", "exact", "transport", "online-em", "online-sga")
+MOST_EXACT = 5000  # columns up to which D x D sums are kept
+WORKING_RANK = 3  # factors carried in a stream, for each that is read out
+STREAM_ROWS = 50  # of a batch that `transport` sees at once, when it is given all rows
+READ_EVERY = 1000  # rows between two readings of how an online solver fares
+SMALLEST = 1e-300  # noise of the online solvers, which were printed without a floor
+
+
+class FactorAnalysis(VariationalTransformer):
+    """Explain the covariance of many columns by a few hidden factors and a noise variance for each column.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of factors; with ``prior="ard"`` an upper bound. None chooses: with ``prior="ml"`` the number with the
+        best Bayesian information criterion, with ``prior="ard"`` that bound.
+    solver : {"auto", "exact", "transport", "online-em", "online-sga"}
+        "exact" sees rows once and works on their covariance, D x D. "transport" needs memory for 3 K x D numbers only
+        and comes close. "auto" is "exact" up to 5000 columns; ``solver_`` says which. "online-em" and "online-sga"
+        see rows one by one as first printed, start at unit noise in the units of X, and are there for comparison.
+    prior : {"ml", "ard"}
+        Maximum likelihood; or variational Bayes with relevance determination, which finds the number of factors and
+        is the better choice when rows are few.
+    rotation : {None, "varimax"}
+        Turn the factors so that each loads on few columns. None orders them by how much of the data, in units of the
+        noise, they explain.
+    learning_rate : float
+        Of "online-sga".
+    warm_up : int
+        Rows after which the online solvers begin to change loadings and noise.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept.
+    init : {"auto", "random"} or array of shape (K, D)
+        The maximum of the likelihood on the covariance, a random textbook start, or loadings in data units.
+    moves : bool
+        Whether, with ``prior="ard"``, to try deleting factors, all of them included; accepted where the bound rises.
+    random_state, warm_start, verbose, callbacks, n_jobs
+        As in every estimator.
+
+    Attributes
+    ----------
+    components_ : array (K, D)
+        Loadings, in data units.
+    noise_variance_ : array (D,)
+        With ``prior="ard"`` it includes what the uncertainty of the loadings adds.
+    mean_ : array (D,)
+    solver_ : str
+    share_ : array (K,)
+        Share of the model's variance that each factor makes.
+    relevance_ : array (K,)
+        With ``prior="ard"``, the precision of each factor's loadings in units of the noise precision.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, truth = latens.datasets.make_factor_model(2000, n_features=20, n_components=3, random_state=0)
+    >>> model = latens.FactorAnalysis().fit(X)
+    >>> model.n_components_, model.solver_
+    (3, 'exact')
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        solver: str = "auto",
+        prior: str = "ml",
+        rotation: str | None = None,
+        learning_rate: float = 1e-3,
+        warm_up: int = 100,
+        max_iter: int = 2000,
+        tol: float = 1e-7,
+        n_init: int = 1,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.solver = solver
+        self.prior = prior
+        self.rotation = rotation
+        self.learning_rate = learning_rate
+        self.warm_up = warm_up
+
+    def get_covariance(self) -> Floats:
+        """(D, D), the covariance of the fitted model."""
+        return self.to_low_rank().covariance()
+
+    def get_precision(self) -> Floats:
+        """(D, D), its inverse, by inverting K x K."""
+        return self.to_low_rank().precision()
+
+    def to_low_rank(self) -> LowRankNormal:
+        """Return the fitted Gaussian as mean, loadings and diagonal; nothing of size D x D."""
+        check_is_fitted(self)
+        return LowRankNormal(self.mean_, self.components_, self.noise_variance_)
+
+    def rotate(self, rotation: str = "varimax") -> Self:
+        """Turn the factors; `components_`, `transform` and all else follow, the covariance stays."""
+        check_is_fitted(self)
+        self.rotation = one_of("rotation", rotation, ["varimax"])
+        self._keep(self.model_, self.frame_, Fit(self.state_, self.trace_, self.converged_))
+        return self
+
+    def transform(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior means of each row's factors (n, K); on request their standard deviations or covariances too.
+
+        The covariance has shape (K, K) where all rows are complete, since they share it, and (n, K, K) otherwise.
+        """
+        if not return_cov:
+            return super().transform(X, return_std)
+        mean, spread = self._ask(X, lambda rows, local: (local.mean, _each(local.spread, len(rows))))
+        shared = bool(array_namespace(spread).all(spread == spread[:1, ...]))
+        return mean, (spread[0, ...] if shared else spread)
+
+    @property
+    def loglike_(self) -> list[float]:
+        """The bound at each iteration; by maximum likelihood, the log-likelihood."""
+        check_is_fitted(self)
+        return [float(value) for value in self.elbo_history_]
+
+    @property
+    def bic(self) -> NoReturn:
+        _refuse("bic")
+
+    @property
+    def aic(self) -> NoReturn:
+        _refuse("aic")
+
+    @property
+    def lower_bound_(self) -> NoReturn:
+        _refuse("lower_bound_")
+
+    @property
+    def _centred(self) -> bool:
+        return self._as_printed is False
+
+    @property
+    def scaled(self) -> bool:  # type: ignore[override]
+        return self._as_printed is False
+
+    @property
+    def _as_printed(self) -> bool:
+        return self.solver in ("online-em", "online-sga")
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """See one more batch of rows, once.
+
+        With ``solver="exact"`` their sums are added, and the answer is that of `fit` on all rows seen so far, however
+        they were split. Rows with missing entries then add pairwise sums.
+        """
+        self._streaming = True
+        try:
+            if not self.__sklearn_is_fitted__() or not isinstance(self.model_, OnlineEM | TransportFactors):
+                return super().partial_fit(X, y, sample_weight)
+            with self._all_or_nothing():
+                rows = self.frame_.enter(check_rows(self, X, sample_weight))
+                self._solver_for(rows)
+                fit = self._follow(self.model_, rows, self.state_, self.frame_)
+                self._keep(self.model_, self.frame_, replace(fit, trace=(*self.trace_, *fit.trace)))
+            return self
+        finally:
+            self.__dict__.pop("_streaming", None)
+
+    def _build(self, sample: Rows) -> Factors:
+        d = sample.x.shape[1]
+        solver, points = self._solver_for(sample), one_of("prior", self.prior, ["ml", "ard"]) == "ml"
+        if self.rotation is not None:
+            one_of("rotation", self.rotation, ["varimax"])
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components, 1, d, f"X has {d} columns")
+        if solver != "exact" and not points:
+            raise ValueError(f"prior='ard' needs solver='exact', got {solver!r}; choose one of the two.")
+        if solver != "exact" and self.n_components is None:
+            raise ValueError(f"solver={solver!r} needs n_components; give a number from 1 to {d}.")
+        warm_up = whole_number("warm_up", self.warm_up, 0)
+        rate = positive_number("learning_rate", self.learning_rate)
+        if solver == "online-em":
+            return OnlineEM(d, warm_up=warm_up, floor=SMALLEST)
+        if solver == "online-sga":
+            return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, floor=SMALLEST)
+        if sample.seen is not None and not self._in_stream:
+            kind: type[Factors] = Factors  # many patterns of holes: every iteration sees the rows
+        else:
+            kind = ExactFactors if solver == "exact" else TransportFactors
+        return kind(d, noise=(1e-3, 1e-3 * column_variances(sample)[0]), points=points)
+
+    def _solver_for(self, sample: Rows) -> str:
+        solver = one_of("solver", self.solver, SOLVERS)
+        if solver == "auto":
+            solver = "exact" if sample.x.shape[1] <= MOST_EXACT else "transport"
+        if sample.seen is not None and (self._as_printed or (solver == "transport" and self._in_stream)):
+            raise ValueError(f"X has missing entries, which solver={solver!r} cannot see; choose solver='exact'.")
+        return solver
+
+    @property
+    def _in_stream(self) -> bool:
+        return getattr(self, "_streaming", False)
+
+    def _start(
+        self, model: Factors, sample: Any, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> FactorPosterior | OnlinePosterior:
+        """`sample` holds rows, or all rows summed where the model compresses them."""
+        k = None if self.n_components is None else int(self.n_components)
+        if isinstance(model, OnlineEM):
+            return orthonormal_start(model, k or 1, rng)
+        if not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random":
+            return self._told_start(model, sample, k, rng, frame)
+        if not isinstance(sample, Scatter):
+            if isinstance(model, TransportFactors):
+                return principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)
+            if model.n_features > MOST_EXACT:
+                return principal_start(sample, k or 1, rng)
+            sample = summed(sample)
+        most = self._default_size(sample)
+        if model.points:
+            return most_likely_start(sample, k, most, rng if restart else None)
+        return relevant_start(sample, k or most)
+
+    def _told_start(
+        self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, frame: Frame
+    ) -> FactorPosterior:
+        """From the caller's loadings, or from noise of the data's size."""
+        if isinstance(sample, Scatter):
+            mean, n, variance, floor = sample.mean, sample.n_rows, sample.variance, sample.floor
+        else:
+            mean, n, (variance, floor) = filled(sample).mean(axis=0), sample.n, column_variances(sample)
+        if isinstance(self.init, str):
+            k = self._default_size(sample) if k is None else k
+            loadings = rng.standard_normal((k, model.n_features)) * np.sqrt(variance / (2 * k))
+        else:
+            given = np.asarray(self.init, dtype=float)
+            wanted = (given.shape[0] if k is None and given.ndim else k, model.n_features)
+            if given.shape != wanted or not np.isfinite(given).all():
+                raise ValueError(f"init has shape {given.shape}; expected finite values of shape {wanted}.")
+            loadings = frame.enter_direction(given)
+        return given_start(model, loadings, mean, variance, floor, n)
+
+    def _default_size(self, sample: Any) -> int:
+        """The most factors that covariances can tell from noise, and few beside the rows."""
+        d, n = (len(sample.xx), sample.n_rows) if isinstance(sample, Scatter) else (sample.x.shape[1], sample.n)
+        free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
+        return int(max(1, min(free, n // 2, 24)))
+
+    def _climb(
+        self,
+        model: Any,
+        rows: Rows,
+        sample: Rows,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        moves: bool,
+    ) -> Fit:
+        if isinstance(model, OnlineEM | TransportFactors):
+            return self._follow(model, rows, starts[0], frame)
+        return super()._climb(model, rows, sample, frame, rng, starts, moves)
+
+    def _follow(self, model: OnlineEM | TransportFactors, rows: Rows, start: State, frame: Frame) -> Fit:
+        """One pass over the rows as a stream."""
+        printed = isinstance(model, OnlineEM)
+        if printed and rows.weight is not None:
+            raise ValueError(f"solver={self.solver!r} sees rows one by one and takes no sample_weight; leave it out.")
+        with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+            fit = follow(
+                model,
+                _batches(rows, 1 if printed else STREAM_ROWS),
+                start,
+                combine=Accumulate(0.0 if isinstance(model, OnlineGradient) else 1.0),
+                every=READ_EVERY if printed else 20,
+                log_scale=frame.log_scale,
+                on_iteration=self._notify(bar),
+            )
+        diverged = printed and fit.state.q.diverged
+        if diverged:
+            warnings.warn(
+                f"solver={self.solver!r} diverged and was stopped at the last finite loadings; lower "
+                f"learning_rate={self.learning_rate:g}, rescale X to unit variance, or choose solver='exact'.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return replace(fit, converged=not diverged)
+
+    def _keep(self, model: Any, frame: Frame, fit: Fit) -> None:
+        """Publish the factors in a form that is fixed by the distribution of rows; the state stays as it was."""
+        names = {ExactFactors: "exact", Factors: "exact", TransportFactors: "transport", OnlineEM: "online-em"}
+        q = fit.state.q
+        if isinstance(model, TransportFactors):
+            q = fewer_factors(q, int(self.n_components or 1), fit.state.stats.n)
+        q = canonical(q)
+        if self.rotation is not None:
+            q = turned(q, varimax(q.loadings.mean))
+        signs = np.where(np.take_along_axis(*_largest(q.loadings.mean), axis=1) < 0, -1.0, 1.0)
+        q = turned(q, np.diag(signs[:, 0]))
+        super()._keep(model, frame, replace(fit, state=replace(fit.state, q=q)))
+        self.state_ = replace(fit.state, locals=None)
+        self.solver_ = names.get(type(model), "online-sga")
+
+    def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        loadings, noise = q.low_rank
+        public = {
+            "components": frame.leave_direction(loadings),
+            "noise_variance": frame.leave_variance(noise),
+            "mean": frame.leave(q.center),
+        }
+        if isinstance(q.loadings, Relevance):
+            public["relevance"] = q.loadings.alpha.mean
+        return public
+
+
+def _largest(loadings: Floats) -> tuple[Floats, Any]:
+    """Loadings and the position of the largest of each factor."""
+    return loadings, np.argmax(np.abs(loadings), axis=1)[:, None]
+
+
+def _batches(rows: Rows, size: int) -> Iterator[Rows]:
+    return (rows[slice(at, at + size)] for at in range(0, len(rows), size))
+
+
+def _each(spread: Array, n: int) -> Array:
+    """(n, K, K), one matrix for each row."""
+    xp = array_namespace(spread)
+    return spread if spread.shape[0] == n else xp.concat([spread] * n)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise AttributeError(
+        f"FactorAnalysis has no {name!r}: use elbo_, whose constants are all in, and latens.compare to rank models."
+    )

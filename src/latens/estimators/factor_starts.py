@@ -1,0 +1,146 @@
+"""Where fits of factor analysis begin, and the forms in which their factors are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from latens.array import Floats
+from latens.core import Rows, State
+from latens.estimators.sampling import filled
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.normal_gamma import NormalGamma
+from latens.families.relevance import Relevance
+from latens.inference.ascent import ascend
+from latens.models.factor_analysis import FactorPosterior, Factors
+from latens.models.factor_likelihood import best_rank, leading, most_likely
+from latens.models.factor_streams import OnlineEM, OnlinePosterior
+from latens.models.scatter import LowRank, Scatter, smallest_noise
+
+__all__ = [
+    "canonical",
+    "column_variances",
+    "fewer_factors",
+    "given_start",
+    "most_likely_start",
+    "orthonormal_start",
+    "principal_start",
+    "relevant_start",
+    "turned",
+    "varimax",
+]
+
+N_STREAM_STEPS = 10  # of EM on the first rows, before a stream begins
+
+
+def column_variances(rows: Rows) -> tuple[Floats, Floats]:
+    """(D,) twice: variance of each column, and the smallest noise it can have; nothing of size D x D."""
+    counts = np.maximum(rows.counts, np.finfo(float).tiny)
+    mean, second = np.sum(rows.x, axis=0, dtype=float) / counts, rows.squares / counts
+    variance = np.maximum(second - mean**2, 0.0)
+    floor = smallest_noise(variance, second)
+    return np.maximum(variance, floor), floor
+
+
+def most_likely_start(total: Scatter, k: int | None, most: int, rng: np.random.Generator | None) -> FactorPosterior:
+    """The maximum of the likelihood itself, from a fixed start or, for restarts, a random one."""
+    cov, floor = total.covariance, total.floor
+    k = max(1, best_rank(cov, total.n_rows, floor, most)) if k is None else k
+    share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
+    loadings, noise = most_likely(cov, k, floor, share)
+    return FactorPosterior(LeastSquares(loadings.T, noise, floor), total.mean)
+
+
+def relevant_start(total: Scatter, k: int) -> FactorPosterior:
+    """Half of what leading directions explain: little enough for relevance determination to judge."""
+    variance = np.maximum(total.variance, total.floor)
+    root = np.sqrt(0.7 * variance)
+    values, vectors = leading(total.covariance / root / root[:, None], k)
+    loadings = (0.5 * root[:, None] * vectors * np.sqrt(np.maximum(values - 1, 0.0))).T[::-1]
+    return _relevant(loadings, 0.7 * variance, total.mean, total.n_rows)
+
+
+def given_start(
+    model: Factors, loadings: Floats, mean: Floats, variance: Floats, floor: Floats, n: float
+) -> FactorPosterior:
+    """From loadings (K, D), the noise being what they leave of each variance."""
+    noise = np.maximum(variance - np.sum(loadings**2, axis=0), np.maximum(0.1 * variance, floor))
+    if model.points:
+        return FactorPosterior(LeastSquares(loadings, noise, floor), mean)
+    return _relevant(loadings, noise, mean, n)
+
+
+def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPosterior:
+    """Leading directions of the rows and a few steps of EM, in memory for k x D numbers beside the rows."""
+    x = filled(sample)
+    n, d = x.shape
+    variance, floor = column_variances(sample)
+    mean = x.mean(axis=0)
+    _, sizes, directions = np.linalg.svd((x - mean) / np.sqrt(variance), full_matrices=False)
+    usable = min(k, len(sizes))
+    loadings = 0.05 * rng.standard_normal((k, d)) * np.sqrt(variance)  # a factor at 0 would stay there
+    found = directions[:usable] * (sizes[:usable, None] / np.sqrt(n)) * np.sqrt(variance)
+    loadings[: min(usable, n - 1)] = found[: n - 1]
+    q = FactorPosterior(LeastSquares(0.7 * loadings, 0.5 * variance, 0.1 * variance), mean)
+    fit = ascend(Factors(d), [Rows(x)], State(q), max_iter=N_STREAM_STEPS, tol=0)
+    loose = fit.state.q.loadings
+    return FactorPosterior(replace(loose, floor=np.maximum(1e-3 * variance, floor)), fit.state.q.center)
+
+
+def orthonormal_start(model: OnlineEM, k: int, rng: np.random.Generator) -> OnlinePosterior:
+    """Orthonormal loadings and unit noise, in the units of the data."""
+    q, _ = np.linalg.qr(rng.standard_normal((model.n_features, k)))
+    start = model.prior(k)
+    return replace(start, loadings=replace(start.loadings, mean=np.ascontiguousarray(q.T)))
+
+
+def fewer_factors(q: FactorPosterior, k: int, n: float) -> FactorPosterior:
+    """The K-factor model nearest in likelihood to one of more factors: EM on its covariance, never formed."""
+    if q.n_components <= k:
+        return q
+    whole = canonical(q).loadings
+    noise = whole.mean_noise + np.sum(whole.mean[k:] ** 2, axis=0)
+    start = FactorPosterior(LeastSquares(whole.mean[:k], noise, q.loadings.floor), q.center)  # type: ignore[union-attr]
+    batch = LowRank(n, q.center, whole.mean, whole.mean_noise)
+    fit = ascend(Factors(len(q.center)), [batch], State(start), max_iter=200, tol=1e-7)
+    return fit.state.q  # type: ignore[no-any-return]
+
+
+def canonical(q: FactorPosterior) -> FactorPosterior:
+    """Point loadings turned so that they are orthogonal in units of the noise, the strongest first."""
+    w = q.loadings
+    if not isinstance(w, LeastSquares) or not q.n_components:
+        return q
+    _, vectors = np.linalg.eigh(w.gram)
+    return turned(q, vectors[:, ::-1].T)
+
+
+def turned(q: FactorPosterior, rotation: Floats) -> FactorPosterior:
+    """The same distribution of rows with factors rotation @ h."""
+    w = q.loadings
+    if isinstance(w, LeastSquares):
+        return replace(q, loadings=replace(w, mean=np.asarray(rotation @ w.mean)))
+    inner = replace(w.weights, mean=rotation @ w.mean, precision=rotation @ w.weights.precision @ rotation.T)
+    return replace(q, loadings=Relevance(inner, w.alpha))
+
+
+def varimax(loadings: Floats) -> Floats:
+    """(K, K), the rotation R for which R @ loadings has squares that vary most within each factor (Kaiser 1958)."""
+    turn, height = np.eye(len(loadings)), 0.0
+    for _ in range(200):
+        at = loadings.T @ turn
+        u, s, v = np.linalg.svd(loadings @ (at**3 - at * np.mean(at**2, axis=0)))
+        turn = np.asarray(u @ v)
+        if s.sum() <= height * (1 + 1e-10):
+            break
+        height = float(s.sum())
+    return turn.T
+
+
+def _relevant(loadings: Floats, noise: Floats, mean: Floats, n: float) -> FactorPosterior:
+    k, d = loadings.shape
+    shape = np.full(d, 0.5 * n + 1.0)
+    weights = NormalGamma(loadings, n * np.eye(k)[None], shape, shape * noise)
+    return FactorPosterior(Relevance(weights, Gamma(np.full(k, 0.5 * d), np.full(k, 0.5 * d))), mean)

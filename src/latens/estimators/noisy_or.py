@@ -1,0 +1,226 @@
+"""Binary rows whose ones are brought about by hidden causes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats
+from latens.array.states import MOST_SWITCHES
+from latens.array.transfer import column_sums, is_sparse
+from latens.core import Rows, Statistics
+from latens.estimators.base import VariationalTransformer
+from latens.estimators.checks import one_of, whole_number
+from latens.estimators.frame import Frame
+from latens.estimators.sampling import filled
+from latens.estimators.starts import positive_parts
+from latens.families.beta import Beta
+from latens.families.dirichlet import Dirichlet
+from latens.families.fractions import Fractions
+from latens.families.share import Share
+from latens.models.noisy_or import CausePosterior, NoisyOrCauses
+from latens.models.noisy_or_moves import grouped, with_profiles
+
+__all__ = ["NoisyOr"]
+
+MOST_EXACT = 14  # causes beyond which 2^K states of every row are out of reach
+FEW_EXACT = 8  # up to which "auto" lists them all
+MOST_PROFILES = 64  # to which "auto" grows
+N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
+E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
+
+
+class NoisyOr(VariationalTransformer):
+    """Explain the ones of binary rows by hidden causes, each of which is on or off in a row.
+
+    A cause that is on lights each column with a probability of its own; a column is 1 where any cause, or the
+    leak, lights it. Causes may depend on each other through profiles: kinds of rows that have their own habits.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of causes; with ``prior="ard"`` an upper bound, and None chooses that bound from the data.
+    prior : {"ard", "ml"}
+        Variational Bayes with Beta priors, under which causes that are not needed vanish; or point estimates
+        (EM), for which the number is given.
+    e_step : {"auto", "exact", "truncated", "jensen"}
+        Posterior of a row's causes: over all 2^K combinations, or over the best few, found by flips. "auto" is
+        exact for at most 8 causes and truncated beyond; ``e_step_`` says which. "jensen" is the looser bound of
+        the literature, with independent causes and attributions; it knows no profiles.
+    n_profiles : int or "auto"
+        Kinds of rows, each with its own usage of the causes; 1 makes the causes independent. "auto" grows their
+        number while the bound rises (with ``prior="ml"``, whose bound cannot judge, and with ``e_step="jensen"``
+        it is 1).
+    binarize : float or None
+        Values above it count as 1, the others as 0, with a warning that counts those that were neither. None
+        refuses such values.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept. They are compared on a sample where there are many rows.
+    init : {"auto", "random"} or array of shape (K, D)
+        Starts from non-negative parts of the data, from random probabilities, or from given ones.
+    moves : bool
+        Whether to try other numbers of profiles, fewer causes and exchanged causes, accepted only where the
+        bound rises.
+    random_state : int, RandomState, Generator or None
+    warm_start : bool
+        Whether `fit` goes on from the last fit.
+    verbose : int
+        1 shows a progress bar.
+    callbacks : callable or list of callables
+        Called with an `Iteration` each; returning True stops the fit.
+    n_jobs : int, optional
+        Threads; None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    components_ : array (K, D)
+        Probability with which each cause, when on, lights each column; the cause of most ones first.
+    leak_ : array (D,)
+        Probability with which a column is 1 though no cause is on.
+    usage_ : array (K,)
+        How often each cause is on.
+    share_ : array (K,)
+        Share of the ones that each cause brought about.
+    profiles_ : array (P, K)
+        Usage of the causes in each kind of rows.
+    profile_weights_ : array (P,)
+        How common each kind is.
+    n_profiles_ : int
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, e_step_, score_is_bound_
+
+    Notes
+    -----
+    X may be a SciPy sparse matrix, which is never made dense; time grows with its ones. `score_samples` is the log
+    probability of each row averaged over the posterior, exact up to 12 causes; beyond, the sum over the kept
+    combinations only, a lower bound of it (``score_is_bound_``). `impute` fills holes with probabilities.
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, truth = latens.datasets.make_noisy_or(1000, random_state=0)
+    >>> model = latens.NoisyOr(12, random_state=0).fit(X)
+    >>> model.n_components_
+    8
+    """
+
+    scaled: ClassVar[bool] = False
+    binary: ClassVar[bool] = True
+    sparse: ClassVar[bool] = True
+    sampled: ClassVar[bool] = True
+    sample_size: ClassVar[int] = 2048
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        prior: str = "ard",
+        e_step: str = "auto",
+        n_profiles: int | str = "auto",
+        binarize: float | None = 0.5,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        n_init: int = 5,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.prior = prior
+        self.e_step = e_step
+        self.n_profiles = n_profiles
+        self.binarize = binarize
+
+    @property
+    def e_step_(self) -> str:
+        """The posterior of codes in use: what "auto" chose for the causes that were found."""
+        check_is_fitted(self)
+        if self.e_step != "auto":
+            return str(self.e_step)
+        return "exact" if self.model_.exact_local(self.posterior_) else "truncated"
+
+    def _build(self, sample: Rows) -> NoisyOrCauses:
+        prior = one_of("prior", self.prior, ["ard", "ml"])
+        e_step = one_of("e_step", self.e_step, E_STEPS)
+        k = self._starting_size(sample)
+        if prior == "ml" and self.n_components is None:
+            raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
+        most = MOST_EXACT if e_step == "exact" else MOST_SWITCHES
+        whole_number("n_components", k, 1, most, f"e_step={e_step!r} goes no further")
+        grows = prior == "ard" and self.n_profiles == "auto"
+        n_profiles = 1 if self.n_profiles == "auto" else whole_number("n_profiles", self.n_profiles)
+        return NoisyOrCauses(
+            n_features=sample.x.shape[1],
+            points=prior == "ml",
+            n_profiles=n_profiles,
+            most_profiles=MOST_PROFILES if grows else n_profiles,
+            most_exact=E_STEPS[e_step],
+        )
+
+    def _start(
+        self, model: NoisyOrCauses, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> CausePosterior:
+        rates = column_sums(filled(sample)) / len(sample)
+        strength = self._strengths(sample, rng)
+        expected = float(strength.sum(axis=1).mean()) * len(strength)
+        usage = np.full((1, len(strength)), np.clip(0.8 * rates.sum() / max(expected, 1e-12), 0.02, 0.5))
+        leak = np.clip(0.2 * rates, 1e-3, 0.5)
+        q = _posterior_at(model, usage, strength, leak)
+        if model.n_profiles == 1:
+            return q
+        codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
+        return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
+
+    def _strengths(self, sample: Rows, rng: np.random.Generator) -> Floats:
+        """(K, D), probabilities that causes may have."""
+        d = sample.x.shape[1]
+        if not isinstance(self.init, str):
+            given = np.asarray(self.init, dtype=float)
+            k = given.shape[0] if self.n_components is None else self._starting_size(sample)
+            if given.shape != (k, d) or not ((given >= 0) & (given <= 1)).all():
+                raise ValueError(f"init has shape {given.shape}; expected probabilities of shape ({k}, {d}).")
+            return np.clip(given, 0.01, 0.99)
+        k = self._starting_size(sample)
+        if one_of("init", self.init, ["auto", "random"]) == "random":
+            return rng.uniform(0.05, 0.6, size=(k, d))
+        x: Array = sample.x if is_sparse(sample.x) else filled(sample)
+        parts = positive_parts(x, k, rng)
+        largest = parts.max(axis=1, keepdims=True)
+        return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
+
+    def _publish(self, q: CausePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        return {
+            "components": q.causes.mean,
+            "leak": q.leak.mean,
+            "usage": q.mean_usage,
+            "profiles": q.usage.mean,
+            "profile_weights": q.profiles.mean,
+            "n_profiles": q.n_profiles,
+        }
+
+
+def _posterior_at(model: NoisyOrCauses, usage: Floats, strength: Floats, leak: Floats) -> CausePosterior:
+    """A posterior about given probabilities, unsure enough to move."""
+    if model.points:
+        return CausePosterior(Fractions(np.ones(1)), Share.of(usage), Share.of(strength), Share.of(leak))
+    betas = (Beta(N_STARTING_ROWS * mean, N_STARTING_ROWS * (1 - mean)) for mean in (usage, strength, leak))
+    return CausePosterior(Dirichlet(np.full(1, N_STARTING_ROWS)), *betas)

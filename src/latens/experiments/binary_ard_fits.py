@@ -1,0 +1,93 @@
+"""Fits with relevance determination for one upper bound K, and what they looked like on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import latens
+from latens.core import Iteration
+from latens.experiments.document_starts import ard_model, ard_start, climb
+
+__all__ = ["Course", "from_data", "from_document"]
+
+
+@dataclass(frozen=True)
+class Course:
+    """One fit; causes keep the order in which they started, so that their relevance can be followed."""
+
+    k: int
+    bounds: np.ndarray  # (iterations,)
+    without_divergences: float  # the bound's terms at the end, less the divergences from the priors
+    alphas: tuple[np.ndarray, ...]  # each (K,): precision of the loadings in data units, by iteration
+    components: np.ndarray  # (K, D)
+    usage: np.ndarray  # (K,)
+    in_use: np.ndarray  # (K,) boolean, by usage and by what a cause explains
+
+    @property
+    def bound(self) -> float:
+        return float(self.bounds[-1])
+
+    @property
+    def n_in_use(self) -> int:
+        return int(self.in_use.sum())
+
+    @property
+    def found(self) -> np.ndarray:
+        return np.asarray(self.components[self.in_use])
+
+    def n_below(self, cut: float) -> np.ndarray:
+        """(iterations,), the document's count of effective factors: those with alpha below a cut."""
+        return np.array([np.sum(alpha < cut) for alpha in self.alphas])
+
+
+class Relevances:
+    """Callback that keeps each iteration's relevance, which traces leave out."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, np.ndarray]] = []
+
+    def __call__(self, event: Iteration) -> None:
+        loadings = event.posterior.loadings
+        # the model's alpha is relative to the noise precision
+        self.seen.append((event.restart, loadings.alpha.mean * float(loadings.tau[0])))
+
+    def of(self, restart: int, scale: float) -> tuple[np.ndarray, ...]:
+        return tuple(alpha / scale**2 for label, alpha in self.seen if label == restart)
+
+
+def from_document(x: np.ndarray, k: int, rng: np.random.Generator, *, max_iter: int, tol: float) -> Course:
+    """The document's random start, then plain coordinate ascent."""
+    model, relevances = ard_model(x), Relevances()
+    fit = climb(model, x, ard_start(x, k, rng), max_iter=max_iter, tol=tol, on_iteration=relevances)
+    q, stats = fit.state.q, fit.state.stats
+    return Course(
+        k,
+        np.array([step.elbo for step in fit.trace]),
+        sum(model.data_terms(q, stats).values()),
+        relevances.of(0, 1.0),
+        q.loadings.mean,
+        q.usage.mean,
+        model.importance(q, stats) > 0,
+    )
+
+
+def from_data(x: np.ndarray, k: int, seed: int, *, moves: bool, **options: Any) -> Course:
+    """Starts found in the data; with `moves`, causes are then deleted where the bound rises."""
+    relevances = Relevances()
+    fitted = latens.BinaryFactorAnalysis(
+        k, e_step="mean-field", moves=moves, random_state=seed, callbacks=relevances, **options
+    ).fit(x)
+    last, model, frame = fitted.trace_[-1], fitted.model_, fitted.frame_
+    q, stats = fitted.state_.q, fitted.state_.stats
+    return Course(
+        k,
+        fitted.elbo_history_,
+        last.elbo - sum(value for name, value in last.terms.items() if name.startswith("kl_")),
+        relevances.of(last.restart, frame.scale),
+        frame.leave_direction(q.loadings.mean),
+        q.usage.mean,
+        model.importance(q, stats) > 0,
+    )

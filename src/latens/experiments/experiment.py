@@ -1,0 +1,93 @@
+"""What an experiment is: named settings, one function of them, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from latens.report import Section, Table
+from latens.report.numbers import number
+
+__all__ = ["Experiment", "Numbers", "Progress", "Result", "Value"]
+
+S = TypeVar("S")
+Value = str | int | float
+Progress = Callable[[str], None]  # told what is being worked on
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table of unrounded values, as written to files; `shown` is how a reader sees it.
+
+    Examples
+    --------
+    >>> Numbers("bounds", ("K", "bound"), ((8, -1234.5678),)).shown.rows
+    (('8', '−1,234.6'),)
+    """
+
+    name: str  # what its file is called
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    @classmethod
+    def of(cls, name: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Numbers:
+        """From rows that may hold NumPy's numbers, which become Python's own."""
+        return cls(name, tuple(columns), tuple(tuple(map(_plain, row)) for row in rows))
+
+    @property
+    def shown(self) -> Table:
+        cells = (tuple(cell if isinstance(cell, str) else number(cell) for cell in row) for row in self.rows)
+        return Table(self.columns, tuple(cells))
+
+
+@dataclass(frozen=True)
+class Result:
+    """The numbers, the first table being the one to print; the pictures made of them; and what they say."""
+
+    tables: tuple[Numbers, ...]
+    figures: tuple[Section, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[S]):
+    """A part of a source document, to be regenerated.
+
+    Parameters
+    ----------
+    name : str
+        What a user types.
+    title : str
+        One line.
+    source : str
+        The document, its section and figures.
+    about : str
+        What is done and drawn.
+    settings, quick : frozen dataclass
+        Those of the document, and smaller ones that show the same in a moment.
+    run : callable
+        (settings, rng, progress) to Result; all randomness comes from `rng`.
+    """
+
+    name: str
+    title: str
+    source: str
+    about: str
+    settings: S
+    quick: S
+    run: Callable[[S, np.random.Generator, Progress], Result]
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    raise TypeError(f"{value!r} is neither text nor a number, and a table holds nothing else.")

@@ -1,0 +1,88 @@
+"""A result as files: one page, every picture on its own, every table as CSV, and all numbers as JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import latens
+from latens.experiments.experiment import Experiment, Numbers, Result
+from latens.report import Section, Table, write_page
+from latens.report.drawings import draw
+
+__all__ = ["PAGE", "write"]
+
+PAGE, NUMBERS = "index.html", "numbers.json"
+
+
+def write(experiment: Experiment[Any], settings: Any, seed: int, result: Result, folder: Path) -> Path:
+    """Fill a folder, made where it is missing, and return the path of its page.
+
+    All files are drawn up beside it first and then put in place, so that a failure leaves nothing behind.
+    """
+    folder = folder.expanduser().resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder))
+    try:
+        _write_all(experiment, settings, seed, result, draft)
+        for file in sorted(draft.iterdir()):
+            os.replace(file, folder / file.name)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder / PAGE
+
+
+def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Result, folder: Path) -> None:
+    chosen = {**asdict(settings), "seed": seed}
+    for table in result.tables:
+        _write_csv(table, folder / f"{table.name}.csv")
+    for section in result.figures:
+        for figure in section.figures:
+            (folder / f"{figure.name}.svg").write_text(draw(figure), encoding="utf-8")
+    numbers = {
+        "experiment": experiment.name,
+        "source": experiment.source,
+        "version": latens.__version__,
+        "settings": chosen,
+        "notes": result.notes,
+        "tables": {table.name: {"columns": table.columns, "rows": table.rows} for table in result.tables},
+    }
+    text = json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / NUMBERS).write_text(text + "\n", encoding="utf-8")
+    write_page(_page(experiment, result, chosen), folder / PAGE, capitalised(experiment.title))
+
+
+def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -> list[Section]:
+    source = f"{capitalised(experiment.source)}. {experiment.about}"
+    rows = tuple((name.replace("_", " "), _setting(value)) for name, value in chosen.items())
+    return [
+        Section("In short", source, notes=result.notes, table=result.tables[0].shown),
+        *result.figures,
+        Section(
+            "Settings",
+            "Every picture is also a file of its own beside this page, and the numbers behind them are there as CSV "
+            f"and, all in one, as {NUMBERS}.",
+            table=Table(("setting", "value"), rows),
+        ),
+    ]
+
+
+def _setting(value: Any) -> str:
+    return ", ".join(f"{one:g}" for one in value) if isinstance(value, tuple) else f"{value:g}"
+
+
+def _write_csv(table: Numbers, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows(table.rows)
+
+
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,58 @@
+"""Dirichlet distribution over the weights of a mixture.
+
+pi ~ Dirichlet(concentration)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from latens.array import Floats, Index
+from latens.array.domains import positive
+from latens.families.proportions import Proportions
+
+__all__ = ["Dirichlet"]
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    concentration: Floats = positive()  # (K,)
+
+    @property
+    def mean(self) -> Floats:
+        return np.asarray(self.concentration / self.concentration.sum())
+
+    @property
+    def mean_log(self) -> Floats:
+        """E[log pi]."""
+        return np.asarray(digamma(self.concentration) - digamma(self.concentration.sum()))
+
+    def tiled(self, k: int) -> Dirichlet:
+        """The same for k components."""
+        return Dirichlet(np.full(k, self.concentration[0]))
+
+    def observe(self, counts: Floats, current: Any = None) -> Dirichlet:
+        """Posterior after memberships with these counts, which may be fractional."""
+        return Dirichlet(self.concentration + counts)
+
+    def log_likelihood(self, counts: Floats) -> float:
+        """sum E[log Categorical], linear in the counts."""
+        return float(counts @ self.mean_log)
+
+    def kl(self, other: Dirichlet) -> float:
+        gap = (self.concentration - other.concentration) @ self.mean_log
+        return float(gap + _log_norm(other.concentration) - _log_norm(self.concentration))
+
+    def sample(self, rng: np.random.Generator) -> Proportions:
+        return Proportions(rng.dirichlet(self.concentration))
+
+    def only(self, keep: Index) -> Dirichlet:
+        return Dirichlet(self.concentration[keep])
+
+
+def _log_norm(concentration: Floats) -> float:
+    return float(np.sum(gammaln(concentration)) - gammaln(concentration.sum()))

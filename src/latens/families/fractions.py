@@ -1,0 +1,42 @@
+"""Estimated weights of a mixture: Dirichlet's interface with all mass at one point.
+
+pi = mean          observing counts gives their shares, the maximum-likelihood estimate
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.domains import simplex
+
+__all__ = ["Fractions"]
+
+SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
+
+
+@dataclass(frozen=True)
+class Fractions:
+    mean: Floats = simplex()  # (K,)
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.log(np.maximum(self.mean, SMALLEST))
+
+    def observe(self, counts: Floats) -> Fractions:
+        return Fractions(counts / max(counts.sum(), SMALLEST) if counts.sum() > 0 else self.mean)
+
+    def log_likelihood(self, counts: Floats) -> float:
+        return float(counts @ self.mean_log)
+
+    def kl(self, other: Fractions) -> float:
+        """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
+        return 0.0
+
+    def sample(self, rng: np.random.Generator) -> Fractions:
+        return self
+
+    def only(self, keep: Index) -> Fractions:
+        return Fractions(self.mean[keep] / max(self.mean[keep].sum(), SMALLEST))

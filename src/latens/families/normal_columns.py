@@ -1,0 +1,127 @@
+"""Normal-Gamma posteriors of Gaussian clusters whose columns are independent.
+
+    tau_kd          ~ Gamma(shape_kd, rate_kd)                          d = 1..D, or one shared by all columns
+    mu_kd | tau_kd  ~ Normal(mean_kd, 1 / (strength_kd tau_kd))
+
+A last axis of length 1 stands for all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import gammaln as host_gammaln
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import positive, real
+from latens.array.special import gammaln
+from latens.array.transfer import like
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LOG_2PI
+from latens.families.normal_means import NormalMeans
+
+__all__ = ["NormalColumns"]
+
+
+@dataclass(frozen=True)
+class NormalColumns:
+    mean: Floats = real()  # (K, D)
+    strength: Floats = positive()  # (K, 1 or D), how many rows the mean is worth
+    shape: Floats = positive()  # (K, 1 or D)
+    rate: Floats = positive()  # (K, D), or (K, 1) where shared
+    shared: bool = False  # one variance for all columns of a cluster
+    joint: ClassVar[bool] = False
+
+    @property
+    def noise(self) -> Gamma:
+        return Gamma(self.shape, self.rate)
+
+    @property
+    def covariance(self) -> Floats:
+        """(K, 1 or D), 1 / E[tau]."""
+        return self.rate / self.shape
+
+    @property
+    def row_variance(self) -> Floats:
+        """(K, D), variance of a new row's entries, or with E[tau] where that is infinite."""
+        inside = np.where(self.shape > 1, self.noise.mean_inverse, self.rate / self.shape)
+        return np.asarray(np.broadcast_to(inside * (1 + 1 / self.strength), self.mean.shape))
+
+    @property
+    def natural(self) -> tuple[Floats, Floats, Floats]:
+        """E[log Normal(x)] = sum_d linear x + square x^2 + level, as (K, D), (K, 1 or D) and (K, D)."""
+        tau = self.noise.mean
+        level = 0.5 * (self.noise.mean_log - LOG_2PI - 1 / self.strength - tau * self.mean**2)
+        return tau * self.mean, -0.5 * tau, np.asarray(level)
+
+    def tiled(self, k: int) -> NormalColumns:
+        return self.only(np.zeros(k, dtype=int))
+
+    def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalColumns:
+        """Posterior after seen_kd entries with sums x and xx of squares, the latter over all columns where shared."""
+        strength = self.strength + seen
+        mean = (self.strength * self.mean + x) / strength
+        left = self._pooled(self.strength * self.mean**2 - strength * mean**2) + xx
+        count = self._pooled(np.broadcast_to(seen, mean.shape)) if self.shared else seen
+        noise = self.noise.observe(count, np.maximum(left, 0.0))  # rounding may make it negative
+        return NormalColumns(mean, strength, noise.shape, noise.rate, self.shared)
+
+    def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
+        """(K,), log evidence of each cluster's entries under the prior `self`."""
+        after, d = self.observe(seen, x, xx), self.mean.shape[1]
+        means = 0.5 * (np.log(self.strength / after.strength) - seen * LOG_2PI)
+        noise = _log_norm(after.noise) - _log_norm(self.noise)
+        return _over_columns(means, d) + (noise[:, 0] if self.shared else _over_columns(noise, d))
+
+    def kl(self, other: NormalColumns) -> float:
+        ratio = other.strength / self.strength
+        means = ratio - 1 - np.log(ratio) + other.strength * self.noise.mean * (self.mean - other.mean) ** 2
+        noise = Gamma(np.broadcast_to(self.shape, self.rate.shape), self.rate)  # one for each rate, to be summed over
+        return float(0.5 * np.sum(np.broadcast_to(means, self.mean.shape))) + noise.kl(other.noise)
+
+    def log_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), log E_q[p(row | cluster)] over observed entries: Student t, one for all columns where shared."""
+        scale = np.broadcast_to(self.covariance * (1 + 1 / self.strength), self.mean.shape)
+        dof = np.broadcast_to(2 * self.shape, (len(self.mean), 1) if self.shared else self.mean.shape)
+        return self._together(x, seen, scale, dof[:, 0]) if self.shared else self._apart(x, seen, scale, dof)
+
+    def _together(self, x: Array, seen: Array, scale: Floats, dof: Floats) -> Array:
+        xp = array_namespace(x)
+        columns = xp.sum(seen, axis=1)[:, None]
+        gaps = [((x - like(m, x)) ** 2 * seen) @ like(1 / s, x) for m, s in zip(self.mean, scale, strict=True)]
+        half = 0.5 * (columns + like(dof, x))
+        level = gammaln(half) - like(host_gammaln(0.5 * dof), x) - 0.5 * columns * like(np.log(dof * np.pi), x)
+        return level - 0.5 * (seen @ like(np.log(scale).T, x)) - half * xp.log1p(xp.stack(gaps, axis=1) / like(dof, x))
+
+    def _apart(self, x: Array, seen: Array, scale: Floats, dof: Floats) -> Array:
+        xp = array_namespace(x)
+        level = host_gammaln(0.5 * (dof + 1)) - host_gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi * scale)  # (K, D)
+        density = xp.zeros_like(x[:, :1]) + seen @ like(level.T, x)
+        for d in range(self.mean.shape[1]):
+            gap = (x[:, d][:, None] - like(self.mean[:, d], x)) ** 2 * like(1 / (dof * scale)[:, d], x)
+            density = density - like(0.5 * (dof[:, d] + 1), x) * seen[:, d][:, None] * xp.log1p(gap)
+        return density
+
+    def sample(self, rng: np.random.Generator) -> NormalMeans:
+        shape = (len(self.mean), 1) if self.shared else self.mean.shape
+        noise = 1 / rng.gamma(np.broadcast_to(self.shape, shape), 1 / np.broadcast_to(self.rate, shape))
+        mean = self.mean + rng.normal(size=self.mean.shape) * np.sqrt(noise / self.strength)
+        return NormalMeans(noise, mean, np.zeros((len(mean), 1)))
+
+    def only(self, keep: Index) -> NormalColumns:
+        return NormalColumns(self.mean[keep], self.strength[keep], self.shape[keep], self.rate[keep], self.shared)
+
+    def _pooled(self, each: Floats) -> Floats:
+        return np.asarray(each.sum(axis=1, keepdims=True) if self.shared else each)
+
+
+def _over_columns(each: Floats, d: int) -> Floats:
+    """(K,), sums over columns of (K, 1 or D)."""
+    return np.asarray(np.broadcast_to(each, (len(each), d)).sum(axis=1))
+
+
+def _log_norm(gamma: Gamma) -> Floats:
+    return np.asarray(host_gammaln(gamma.shape) - gamma.shape * np.log(gamma.rate))

@@ -1,0 +1,82 @@
+"""Normal posteriors of the means of Gaussian clusters whose variance is known.
+
+mu_k          ~ Normal(mean_k, spread_k I)
+x | k         ~ Normal(mu_k, noise_k I)               noise is known, so it has no divergence
+
+A last axis of length 1 stands for all columns. With no spread, the clusters are points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import positive, real
+from latens.array.transfer import like
+from latens.families.least_squares import LOG_2PI
+
+__all__ = ["NormalMeans"]
+
+
+@dataclass(frozen=True)
+class NormalMeans:
+    noise: Floats  # (K, 1 or D); known, so no domain in which it could be improved
+    mean: Floats = real()  # (K, D)
+    spread: Floats = positive()  # (K, 1 or D)
+    joint: ClassVar[bool] = False
+
+    @property
+    def covariance(self) -> Floats:
+        return self.noise
+
+    @property
+    def row_variance(self) -> Floats:
+        """(K, D), variance of a new row's entries."""
+        return np.asarray(np.broadcast_to(self.noise + self.spread, self.mean.shape))
+
+    @property
+    def natural(self) -> tuple[Floats, Floats, Floats]:
+        """E[log Normal(x)] = sum_d linear x + square x^2 + level, as (K, D), (K, 1 or D) and (K, D)."""
+        level = -0.5 * (np.log(self.noise) + LOG_2PI + (self.mean**2 + self.spread) / self.noise)
+        return self.mean / self.noise, -0.5 / self.noise, np.asarray(level)
+
+    def tiled(self, k: int) -> NormalMeans:
+        return self.only(np.zeros(k, dtype=int))
+
+    def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalMeans:
+        """Posterior after seen_kd entries with sums x; their squares say nothing about the mean."""
+        spread = 1 / (1 / self.spread + seen / self.noise)
+        return NormalMeans(self.noise, spread * (self.mean / self.spread + x / self.noise), spread)
+
+    def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
+        """(K,), log evidence of each cluster's entries under the prior `self`."""
+        after = self.observe(seen, x, xx)
+        each = np.log(after.spread / self.spread) + after.mean**2 / after.spread - self.mean**2 / self.spread
+        each = each - seen * (LOG_2PI + np.log(self.noise))
+        return np.asarray(0.5 * (each.sum(axis=1) - np.sum(xx / self.noise, axis=1)))
+
+    def kl(self, other: NormalMeans) -> float:
+        ratio = self.spread / other.spread
+        return float(0.5 * np.sum(ratio - 1 - np.log(ratio) + (self.mean - other.mean) ** 2 / other.spread))
+
+    def log_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), log E_q[p(row | cluster)] over observed entries: Gaussian, wider by the means' uncertainty."""
+        xp, width = array_namespace(x), self.row_variance
+        gaps = [((x - like(m, x)) ** 2 * seen) @ like(1 / w, x) for m, w in zip(self.mean, width, strict=True)]
+        return -0.5 * (xp.stack(gaps, axis=1) + seen @ like((LOG_2PI + np.log(width)).T, x))
+
+    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
+        """(n, D), one row of each cluster in `label`, at the means."""
+        width = np.broadcast_to(np.sqrt(self.noise), self.mean.shape)
+        return np.asarray(self.mean[label] + width[label] * rng.normal(size=(len(label), self.mean.shape[1])))
+
+    def sample(self, rng: np.random.Generator) -> NormalMeans:
+        mean = self.mean + rng.normal(size=self.mean.shape) * np.sqrt(self.spread)
+        return NormalMeans(self.noise, mean, np.zeros_like(self.spread))
+
+    def only(self, keep: Index) -> NormalMeans:
+        return NormalMeans(self.noise[keep], self.mean[keep], self.spread[keep])

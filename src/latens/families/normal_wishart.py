@@ -1,0 +1,147 @@
+"""Normal-Wishart posteriors of the mean and precision of Gaussian clusters.
+
+Lam_k         ~ Wishart(dof_k, scatter_k^-1)               one for each cluster, or one tied for all
+mu_k | Lam_k  ~ Normal(mean_k, (strength_k Lam_k)^-1)      k = 1..K
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from latens.array import Floats, Index
+from latens.array.domains import positive, positive_definite, real
+from latens.array.linalg import cholesky, inverse, log_determinant
+from latens.families.least_squares import LOG_2PI
+from latens.families.normals import Normals
+
+__all__ = ["NormalWishart"]
+
+
+@dataclass(frozen=True)
+class NormalWishart:
+    mean: Floats = real()  # (K, D)
+    strength: Floats = positive()  # (K,), how many rows the mean is worth
+    dof: Floats = positive()  # (K,), or (1,) where tied; above D - 1
+    scatter: Floats = positive_definite()  # (K, D, D), or (1, D, D); inverse of the Wishart's scale
+    tied: bool = False
+    joint: ClassVar[bool] = True  # columns depend on each other within a cluster
+
+    @cached_property
+    def precision(self) -> Floats:
+        """(K or 1, D, D), E[Lam]."""
+        return self.dof[:, None, None] * inverse(self.scatter)
+
+    @property
+    def covariance(self) -> Floats:
+        """(K or 1, D, D), 1 / E[Lam]."""
+        return self.scatter / self.dof[:, None, None]
+
+    @cached_property
+    def log_det(self) -> Floats:
+        """(K or 1,), E[log |Lam|]."""
+        d = self.mean.shape[1]
+        half = 0.5 * (self.dof[:, None] - np.arange(d))
+        return np.asarray(digamma(half).sum(axis=1) + d * math.log(2) - log_determinant(self.scatter))
+
+    @property
+    def row_variance(self) -> Floats:
+        """(K, D), variance of a new row's entries, or with E[Lam] where that is infinite."""
+        d = self.mean.shape[1]
+        spare = self.dof - d - 1
+        scale = np.where(spare > 0, 1 / np.where(spare > 0, spare, 1.0), 1 / self.dof)
+        inside = scale[:, None] * np.diagonal(self.scatter, axis1=1, axis2=2)
+        return np.asarray(inside * (1 + 1 / self.strength)[:, None])
+
+    @property
+    def natural(self) -> tuple[Floats, Floats, Floats]:
+        """E[log Normal(x)] = linear'x - x'square x / 2 + level, as (K, D), (K or 1, D, D) and (K,)."""
+        d, linear = self.mean.shape[1], self._pulled(self.mean)
+        level = self.log_det - d * LOG_2PI - d / self.strength - np.sum(self.mean * linear, axis=1)
+        return linear, self.precision, np.asarray(0.5 * level)
+
+    def tiled(self, k: int) -> NormalWishart:
+        """The same for k clusters."""
+        rest = np.zeros(1 if self.tied else k, dtype=int)
+        first = np.zeros(k, dtype=int)
+        return NormalWishart(self.mean[first], self.strength[first], self.dof[rest], self.scatter[rest], self.tied)
+
+    def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalWishart:
+        """Posterior after seen_k rows (fractions too) with sums x_k and xx_k = sum xx'; over all k where tied."""
+        count = seen[:, 0]
+        strength = self.strength + count
+        mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
+        about = self._pooled(_outer(self.strength, self.mean) - _outer(strength, mean))
+        scatter = self.scatter + xx + about
+        dof = self.dof + self._pooled(count)
+        return NormalWishart(mean, strength, dof, 0.5 * (scatter + np.swapaxes(scatter, 1, 2)), self.tied)
+
+    def evidence(self, seen: Floats, x: Floats, xx: Floats, current: NormalWishart) -> Floats:
+        """(K,), log evidence of each cluster's rows under the prior `self`; where tied, at the current precision.
+
+        There it leaves out what no partition of the rows changes.
+        """
+        d, count = self.mean.shape[1], seen[:, 0]
+        strength = self.strength + count
+        level = 0.5 * d * (np.log(self.strength / strength) - count * LOG_2PI)
+        if not self.tied:
+            after = self.observe(seen, x, xx)
+            return np.asarray(level + self._log_norm() - after._log_norm())
+        mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
+        pull = strength * _quadratic(current.precision, mean) - self.strength * _quadratic(current.precision, self.mean)
+        return np.asarray(level + 0.5 * (count * log_determinant(current.precision) + pull))
+
+    def kl(self, other: NormalWishart) -> float:
+        """KL(self || other), summed over clusters."""
+        d, shift, ratio = self.mean.shape[1], self.mean - other.mean, other.strength / self.strength
+        normal = d * (ratio - 1 - np.log(ratio)) + other.strength * _quadratic(self.precision, shift)
+        traces = np.sum(other.scatter * self.precision, axis=(1, 2))
+        wishart = 0.5 * ((self.dof - other.dof) * self.log_det - self.dof * d + traces)
+        return float(0.5 * np.sum(normal) + np.sum(wishart + self._log_norm() - other._log_norm()))
+
+    def student(self) -> tuple[Floats, Floats]:
+        """Degrees of freedom (K,) and scale matrices (K, D, D) of the multivariate t that a new row follows."""
+        dof = np.broadcast_to(self.dof + 1 - self.mean.shape[1], self.strength.shape)
+        width = (self.strength + 1) / (self.strength * dof)
+        return dof, width[:, None, None] * self.scatter
+
+    def sample(self, rng: np.random.Generator) -> Normals:
+        """By Bartlett's decomposition of the precision."""
+        (n, d), k = self.scatter.shape[:2], len(self.mean)
+        bartlett = np.tril(rng.normal(size=(n, d, d)), -1)
+        bartlett[:, range(d), range(d)] = np.sqrt(rng.chisquare(self.dof[:, None] - np.arange(d)))
+        root = cholesky(inverse(self.scatter)) @ bartlett
+        covariance = inverse(root @ np.swapaxes(root, 1, 2))
+        noise = np.linalg.solve(np.swapaxes(root, 1, 2), rng.normal(size=(k, d, 1)))[:, :, 0]
+        return Normals(self.mean + noise / np.sqrt(self.strength)[:, None], covariance, self.tied)
+
+    def only(self, keep: Index) -> NormalWishart:
+        rest = np.zeros(1, dtype=int) if self.tied else keep
+        return NormalWishart(self.mean[keep], self.strength[keep], self.dof[rest], self.scatter[rest], self.tied)
+
+    def _pooled(self, each: Floats) -> Floats:
+        return np.asarray(each.sum(axis=0, keepdims=True) if self.tied else each)
+
+    def _pulled(self, v: Floats) -> Floats:
+        """(K, D), E[Lam_k] v_k."""
+        return np.asarray((self.precision @ v[:, :, None])[:, :, 0])
+
+    def _log_norm(self) -> Floats:
+        """(K or 1,), log B(W, nu): the logarithm of the Wishart's normaliser."""
+        d, nu = self.mean.shape[1], self.dof
+        gammas = gammaln(0.5 * (nu[:, None] - np.arange(d))).sum(axis=1) + 0.25 * d * (d - 1) * math.log(math.pi)
+        return np.asarray(0.5 * nu * (log_determinant(self.scatter) - d * math.log(2)) - gammas)
+
+
+def _outer(scale: Floats, v: Floats) -> Floats:
+    return np.asarray(scale[:, None, None] * v[:, :, None] * v[:, None, :])
+
+
+def _quadratic(matrices: Floats, v: Floats) -> Floats:
+    """(K,), v_k' M_k v_k, or with one matrix for all."""
+    return np.asarray(np.sum((matrices @ v[:, :, None])[:, :, 0] * v, axis=1))

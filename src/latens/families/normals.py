@@ -1,0 +1,37 @@
+"""Gaussian clusters whose means and covariances are known: what one draw from a Normal-Wishart is.
+
+x | k ~ Normal(mean_k, covariance_k)          one covariance for each cluster, or one tied for all
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.domains import positive_definite, real
+from latens.array.linalg import cholesky
+
+__all__ = ["Normals"]
+
+
+@dataclass(frozen=True)
+class Normals:
+    mean: Floats = real()  # (K, D)
+    covariance: Floats = positive_definite()  # (K, D, D), or (1, D, D)
+    tied: bool = False
+    joint: ClassVar[bool] = True
+
+    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
+        """(n, D), one row of each cluster in `label`."""
+        roots = np.broadcast_to(cholesky(self.covariance), (len(self.mean), *self.covariance.shape[1:]))
+        noise = rng.normal(size=(len(label), self.mean.shape[1], 1))
+        return np.asarray(self.mean[label] + (roots[label] @ noise)[:, :, 0])
+
+    def sample(self, rng: np.random.Generator) -> Normals:
+        return self
+
+    def only(self, keep: Index) -> Normals:
+        return Normals(self.mean[keep], self.covariance if self.tied else self.covariance[keep], self.tied)

@@ -1,0 +1,46 @@
+"""Known weights of a mixture: Dirichlet's interface with all mass at one point.
+
+pi = mean          observing counts changes nothing
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats, Index
+
+__all__ = ["Proportions"]
+
+SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
+
+
+@dataclass(frozen=True)
+class Proportions:
+    mean: Floats  # (K,), sums to 1; known, so no domain in which it could be improved
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.log(np.maximum(self.mean, SMALLEST))
+
+    def tiled(self, k: int) -> Proportions:
+        """Equal shares of k components."""
+        return Proportions(np.full(k, 1 / k))
+
+    def observe(self, counts: Floats, current: Any = None) -> Proportions:
+        return self
+
+    def log_likelihood(self, counts: Floats) -> float:
+        return float(counts @ self.mean_log)
+
+    def kl(self, other: Proportions) -> float:
+        """What is known has no divergence."""
+        return 0.0
+
+    def sample(self, rng: np.random.Generator) -> Proportions:
+        return self
+
+    def only(self, keep: Index) -> Proportions:
+        return Proportions(self.mean[keep] / self.mean[keep].sum())

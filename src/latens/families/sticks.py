@@ -1,0 +1,82 @@
+"""Dirichlet process over the weights of a mixture, truncated at K components.
+
+    alpha   ~ Gamma                                    few large components, or many
+    v_k     ~ Beta(1, alpha)                           k = 1..K-1; v_K = 1
+    pi_k    = v_k prod_{j<k} (1 - v_j)                 a piece of what the earlier ones left of the stick
+
+Components are not exchangeable: large ones cost least in front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln
+
+from latens.array import Floats, Index
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.proportions import Proportions
+
+__all__ = ["Sticks"]
+
+
+@dataclass(frozen=True)
+class Sticks:
+    """q(v) q(alpha)."""
+
+    breaks: Beta  # (K-1,), on: the piece broken off, off: what is left
+    alpha: Gamma  # (1,)
+
+    @classmethod
+    def prior(cls, shape: float, rate: float) -> Sticks:
+        """For one component, which takes the whole stick; `tiled` makes room for more."""
+        return cls(Beta(np.ones(0), np.ones(0)), Gamma(np.array([shape]), np.array([rate])))
+
+    @property
+    def mean(self) -> Floats:
+        """(K,), E[pi]."""
+        broken = self.breaks.mean
+        return np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken))
+
+    @property
+    def mean_log(self) -> Floats:
+        """(K,), E[log pi]."""
+        log_on, log_off = self.breaks.mean_log
+        return np.asarray(np.append(log_on, 0.0) + np.cumsum(np.append(0.0, log_off)))
+
+    def tiled(self, k: int) -> Sticks:
+        return Sticks(Beta(np.ones(k - 1), np.full(k - 1, self.alpha.mean[0])), self.alpha)
+
+    def observe(self, counts: Floats, current: Sticks) -> Sticks:
+        """One coordinate step from the prior `self`: breaks given E[alpha], then alpha."""
+        breaks = _broken(counts, float(current.alpha.mean[0]))
+        rate = self.alpha.rate - np.sum(breaks.mean_log[1])
+        return Sticks(breaks, Gamma(self.alpha.shape + len(counts) - 1, rate))
+
+    def log_likelihood(self, counts: Floats) -> float:
+        return float(counts @ self.mean_log)
+
+    def kl(self, other: Sticks) -> float:
+        """KL from the prior `other`, whose breaks are told by alpha alone."""
+        log_on, log_off = self.breaks.mean_log
+        own = (self.breaks.on - 1) * log_on + (self.breaks.off - 1) * log_off - betaln(self.breaks.on, self.breaks.off)
+        prior = self.alpha.mean_log + (self.alpha.mean - 1) * log_off
+        return float(np.sum(own - prior)) + self.alpha.kl(other.alpha)
+
+    def sample(self, rng: np.random.Generator) -> Proportions:
+        broken = rng.beta(self.breaks.on, self.breaks.off)
+        return Proportions(np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken)))
+
+    def only(self, keep: Index) -> Sticks:
+        """What the counts of these components, in this order, say at the same alpha."""
+        alpha = float(self.alpha.mean[0])
+        last = self.breaks.off[-1:] - alpha if len(self.breaks.off) else np.ones(1)
+        counts = np.maximum(np.append(self.breaks.on - 1, last), 0.0)
+        return Sticks(_broken(counts[keep], alpha), self.alpha)
+
+
+def _broken(counts: Floats, alpha: float) -> Beta:
+    later = np.cumsum(counts[::-1])[::-1]
+    return Beta(1 + counts[:-1], alpha + np.append(later[1:], 0.0)[:-1])

@@ -1,0 +1,119 @@
+"""Rows as clusters see them: expected log densities, and the sums that a global step needs.
+
+Where everything a cluster asks of a row is linear in a few numbers made from it once,
+
+    columns apart      [x, x^2] or less, and which entries were seen
+    columns jointly    [x, vech(xx')]
+
+both steps are one matrix product each with those numbers. Where columns depend on each other and
+entries are missing, see `holes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats
+from latens.array.quadratic import packed, unpacked, with_pairs
+from latens.array.transfer import cast, column_sums, host, like
+from latens.core import Rows
+from latens.models.holes import fill
+
+__all__ = ["Features", "Sums", "View", "look", "looks"]
+
+Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
+View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
+CANCELLATION = 2e-5  # error of a log density above which single precision is left
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows expanded into the numbers that all clusters share."""
+
+    values: Array  # (n, Q)
+    d: int
+    tied: bool = False
+    joint: bool = False
+
+    def sums(self, batch: Rows, weighted: Array) -> Sums:
+        """Weighted by memberships (n, K)."""
+        weighted = cast(weighted, self.values)
+        moments = host(weighted.T @ self.values)
+        x, rest = moments[:, : self.d], moments[:, self.d :]
+        if self.tied:
+            rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None]
+        elif self.joint:
+            rest = unpacked(rest, self.d)
+        apart = not self.joint and batch.seen is not None
+        seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else column_sums(weighted)[:, None]
+        return seen, x, rest, 0.0
+
+
+def looks(clusters: Sequence[Any], log_weights: Sequence[Floats], batch: Rows) -> list[tuple[Array, View]]:
+    """E[log pi_k + log p(x_n | theta_k)], (n, K), and the view of the rows; for several posteriors at once."""
+    if clusters[0].joint and batch.seen is not None:
+        pairs = zip(clusters, log_weights, strict=True)
+        return [fill(one, log_weight, batch, _in_safe_precision([one], batch.x)) for one, log_weight in pairs]
+    x = _in_safe_precision(clusters, batch.x)
+    view = expand(clusters[0], x)
+    terms = [_linear(one) for one in clusters]
+    levels = np.concatenate(log_weights)
+    density = view.values @ like(np.concatenate([theta for theta, _ in terms]).T, x)
+    if not clusters[0].joint and batch.seen is not None:
+        density = density + cast(batch.mask, x) @ like(np.concatenate([level for _, level in terms]).T, x)
+    else:
+        levels = levels + np.concatenate([_summed(level) for _, level in terms])
+    density = density + like(levels, x)
+    answers, at = [], 0
+    for one in clusters:
+        part = density[:, at : at + len(one.mean)]
+        if view.tied:
+            part = part - 0.5 * _form(one.precision[0], x)[:, None]
+        answers.append((cast(part, batch.x), view))
+        at += len(one.mean)
+    return answers
+
+
+def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
+    return looks([clusters], [log_weights], batch)[0]
+
+
+def expand(clusters: Any, x: Array) -> Features:
+    """The numbers that clusters of this family ask of a row; the family decides, not its parameters."""
+    xp, d = array_namespace(x), x.shape[1]
+    if clusters.joint:
+        return Features(x if clusters.tied else with_pairs(x), d, clusters.tied, True)
+    width = clusters.natural[1].shape[1]
+    if width == 0:
+        return Features(x, d)
+    squares = x**2
+    return Features(xp.concat([x, squares if width == d else xp.sum(squares, axis=1, keepdims=True)], axis=1), d)
+
+
+def _linear(clusters: Any) -> tuple[Floats, Floats]:
+    """What the numbers are multiplied by (K, Q), and the level, (K,) or one per column (K, D)."""
+    linear, square, level = clusters.natural
+    if clusters.joint:
+        return (linear if clusters.tied else np.concatenate([linear, packed(-0.5 * square)], axis=1)), level
+    return np.concatenate([linear, square], axis=1), level
+
+
+def _summed(level: Floats) -> Floats:
+    return np.asarray(level.sum(axis=1) if level.ndim > 1 else level)
+
+
+def _form(matrix: Floats, x: Array) -> Array:
+    """(n,), x'M x."""
+    return array_namespace(x).sum((x @ like(matrix, x)) * x, axis=1)
+
+
+def _in_safe_precision(clusters: Sequence[Any], x: Array) -> Array:
+    """The rows, in double precision where single would cancel: clusters far from the origin beside their width."""
+    xp = array_namespace(x)
+    largest = max(float(np.max(np.sum(np.abs(one.mean * one.natural[0]), axis=1))) for one in clusters)
+    return xp.astype(x, xp.float64) if largest * float(xp.finfo(x.dtype).eps) > CANCELLATION else x

@@ -1,0 +1,290 @@
+"""Factor analysis: many correlated columns driven by a few hidden factors, each column with its own noise.
+
+    alpha_k          ~ Gamma(relevance)                        large: factor k is not needed
+    tau_d            ~ Gamma(noise)                            precision of column d
+    w_kd | tau_d     ~ Normal(0, 1 / (tau_d alpha_k))
+    h_n              ~ Normal(0, I_K)
+    x_nd | h_n       ~ Normal(c_d + w_d'h_n, 1 / tau_d)
+
+Posterior family: q(w, tau) q(alpha) prod_n q(h_n), the mean c a point; with `points`, w and tau are points too
+(EM) and the bound is the log-likelihood. q(h_n) is the exact Gaussian given the globals. Complete rows share one
+map from x to q(h), so that a covariance matrix is as good a batch as the rows it was summed from: `ExactFactors`
+compresses rows to it. Missing entries drop out of every sum.
+
+Cost per iteration O(N D K) on rows, O(D^2 K) on a covariance, O(N D K^2) on rows with missing entries.
+
+References: Rubin & Thayer (1982); Ghahramani & Beal (2000); Zhao & Yu (2009) on the prior in units of the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import positive_definite, real
+from latens.array.linalg import inverse, log_determinant
+from latens.array.transfer import column_sums, host, like, total
+from latens.core import Rows, Statistics
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.relevance import Relevance
+from latens.models.scatter import Covariance, Scatter, summed
+
+__all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
+
+
+@dataclass(frozen=True)
+class FactorPosterior:
+    loadings: LeastSquares | Relevance  # (K, D) and the noise (D,)
+    center: Floats = real()  # (D,)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.loadings.mean)
+
+    def only(self, keep: Index) -> FactorPosterior:
+        return FactorPosterior(self.loadings.only(keep), self.center)
+
+    def sample(self, rng: np.random.Generator) -> FactorPosterior:
+        return FactorPosterior(self.loadings.sample(rng), self.center)
+
+    @property
+    def low_rank(self) -> tuple[Floats, Floats]:
+        """Loadings (K, D) and the diagonal (D,) of the predictive covariance, uncertainty of the loadings included."""
+        w = self.loadings
+        uncertain = np.trace(w.spread, axis1=1, axis2=2)
+        return w.mean, w.mean_noise * (1 + uncertain)
+
+
+@dataclass(frozen=True)
+class FactorCodes:
+    """q(h) row by row."""
+
+    mean: Array = real()  # (n, K)
+    spread: Array = positive_definite()  # (1 or n, K, K)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """q(h) of all rows at once: mean P'(x - center), covariance V."""
+
+    weights: Floats  # (D, K)
+    spread: Floats  # (K, K)
+    center: Floats  # (D,)
+
+
+@dataclass(frozen=True)
+class FactorStatistics(Statistics):
+    n: float
+    seen: Floats  # (1 or D,), rows in which column d was seen
+    x: Floats  # (D,), sum x
+    xx: Floats  # (D,), sum x^2
+    z: Floats  # (K, 1 or D), sum E[h] over the rows where column d was seen
+    zx: Floats  # (K, D), sum E[h] x'
+    zz: Floats  # (1 or D, K, K), sum E[hh'] likewise
+    codes: float  # minus sum KL(q(h_n) || Normal(0, I))
+
+    @property
+    def entries(self) -> float:
+        return float(np.broadcast_to(self.seen, self.x.shape).sum())
+
+    def about(self, center: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Sums of the regression of x - center on h."""
+        moved = self.xx - 2 * center * self.x + self.seen * center**2
+        return self.seen, self.zz, self.zx - self.z * center, np.maximum(moved, 0.0)
+
+    def only(self, keep: Index) -> FactorStatistics:
+        """What remains when the other factors are taken out."""
+        return replace(self, z=self.z[keep], zx=self.zx[keep], zz=self.zz[:, keep][:, :, keep])
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    n_features: int
+    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # the rates (1 or D,) carry the square of the column's unit
+    relevance: tuple[float, float] = (1e-3, 1e-3)
+    points: bool = True
+    floor: float = 1e-6  # smallest noise of a point estimate that no start has set
+
+    def prior(self, k: int) -> FactorPosterior:
+        d = self.n_features
+        if self.points:
+            return FactorPosterior(LeastSquares(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
+        noise = Gamma(np.full(d, self.noise[0]), np.broadcast_to(np.asarray(self.noise[1], dtype=float), (d,)))
+        return FactorPosterior(Relevance.prior(k, d, noise, self.relevance), np.zeros(d))
+
+    def local_step(self, q: FactorPosterior, batch: Rows | Covariance, warm: object = None) -> FactorCodes | Projection:
+        w, k = q.loadings, q.n_components
+        if not isinstance(batch, Rows):
+            return self.project(q)
+        x, xp = batch.x, array_namespace(batch.x)
+        gaps = (x - like(q.center, x)) * batch.mask
+        if batch.seen is None:
+            local = self.project(q)
+            return FactorCodes(gaps @ like(local.weights, x), like(local.spread[None], x))
+        grams = batch.mask @ like(w.grams.reshape(self.n_features, k * k), x)
+        precision = xp.reshape(grams, (len(batch), k, k)) + like(np.eye(k), x)
+        spread = xp.linalg.inv(precision)
+        spread = 0.5 * (spread + xp.matrix_transpose(spread))
+        drive = gaps @ like((w.tau * w.mean).T, x)
+        return FactorCodes((spread @ drive[:, :, None])[:, :, 0], spread)
+
+    def project(self, q: FactorPosterior) -> Projection:
+        """The map from complete rows to their factors."""
+        w = q.loadings
+        spread = inverse(np.eye(q.n_components) + w.gram)
+        return Projection((w.tau * w.mean).T @ spread, spread, q.center)
+
+    def statistics(self, batch: Rows | Covariance, local: FactorCodes | Projection) -> FactorStatistics:
+        if isinstance(local, Projection):
+            return summed_over(batch, local)  # type: ignore[arg-type]
+        return _row_sums(batch, local)  # type: ignore[arg-type]
+
+    def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+        """The mean given the loadings, then the loadings and the noise given the mean."""
+        seen = np.maximum(stats.seen, np.finfo(float).tiny)
+        center = (stats.x - np.sum(q.loadings.mean * stats.z, axis=0)) / seen
+        prior = self.prior(len(stats.zx)).loadings
+        if isinstance(prior, LeastSquares):
+            prior = replace(prior, floor=q.loadings.floor)  # type: ignore[union-attr]
+        return FactorPosterior(prior.observe(*stats.about(center), q.loadings), center)  # type: ignore[arg-type]
+
+    def data_terms(self, q: FactorPosterior, stats: FactorStatistics | Covariance) -> dict[str, float]:
+        if not isinstance(stats, FactorStatistics):
+            stats = summed_over(stats, self.project(q))
+        return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
+
+    def global_terms(self, q: FactorPosterior) -> dict[str, float]:
+        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}  # type: ignore[arg-type]
+
+    def codes(self, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
+        xp = array_namespace(local.mean)
+        return local.mean, xp.zeros_like(local.mean) + xp.linalg.diagonal(local.spread)
+
+    def log_predictive(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
+        """log Normal(x | c, W'W + diag), the diagonal with the uncertainty of the loadings, in low-rank algebra."""
+        mean, noise = q.low_rank
+        at = replace(q, loadings=LeastSquares(mean, noise))
+        return self.row_bounds(at, batch, self.local_step(at, batch))  # type: ignore[arg-type]
+
+    def score_is_bound(self, q: FactorPosterior) -> bool:
+        return False
+
+    def row_bounds(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
+        """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
+        xp, x, w, k = array_namespace(batch.x), batch.x, q.loadings, q.n_components
+        gaps = (x - like(q.center, x)) * batch.mask
+        if batch.seen is None:
+            gram = like(w.gram.reshape(1, k * k), x)
+        else:
+            gram = batch.mask @ like(w.grams.reshape(self.n_features, k * k), x)
+        second = local.spread + local.mean[:, :, None] * local.mean[:, None, :]
+        drive = xp.sum(local.mean * (gaps @ like((w.tau * w.mean).T, x)), axis=1)
+        pairs = xp.sum(gram * xp.reshape(second, (len(batch), k * k)), axis=1)
+        level = batch.mask @ like(w.log_tau - LOG_2PI, x) - gaps**2 @ like(w.tau, x)
+        return 0.5 * (level - pairs) + drive + _minus_kl(local, second)
+
+    def impute(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
+        xp, w, k = array_namespace(batch.x), q.loadings, q.n_components
+        noise = w.mean_noise
+        products = w.mean.T[:, :, None] * w.mean.T[:, None, :] + noise[:, None, None] * w.spread
+        second = xp.reshape(local.spread + local.mean[:, :, None] * local.mean[:, None, :], (len(batch), k * k))
+        square = second @ like(products.reshape(self.n_features, k * k).T, batch.x)
+        shift = local.mean @ like(w.mean, batch.x)
+        return self.reconstruct(q, local.mean), (square - shift**2) + like(noise, batch.x)
+
+    def reconstruct(self, q: FactorPosterior, codes: Array) -> Array:
+        return codes @ like(q.loadings.mean, codes) + like(q.center, codes)
+
+    def draw(self, q: FactorPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows and factors under one draw of the globals."""
+        point = q.sample(rng)
+        codes = rng.standard_normal((n, q.n_components))
+        rows = self.reconstruct(point, codes)
+        return rows + rng.standard_normal(rows.shape) * np.sqrt(point.loadings.mean_noise), codes
+
+    def importance(self, q: FactorPosterior, stats: Statistics) -> Floats:
+        """(K,), share of the model's variance; 0 for a factor that explains less than its loadings cost."""
+        w = q.loadings
+        each = np.sum(w.mean**2, axis=1)
+        share: Floats = each / (each.sum() + np.sum(w.mean_noise))
+        if self.points:
+            return np.maximum(share, np.finfo(float).tiny)
+        explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
+        return np.where(explained > self.n_features, share, 0.0)
+
+    def exact_local(self, q: FactorPosterior) -> bool:
+        return True
+
+    def floats_per_row(self, k: int) -> int:
+        return 2 * (k + 1) ** 2
+
+    def candidates(
+        self, q: FactorPosterior, stats: Statistics, sample: object, rng: np.random.Generator, limit: int
+    ) -> Iterator[FactorPosterior]:
+        """Deletions: all factors, the weaker half, each alone; of points none, since a likelihood cannot judge."""
+        k = q.n_components
+        if self.points or k == 0:
+            return
+        order = np.argsort(np.sum(q.loadings.tau * q.loadings.mean**2, axis=1), kind="stable")
+        yield q.only(order[:0])
+        if k > 2:
+            yield q.only(np.sort(order[k // 2 :]))
+        for gone in order[: k if k > 1 else 0]:
+            yield q.only(np.delete(np.arange(k), gone))
+
+
+@dataclass(frozen=True, eq=False)
+class ExactFactors(Factors):
+    """Rows are seen once, and summed; all iterations are on their covariance."""
+
+    def compress(self, batch: Rows) -> Scatter:
+        return summed(batch)
+
+
+def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
+    """Sums over the rows behind a covariance, all about its own mean but told about the origin."""
+    n, mean, p = batch.n_rows, batch.mean, local.weights
+    shift = mean - local.center  # of the mean from the posterior's
+    known = batch.times(p)  # (D, K), covariance times P
+    z = n * (shift @ p)
+    zx = n * known.T + np.outer(z, mean)
+    zz = n * (p.T @ known + np.outer(shift @ p, shift @ p) + local.spread)
+    zz = 0.5 * (zz + zz.T)
+    codes = 0.5 * (n * (float(log_determinant(local.spread)) + len(zz)) - float(np.trace(zz)))
+    seen = np.array([n])
+    return FactorStatistics(n, seen, n * mean, n * (batch.variance + mean**2), z[:, None], zx, zz[None], codes)
+
+
+def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:
+    xp, k = array_namespace(batch.x), local.mean.shape[1]
+    weighted = batch.weigh(local.mean)
+    second = local.spread + local.mean[:, :, None] * local.mean[:, None, :]
+    if batch.seen is None:
+        seen, z = np.array([batch.n]), column_sums(weighted)[:, None]
+        zz = (host(weighted.T @ local.mean) + batch.n * host(local.spread[0, ...]))[None]
+    else:
+        seen, z = batch.counts, host(weighted.T @ batch.mask)
+        flat = xp.reshape(batch.weigh(second), (len(batch), k * k))
+        zz = host(batch.mask.T @ flat).reshape(batch.x.shape[1], k, k)
+    return FactorStatistics(
+        n=batch.n,
+        seen=seen,
+        x=column_sums(batch.weigh(batch.x)),
+        xx=batch.squares,
+        z=z,
+        zx=host(weighted.T @ batch.x),
+        zz=zz,
+        codes=total(batch.weigh(_minus_kl(local, second))),
+    )
+
+
+def _minus_kl(local: FactorCodes, second: Array) -> Array:
+    """(n,), minus KL(q(h) || Normal(0, I)) of each row."""
+    xp, k = array_namespace(local.mean), local.mean.shape[1]
+    sizes = xp.sum(xp.linalg.diagonal(second), axis=1)
+    return 0.5 * (xp.linalg.slogdet(local.spread)[1] + k - sizes)

@@ -1,0 +1,86 @@
+"""Rows as linear functions of codes, x_n ~ Normal(W'z_n, diag(tau)^-1): what several models say about them.
+
+An intercept is a row of W after those of the components, whose code is always 1. Missing entries drop out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats
+from latens.array.transfer import column_sums, host, like
+from latens.core import Rows
+from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.relevance import Relevance
+
+__all__ = ["evidence", "predicted_variance", "products", "second_with_ones", "with_ones"]
+
+Loadings = Relevance | LeastSquares
+
+
+def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tuple[Array, Array, Array]:
+    """Drive (n, K), gram (1 or n, K, K) and level (n,): E[log p(row | z)] = level + drive'z - 1/2 z'gram z.
+
+    `pull` is the product of the rows with the weighted loadings, where that is already known.
+    """
+    xp, x = array_namespace(batch.x), batch.x
+    rows, d = w.mean.shape
+    if batch.seen is None:
+        gram = like(w.gram[None], x)
+    else:
+        gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (-1, rows, rows))
+    tau, log_tau = (np.broadcast_to(part, (d,)) for part in (w.tau, w.log_tau))
+    pull = x @ like((tau * w.mean).T, x) if pull is None else pull
+    drive = pull[:, :k]
+    level = 0.5 * (batch.mask @ like(log_tau - LOG_2PI, x) - x**2 @ like(tau, x))
+    if rows > k:
+        drive = drive - gram[:, :k, k]
+        level = level + pull[:, k] - 0.5 * gram[:, k, k]
+    return drive, gram[:, :k, :k], level
+
+
+def with_ones(codes: Array, intercept: bool) -> Array:
+    """(n, K'), codes and a column of ones for the intercept."""
+    if not intercept:
+        return codes
+    xp = array_namespace(codes)
+    return xp.concat([codes, xp.ones_like(codes[:, :1])], axis=1)
+
+
+def second_with_ones(second: Array, mean: Array, intercept: bool) -> Array:
+    """(n, K', K'), E[z z'] with the intercept's row and column."""
+    if not intercept:
+        return second
+    xp, mean = array_namespace(mean), mean[:, None, :]
+    upper = xp.concat([second, xp.matrix_transpose(mean)], axis=2)
+    return xp.concat([upper, xp.concat([mean, xp.ones_like(mean[:, :, :1])], axis=2)], axis=1)
+
+
+def products(batch: Rows, second: Array, mean: Array, summed: Any, intercept: bool) -> Floats:
+    """(1 or D, K', K'), sums of E[z z'] over the rows where each column was seen.
+
+    `summed` () -> (K, K) gives the weighted sum over all rows, which complete rows need and nothing else.
+    """
+    xp = array_namespace(mean)
+    if batch.seen is not None:
+        full = second_with_ones(second, mean, intercept)
+        n, rows, _ = full.shape
+        return host(batch.mask.T @ xp.reshape(batch.weigh(full), (n, rows * rows))).reshape(-1, rows, rows)
+    zz = summed
+    if intercept:
+        on = column_sums(batch.weigh(mean))
+        zz = np.block([[zz, on[:, None]], [on[None], np.array([[batch.n]])]])
+    return np.asarray(zz)[None]
+
+
+def predicted_variance(w: Loadings, second: Array, mean: Array, x: Array) -> Array:
+    """(n, D), variance of every entry, where the row's codes have E[z z'] = second and it is expected at `mean`."""
+    xp = array_namespace(x)
+    noise = np.broadcast_to(w.mean_noise, w.mean.shape[1:])
+    pairs = w.mean.T[:, :, None] * w.mean.T[:, None, :] + noise[:, None, None] * w.spread
+    flat = xp.reshape(second, (second.shape[0], -1))
+    square = flat @ like(pairs.reshape(len(pairs), -1).T, x)
+    return xp.maximum(square - mean**2, xp.zeros_like(mean)) + like(noise, x)

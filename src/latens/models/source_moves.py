@@ -1,0 +1,48 @@
+"""Other sources that noisy ICA might have: candidates for moves, none of them judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latens.array import Index
+from latens.models.binary_moves import deletions
+from latens.models.source_shapes import GAUSSIAN
+
+if TYPE_CHECKING:
+    from latens.models.noisy_ica import IcaPosterior, IcaStatistics, NoisyIca
+
+__all__ = ["propose"]
+
+NEARLY_GAUSSIAN = 20.0  # degrees of freedom from which a source might as well have light tails
+
+
+def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics) -> Iterator[IcaPosterior]:
+    """Deletions, the weakest sources first; then sources of the other kind.
+
+    Point estimates keep their number of sources: their bound grows with it and cannot judge.
+    """
+    strength = model.strength(q)
+    order = np.argsort(strength, kind="stable")
+    if not model.points and q.n_components > 1:
+        yield from deletions(model, q, stats, order, strength[order])
+    if not model.both or model.diagonal:
+        return
+    plain = np.flatnonzero((q.shapes.split == 0) & (q.shapes.tails > NEARLY_GAUSSIAN))
+    if len(plain) > 1:
+        yield _of_two_levels(q, plain)
+    for k in plain:
+        yield _of_two_levels(q, np.array([k]))
+    for k in np.flatnonzero(q.shapes.split):
+        split = q.shapes.split.copy()
+        split[k] = 0.0
+        yield replace(q, shapes=replace(q.shapes, split=split))
+
+
+def _of_two_levels(q: IcaPosterior, which: Index) -> IcaPosterior:
+    split, tails = q.shapes.split.copy(), q.shapes.tails.copy()
+    split[which], tails[which] = 0.7, GAUSSIAN
+    return replace(q, shapes=replace(q.shapes, split=split, tails=tails))

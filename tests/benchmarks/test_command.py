@@ -1,0 +1,32 @@
+"""The benchmarks run from the command line; what they say is no matter of a test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_section_prints_its_columns_and_writes_json(tmp_path: Path) -> None:
+    done = run("--quick", "binary.shapes", "--results", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    head = next(line for line in done.stdout.splitlines() if line.startswith("method"))
+    for column in ("all 8", "CPU s", "x first row", "goal", "verdict"):
+        assert column in head
+    (table,) = json.loads((tmp_path / "binary.shapes.json").read_text("utf-8"))["tables"]
+    assert [row["cells"]["method"] for row in table["rows"]][:3] == ["latens ml", "latens ard", "source"]
+    assert table["rows"][0]["verdict"]
+
+
+def test_an_unknown_section_is_refused_by_name() -> None:
+    done = run("--quick", "binary.shaeps")
+    assert done.returncode == 2
+    assert "no section binary.shaeps; --list names them" in done.stderr

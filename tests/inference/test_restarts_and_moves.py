@@ -1,0 +1,287 @@
+"""Restarts and moves: the bound alone decides, and nothing that was reached is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from latens.core import Fit, Iteration, Rows, State
+from latens.inference.ascent import OnIteration, ascend
+from latens.inference.moves import improve
+from latens.inference.restarts import best_of, best_stacked
+from latens.inference.stack import climb_stacked
+from tests.contract.cases import CASES, random_rows
+from tests.inference.toy import Place, Scripted, fit_at, some_rows
+
+HEIGHTS = [-9.0, -4.0, -6.0, -4.0]
+
+
+def survived(call: Callable[[], Fit]) -> Fit:
+    """What is left after an interrupt, which must not fly past and take the whole fit with it."""
+    try:
+        return call()
+    except KeyboardInterrupt:
+        pytest.fail("the interrupt went through and everything was lost")
+
+
+def climb_to(height: float, on: OnIteration | None) -> Fit:
+    fit = fit_at(height, q=height)
+    if on is not None and on(fit.trace[-1]):
+        return fit_at(height, q=height, stopped=True, converged=False)
+    return fit
+
+
+def test_the_highest_bound_wins_and_ties_go_to_the_earlier_start() -> None:
+    best = best_of(HEIGHTS, climb_to)
+    assert best.elbo == -4.0
+    assert best.trace[-1].restart == 1
+
+
+def test_a_pool_gives_the_same_winner() -> None:
+    with ThreadPoolExecutor(3) as pool:
+        best = best_of(HEIGHTS, climb_to, map_=pool.map)
+    assert (best.elbo, best.trace[-1].restart) == (-4.0, 1)
+
+
+def test_callbacks_are_told_which_restart_they_see() -> None:
+    seen: list[tuple[int, float]] = []
+    best_of(HEIGHTS, climb_to, lambda event: seen.append((event.restart, event.elbo)))
+    assert seen == list(enumerate(HEIGHTS))
+
+
+def test_a_stop_ends_the_round_and_compares_what_there_is() -> None:
+    seen: list[int] = []
+
+    def stop_in_the_third(event: Iteration) -> bool:
+        seen.append(event.restart)
+        return event.restart == 2
+
+    best = best_of(HEIGHTS, climb_to, stop_in_the_third)
+    assert seen == [0, 1, 2]
+    assert best.elbo == -4.0
+    assert best.stopped
+
+
+def test_an_interrupted_restart_ends_the_round() -> None:
+    climbed: list[float] = []
+
+    def climb(height: float, on: OnIteration | None) -> Fit:
+        climbed.append(height)
+        return fit_at(height, interrupted=height == -4.0)
+
+    best = best_of(HEIGHTS, climb)
+    assert climbed == [-9.0, -4.0]
+    assert best.interrupted
+
+
+def test_an_interrupt_before_a_restart_has_anything_keeps_the_restarts_before_it() -> None:
+    def climb(height: float, on: OnIteration | None) -> Fit:
+        if height == -6.0:
+            raise KeyboardInterrupt
+        return fit_at(height)
+
+    best = survived(lambda: best_of(HEIGHTS, climb))
+    assert best.elbo == -4.0
+    assert best.interrupted
+
+
+def test_no_start_is_refused_with_a_remedy() -> None:
+    with pytest.raises(ValueError, match="n_init=1"):
+        best_of([], climb_to)
+
+
+@pytest.mark.parametrize("name", ["binary-ml-mean-field", "binary-ard-exact", "binary-ard-truncated-intercept-diagonal"])
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_stacked_restarts_are_the_same_restarts(name: str, holes: bool) -> None:
+    rng = np.random.default_rng(0)
+    rows = random_rows(rng, 60, 4, holes=holes, weighted=True)
+    case = CASES[name]
+    model = case.build(4)
+    starts = [State(case.start(model, 3, rows.x, rng)) for _ in range(3)]
+    batches = [rows[:25], rows[25:]]
+    together = climb_stacked(model, batches, starts, max_iter=8, tol=0)
+    for start, fit in zip(starts, together, strict=True):
+        alone = ascend(model, batches, start, max_iter=8, tol=0)
+        assert [event.elbo for event in fit.trace] == pytest.approx([event.elbo for event in alone.trace], rel=1e-10)
+        assert fit.state.q.loadings.mean == pytest.approx(alone.state.q.loadings.mean, rel=1e-7, abs=1e-9)
+        for name_, value in fit.trace[-1].terms.items():
+            assert value == pytest.approx(alone.trace[-1].terms[name_], rel=1e-9, abs=1e-9), name_
+    best = best_stacked(model, batches, starts, max_iter=8, tol=0)
+    assert best.elbo == max(fit.elbo for fit in together)
+
+
+def test_stacked_restarts_are_told_apart() -> None:
+    seen: list[tuple[int, int, float]] = []
+    starts = [State(Place(offset=offset)) for offset in (0.0, 5.0, -1.0)]
+    best = best_stacked(
+        Scripted([-9.0, -8.0, -7.0]),
+        [some_rows()],
+        starts,
+        max_iter=3,
+        tol=0,
+        on_iteration=lambda event: seen.append((event.step, event.restart, event.elbo)),
+    )
+    assert seen[:4] == [(0, 0, -9.0), (0, 1, -4.0), (0, 2, -10.0), (1, 0, -8.0)]
+    assert best.elbo == -2.0
+    assert {event.restart for event in best.trace} == {1}
+    assert best.state.q == Place(at=3, offset=5.0)
+
+
+def test_stacked_units_are_counted_once_for_each_restart() -> None:
+    starts = [State(Place(offset=offset)) for offset in (0.0, 5.0)]
+    fits = climb_stacked(Scripted([-9.0]), [some_rows()], starts, max_iter=1, log_scale=2.0)
+    assert [fit.elbo for fit in fits] == [-9.0 - 24, -4.0 - 24]
+
+
+def test_a_stacked_restart_that_falls_is_noticed_behind_one_that_rises() -> None:
+    """Their bounds are summed for stopping, but a wrong update in one must not hide behind another's gain."""
+    from latens.errors import ElboDecreased
+
+    class Apart(Scripted):
+        def data_terms(self, q: Place, stats: Any) -> dict[str, float]:
+            falls = q.offset > 0
+            return {"script": q.offset - q.at if falls else 10.0 * q.at}
+
+    starts = [State(Place(offset=0.0)), State(Place(offset=5.0))]
+    with pytest.warns(ElboDecreased):
+        climb_stacked(Apart([0.0]), [some_rows()], starts, max_iter=4, tol=0)
+
+
+def candidates_from(*rounds: list[float]) -> Callable[[State], Iterator[float]]:
+    """Each call proposes the next list."""
+    left = iter(rounds)
+    return lambda state: iter(next(left, []))
+
+
+def climb_state(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+    """Candidates are numbers, and their own bounds."""
+    return climb_to(start.q, on)
+
+
+def test_a_better_candidate_is_taken_and_the_search_begins_again() -> None:
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-7.0, -3.0, 0.0], [-6.0, -1.0]), climb_state)
+    assert fit.elbo == -1.0  # the first better one of each round: 0.0 was never looked at again
+    assert fit.state.q == -1.0
+    assert [event.elbo for event in fit.trace] == [-5.0, -3.0, -1.0]
+
+
+def test_without_a_better_candidate_nothing_changes() -> None:
+    before = fit_at(-5.0, q=-5.0)
+    assert improve(before, candidates_from([-7.0, -5.0, -6.0]), climb_state) is before
+
+
+def test_a_gain_below_tol_is_no_reason_to_move() -> None:
+    before = fit_at(-5.0, q=-5.0)  # of 10 rows
+    assert improve(before, candidates_from([-4.95]), climb_state, tol=0.01) is before
+    assert improve(before, candidates_from([-4.85]), climb_state, tol=0.01).elbo == -4.85
+
+
+def test_steps_and_restart_of_the_trace_go_on() -> None:
+    fit = improve(fit_at(-5.0, q=-5.0, step=7, restart=2), candidates_from([-3.0], [-1.0]), climb_state)
+    assert [event.step for event in fit.trace] == [6, 7, 8]
+    assert {event.restart for event in fit.trace} == {2}
+    assert fit.state.step == 9
+
+
+def test_an_accepted_candidate_climbs_on_until_it_converges() -> None:
+    calls: list[tuple[float, int]] = []
+
+    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        calls.append((start.q, max_iter))
+        return fit_at(start.q + 0.5, q=start.q + 0.5, step=start.step + 1, converged=len(calls) > 1)
+
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb, n_steps=4, max_iter=99)
+    assert calls == [(-3.0, 4), (-2.5, 99)]
+    assert [event.elbo for event in fit.trace] == [-5.0, -2.5, -2.0]
+
+
+def test_candidates_that_disappoint_on_a_sample_are_not_tried_in_full() -> None:
+    tried: list[float] = []
+
+    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        tried.append(start.q)
+        return climb_state(start, max_iter, on)
+
+    def screen(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        return fit_at(start.q / 2)
+
+    improve(fit_at(-5.0, q=-5.0), candidates_from([-9.0, -6.0, -3.0], []), climb, screen=screen)
+    assert tried == [-3.0]
+
+
+def test_moves_after_a_stop_or_an_interrupt_are_not_even_proposed() -> None:
+    def never(state: State) -> Iterator[float]:
+        raise AssertionError("asked for candidates")
+
+    for flag in ("stopped", "interrupted"):
+        before = fit_at(-5.0, **{flag: True})
+        assert improve(before, never, climb_state) is before
+
+
+def test_an_interrupt_during_a_trial_is_reported_and_the_fit_kept() -> None:
+    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        return fit_at(-9.0, interrupted=True)
+
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb)
+    assert fit.elbo == -5.0
+    assert fit.interrupted
+
+
+def test_an_interrupt_during_a_screened_trial_is_reported_and_the_fit_kept() -> None:
+    def screen(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        return fit_at(-9.0, interrupted=start.q != -5.0)
+
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb_state, screen=screen)
+    assert fit.elbo == -5.0
+    assert fit.interrupted
+
+
+def press(*_: object) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_before_a_trial_has_anything_keeps_the_fit() -> None:
+    fit = survived(lambda: improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), press))
+    assert (fit.elbo, fit.interrupted) == (-5.0, True)
+
+
+def test_an_interrupt_while_candidates_are_thought_of_keeps_the_fit() -> None:
+    fit = survived(lambda: improve(fit_at(-5.0, q=-5.0), press, climb_state))
+    assert (fit.elbo, fit.interrupted) == (-5.0, True)
+
+
+def test_an_interrupt_while_an_accepted_candidate_climbs_on_keeps_the_candidate() -> None:
+    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        if max_iter > 10:
+            raise KeyboardInterrupt
+        return fit_at(start.q, q=start.q, converged=False)
+
+    fit = survived(lambda: improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb, n_steps=10, max_iter=99))
+    assert (fit.elbo, fit.interrupted) == (-3.0, True)
+
+
+@pytest.mark.parametrize("name", ["binary-ml-mean-field", "binary-ard-mean-field", "binary-ard-exact-intercept"])
+def test_moves_of_a_real_model_never_lower_the_bound(name: str) -> None:
+    case = CASES[name]
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = random_rows(rng, 80, 5, holes=bool(seed % 2), weighted=False)
+        model = case.build(5)
+        k = 4
+
+        def climb(start: State, max_iter: int, on: OnIteration | None, model: Any = model, rows: Rows = rows) -> Fit:
+            return ascend(model, [rows], start, max_iter=max_iter, tol=1e-6, on_iteration=on)
+
+        first = climb(State(case.start(model, k, rows.x, rng)), 100, None)
+        fit = improve(first, lambda state, m=model, r=rows, g=rng: m.candidates(state.q, state.stats, r, g, 4), climb)
+        heights = np.array([event.elbo for event in fit.trace])
+        assert np.all(np.diff(heights) >= -1e-9 * np.abs(heights[1:]))
+        assert fit.elbo >= first.elbo
+        assert [event.step for event in fit.trace] == list(range(len(fit.trace)))
+        stats = model.statistics(rows, model.local_step(fit.state.q, rows, fit.state.locals[0]))
+        terms = {**model.data_terms(fit.state.q, stats), **model.global_terms(fit.state.q)}
+        assert sum(terms.values()) >= fit.elbo - 1e-9 * abs(fit.elbo)  # the state belongs to the bound

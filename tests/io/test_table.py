@@ -1,0 +1,74 @@
+"""The table of classes is complete, and holds nothing that a file does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from latens.estimators.binary_factor_analysis import E_STEPS
+from latens.io.fitted import Fitted
+from latens.io.shapes import SHAPES
+from latens.io.soundness import arrays_in
+from latens.io.table import ESTIMATORS, RECORDS, estimator_class, name_of, record_class
+from tests.io.fits import SETTINGS, fitted
+
+
+def records_in(value: Any) -> Iterator[type]:
+    if is_dataclass(value):
+        yield type(value)
+        for f in fields(value):
+            yield from records_in(getattr(value, f.name))
+    elif isinstance(value, dict | list | tuple):
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from records_in(entry)
+
+
+def records_declared(hint: Any) -> set[type]:
+    """Every dataclass that a value of this type may hold, by the annotations of fields."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return {hint}.union(*(records_declared(hints[f.name]) for f in fields(hint)))
+    return set[type]().union(*map(records_declared, get_args(hint)))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_record_of_a_fitted_model_is_in_the_table(name: str) -> None:
+    found = set(records_in(Fitted.of(fitted(name))))
+    assert len(found) > 5
+    assert [cls.__name__ for cls in found if name_of(cls) not in RECORDS] == []
+
+
+def test_the_table_is_what_the_models_can_reach_and_no_more() -> None:
+    reached = records_declared(Fitted)
+    for row in ESTIMATORS.values():
+        for model in map(record_class, row.models):
+            reached |= records_declared(model)
+            for method in ("prior", "statistics"):
+                reached |= records_declared(get_type_hints(getattr(model, method))["return"])
+    assert {cls.__name__ for cls in reached} == set(RECORDS)
+
+
+def test_every_e_step_is_in_the_table() -> None:
+    assert [name for name, e_step in E_STEPS.items() if name_of(type(e_step)) not in RECORDS] == []
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_row_leads_to_a_frozen_dataclass_of_that_name(name: str) -> None:
+    cls = record_class(name)
+    assert is_dataclass(cls)
+    assert cls.__dataclass_params__.frozen
+    assert (cls.__name__, name_of(cls)) == (name, name)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_leads_to_its_class_and_its_models_have_shapes(name: str) -> None:
+    assert name_of(estimator_class(name)) == name
+    assert set(ESTIMATORS[name].models) <= set(SHAPES)
+
+
+def test_every_declared_shape_belongs_to_an_array_of_some_model() -> None:
+    found = {path for name in SETTINGS for path in arrays_in(fitted(name).state_, "state")}
+    assert found == set(SHAPES["BinaryFactors"])
