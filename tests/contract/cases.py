@@ -13,7 +13,7 @@ from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
 from latens.models.binary_factors import BinaryFactors, BinaryPosterior
 from latens.models.switches import Automatic, Exact, MeanField, Truncated
-from tests.contract import evidence, factor_cases, ica_cases, mixture_cases
+from tests.contract import evidence, factor_cases, ica_cases, mixture_cases, noisy_or_cases
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ CASES: dict[str, Case] = {
             ("mean-field", "intercept-diagonal", {"intercept": True, "diagonal": True}),
         ]
     },
+    **{name: Case(**noisy_or_cases.options(**variant)) for name, variant in noisy_or_cases.VARIANTS.items()},
     "factors-ml": Case(**factor_cases.options(points=True)),
     "factors-ard": Case(**factor_cases.options(points=False)),
     **{f"mixture-{kind}-{w}": Case(**mixture_cases.options(kind, w)) for kind, w in mixture_cases.GAUSSIAN},

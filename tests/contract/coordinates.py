@@ -22,7 +22,7 @@ def curves(value: Any, name: str = "") -> Iterator[tuple[str, Curve]]:
         part, domain, label = getattr(value, f.name), f.metadata.get("domain"), f"{name}.{f.name}"
         if domain is not None:
             inner = ((f"{label}{list(at)}", curve) for at, curve in DOMAINS[domain](np.asarray(part, float)))
-        elif is_dataclass(part):
+        elif is_dataclass(part) and not f.metadata.get("transient"):  # one that is transient recalls the globals
             inner = curves(part, label)
         else:
             continue

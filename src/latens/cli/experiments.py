@@ -76,7 +76,7 @@ def run(name: str, out: Path | None, quick: bool, seed: int, quiet: bool) -> Non
         page = write(experiment, settings, seed, result, folder)
     if not quiet:
         table = result.tables[0].shown
-        click.echo(printable(aligned(table.columns, table.rows)) + "\n")
+        click.echo(aligned(table.columns, table.rows) + "\n")
         click.echo(printable(textwrap.fill(result.notes[0], WIDTH)) + "\n")
     click.echo(printable(str(page)))
 

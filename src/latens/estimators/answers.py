@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
@@ -24,7 +25,7 @@ from latens.inference.threads import one_blas_thread
 __all__ = ["Answers"]
 
 
-class Answers:
+class Answers(TransformerMixin):
     """Mixed into every estimator; reads `model_`, `frame_`, `posterior_` and nothing else of the fit."""
 
     model_: Any

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from array_api_compat import is_numpy_array
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.array.randomness import generator
@@ -40,7 +40,7 @@ from latens.inference.threads import one_blas_thread
 __all__ = ["VariationalTransformer"]
 
 
-class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
+class VariationalTransformer(Answers, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives."""
 
     scaled: ClassVar[bool] = True  # False where the data have no unit, such as binary rows
@@ -156,7 +156,7 @@ class VariationalTransformer(Answers, TransformerMixin, BaseEstimator):
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
                 self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
             return self
-        with self._all_or_nothing():
+        with self._all_or_nothing(), one_blas_thread():
             rows = self.frame_.enter(check_rows(self, X, sample_weight))
             state, event = update(
                 self.model_, self.state_, rows, combine=Accumulate(), n_global=3, log_scale=self.frame_.log_scale

@@ -197,11 +197,11 @@ class BinaryFactorAnalysis(VariationalTransformer):
     def _publish(self, q: BinaryPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         k, loadings = q.n_components, q.loadings
         noise = frame.leave_variance(loadings.mean_noise)
-        intercept = loadings.mean[k] if self.fit_intercept else np.zeros(loadings.mean.shape[1])
+        intercept = loadings.mean[k] if self.model_.intercept else np.zeros(loadings.mean.shape[1])
         public = {
             "components": frame.leave_direction(loadings.mean[:k]),
             "usage": q.usage.mean,
-            "noise_variance": noise if self.noise == "diagonal" else float(noise[0]),
+            "noise_variance": noise if self.model_.diagonal else float(noise[0]),
             "intercept": frame.leave(intercept),
         }
         if isinstance(loadings, Relevance):

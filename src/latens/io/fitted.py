@@ -58,7 +58,7 @@ class Fitted:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The constructor's parameters, as far as they are data; a generator of random numbers becomes None."""
     params = {name: value for name, value in estimator.get_params(deep=False).items() if name not in LEFT_BEHIND}
-    if not isinstance(params.get("random_state"), int | float | np.integer | np.floating):
+    if not isinstance(params.get("random_state", 0), int | float | np.integer | np.floating):
         params["random_state"] = None
     return params
 

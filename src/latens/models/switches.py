@@ -84,8 +84,8 @@ class States:
 
     @property
     def variance(self) -> Array:
-        mean = self.mean
-        return mean * (1 - mean)
+        mean, xp = self.mean, array_namespace(self.chance)
+        return xp.maximum(mean * (1 - mean), xp.zeros_like(mean))  # chances may add up to a hair above 1
 
     @property
     def entropy(self) -> Array:

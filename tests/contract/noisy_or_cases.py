@@ -1,0 +1,152 @@
+"""Noisy-OR in the contract table, and its exact evidence by counting who may have lit which one."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import betaln, gammaln, logsumexp
+
+from latens.core import Rows
+from latens.families.beta import Beta
+from latens.families.dirichlet import Dirichlet
+from latens.families.fractions import Fractions
+from latens.families.share import Share
+from latens.models.noisy_or import CausePosterior, NoisyOrCauses
+from tests.contract.evidence import observed, states
+
+PRIORS = {"profiles": 1.4, "usage": (0.7, 1.2), "strength": (0.8, 1.3), "leak": (0.9, 2.1)}
+VARIANTS = {
+    f"noisy-or-{prior}-{name}-{n_profiles}": {"points": prior == "ml", "most_exact": most, "n_profiles": n_profiles}
+    for prior in ("ml", "ard")
+    for name, most in (("exact", 12), ("truncated", 0))
+    for n_profiles in (1, 2)
+}
+
+
+class Cut:
+    """A model of binary rows before the contract's real rows: it sees which values are above 0."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def local_step(self, q: Any, batch: Rows, warm: Any = None) -> Any:
+        return self.model.local_step(q, ones_of(batch), warm)
+
+    def statistics(self, batch: Rows, local: Any) -> Any:
+        return self.model.statistics(ones_of(batch), local)
+
+    def codes(self, batch: Rows, local: Any) -> Any:
+        return self.model.codes(ones_of(batch), local)
+
+    def log_predictive(self, q: Any, batch: Rows, local: Any) -> Any:
+        return self.model.log_predictive(q, ones_of(batch), local)
+
+    def row_bounds(self, q: Any, batch: Rows, local: Any) -> Any:
+        return self.model.row_bounds(q, ones_of(batch), local)
+
+    def impute(self, q: Any, batch: Rows, local: Any) -> Any:
+        return self.model.impute(q, ones_of(batch), local)
+
+    def candidates(self, q: Any, stats: Any, sample: Rows, rng: Any, limit: int) -> Iterator[Any]:
+        return self.model.candidates(q, stats, ones_of(sample), rng, limit)
+
+
+def ones_of(rows: Rows) -> Rows:
+    xp = array_namespace(rows.x)
+    return replace(rows, x=xp.astype(rows.x > 0, rows.x.dtype))
+
+
+def options(**variant: Any) -> dict[str, Any]:
+    return {
+        "build": lambda d: Cut(NoisyOrCauses(d, n_states=3, most_profiles=3, **PRIORS, **variant)),
+        "start": start,
+        "log_evidence": likelihood_at_the_point if variant["points"] else log_evidence,
+        "points": variant["points"],
+        "exact_rows": variant["most_exact"] > 0,
+    }
+
+
+def start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> CausePosterior:
+    d, p = model.n_features, model.n_profiles
+    shapes = ((p, k), (k, d), (d,))
+    if model.points:
+        usage, causes, leak = (Share.of(rng.uniform(0.1, 0.8, shape)) for shape in shapes)
+        return CausePosterior(Fractions(rng.dirichlet(np.full(p, 3.0))), usage, causes, leak)
+    usage, causes, leak = (Beta(rng.uniform(0.5, 3, shape), rng.uniform(0.5, 3, shape)) for shape in shapes)
+    return CausePosterior(Dirichlet(rng.uniform(0.5, 3, p)), usage, causes, leak)
+
+
+def row_log_joints(q: Any, x: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """(n, 2^K), log p(row, code) at the point estimates q."""
+    codes = states(q.n_components)
+    chance = np.prod(np.where(codes[:, None] > 0, q.usage.mean, 1 - q.usage.mean), axis=2) @ q.profiles.mean
+    dark = (1 - q.leak.mean) * np.prod(np.where(codes[:, :, None] > 0, 1 - q.causes.mean, 1.0), axis=1)  # (C, D)
+    each = np.log(np.where(x[:, None] > 0, 1 - dark, dark))
+    return np.log(chance) + np.where(seen[:, None], each, 0.0).sum(axis=2)
+
+
+def likelihood_at_the_point(model: Any, q: Any, rows: Rows) -> float:
+    return float(logsumexp(row_log_joints(q, *observed(ones_of(rows))), axis=1).sum())
+
+
+def log_evidence(model: Any, q: Any, rows: Rows) -> float:
+    """log p(rows) with every probability integrated: a sum over all codes, profiles and attributions."""
+    x, seen = observed(ones_of(rows))
+    n, k = len(x), q.n_components
+    total = []
+    for flat in itertools.product((0, 1), repeat=n * k):
+        codes = np.array(flat).reshape(n, k)
+        columns = sum(_column_evidence(model, codes[seen[:, j]], x[seen[:, j], j]) for j in range(x.shape[1]))
+        total.append(_codes_evidence(model, codes) + columns)
+    return float(logsumexp(total))
+
+
+def _codes_evidence(model: Any, codes: np.ndarray) -> float:
+    """log p(codes): Dirichlet over profiles, Beta over usage, a sum over who has which profile."""
+    n, p, (a, b) = len(codes), model.n_profiles, model.usage
+    alpha, total = model.profiles, []
+    for who in itertools.product(range(p), repeat=n):
+        label = np.array(who)
+        size = np.bincount(label, minlength=p)
+        value = gammaln(p * alpha) - gammaln(p * alpha + n) + np.sum(gammaln(alpha + size) - gammaln(alpha))
+        for c in range(p):
+            on = codes[label == c].sum(axis=0)
+            value += np.sum(betaln(a + on, b + size[c] - on) - betaln(a, b))
+        total.append(value)
+    return float(logsumexp(total))
+
+
+def _column_evidence(model: Any, codes: np.ndarray, x: np.ndarray) -> float:
+    """log p(column | codes): every way in which the leak and the causes that are on may have made it."""
+    n, k = codes.shape
+    ways: Counter[tuple[int, ...]] = Counter({(0,) * (k + 1): 1})
+    for row, value in zip(codes, x, strict=True):
+        fresh: Counter[tuple[int, ...]] = Counter()
+        free = [(0, 1), *((0, 1) if on else (0,) for on in row)]
+        for lit in itertools.product(*free):
+            if max(lit) == value:
+                for counts, times in ways.items():
+                    fresh[tuple(np.add(counts, lit))] += times
+        ways = fresh
+    tries = [n, *codes.sum(axis=0)]
+    priors = [model.leak, *[model.strength] * k]
+    return float(
+        logsumexp(
+            [
+                np.log(times)
+                + sum(
+                    betaln(a + c, b + t - c) - betaln(a, b) for c, t, (a, b) in zip(counts, tries, priors, strict=True)
+                )
+                for counts, times in ways.items()
+            ]
+        )
+    )

@@ -1,0 +1,298 @@
+"""Factor analysis against dense algebra, finite differences, draws, and the printed algorithms written out."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from latens.core import Rows, State
+from latens.families.least_squares import LeastSquares
+from latens.inference.online import Accumulate, follow
+from latens.models.factor_analysis import ExactFactors, FactorPosterior, Factors
+from latens.models.factor_likelihood import _Point, best_rank, most_likely
+from latens.models.factor_streams import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
+from latens.models.scatter import LowRank, Scatter, summed
+from tests.contract import factor_cases
+from tests.contract.cases import CASES, midway, random_rows
+
+
+def data(rng: np.random.Generator, n: int, d: int, k: int) -> np.ndarray:
+    return rng.normal(size=(n, k)) @ rng.normal(size=(k, d)) + rng.normal(size=(n, d)) * rng.uniform(0.3, 2, d)
+
+
+def log_likelihood(cov: np.ndarray, loadings: np.ndarray, noise: np.ndarray) -> float:
+    """Per row and without constants."""
+    model = loadings @ loadings.T + np.diag(noise)
+    return float(-0.5 * (np.linalg.slogdet(model)[1] + np.trace(np.linalg.solve(model, cov))))
+
+
+def by_em(cov: np.ndarray, k: int, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    noise = 0.5 * np.diag(cov)
+    w, v = np.linalg.eigh(cov)
+    loadings = v[:, -k:] * np.sqrt(0.5 * w[-k:])
+    for _ in range(n_steps):
+        scaled = loadings / noise[:, None]
+        spread = np.linalg.inv(np.eye(k) + loadings.T @ scaled)
+        weights = scaled @ spread
+        a = cov @ weights
+        loadings = a @ np.linalg.inv(spread + weights.T @ a)
+        noise = np.maximum(np.diag(cov) - np.sum(loadings * a, axis=1), 1e-6 * np.diag(cov))
+    return loadings, noise
+
+
+def point(seed: int, d: int = 9, k: int = 3) -> _Point:
+    rng = np.random.default_rng(seed)
+    return _Point(np.corrcoef(data(rng, 40, d, k).T), np.log(rng.uniform(0.2, 0.8, d)), k)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slopes_and_curvatures_of_the_profile_likelihood_are_derivatives(seed: int) -> None:
+    here, h = point(seed), 1e-5
+    bumps = h * np.eye(len(here.log_psi))
+    slope = [(here.at(here.log_psi + b).height - here.at(here.log_psi - b).height) / (2 * h) for b in bumps]
+    assert here.gradient == pytest.approx(slope, abs=1e-8)
+    bend = [(here.at(here.log_psi + b).gradient - here.at(here.log_psi - b).gradient) / (2 * h) for b in bumps]
+    assert here.hessian == pytest.approx(np.array(bend), abs=1e-6)
+    assert np.linalg.eigvalsh(here.curvature)[0] > -1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_maximum_is_no_lower_than_many_steps_of_em(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d, k = int(rng.integers(4, 15)), int(rng.integers(1, 4))
+    cov = np.cov(data(rng, int(rng.integers(10, 200)), d, k).T, bias=True)
+    loadings, noise = most_likely(cov, k, 1e-6 * np.diag(cov))
+    assert log_likelihood(cov, loadings, noise) >= log_likelihood(cov, *by_em(cov, k, 1500)) - 1e-7
+
+
+def test_the_maximum_is_stationary_for_small_and_for_large_problems() -> None:
+    for d in (40, 320):
+        cov = np.cov(data(np.random.default_rng(3), 3 * d, d, 4).T, bias=True)
+        loadings, noise = most_likely(cov, 4, 1e-6 * np.diag(cov))
+        assert np.sum(loadings**2, axis=1) + noise == pytest.approx(np.diag(cov), rel=1e-9)
+        inverse = np.linalg.inv(loadings @ loadings.T + np.diag(noise))
+        assert inverse @ loadings == pytest.approx(inverse @ cov @ inverse @ loadings, abs=1e-9)
+
+
+def test_the_maximum_follows_the_units_of_each_column() -> None:
+    rng = np.random.default_rng(4)
+    cov, units = np.cov(data(rng, 60, 8, 2).T, bias=True), 10.0 ** rng.integers(-9, 9, 8)
+    one = most_likely(cov, 2, 1e-6 * np.diag(cov))
+    two = most_likely(cov * units * units[:, None], 2, 1e-6 * np.diag(cov) * units**2)
+    assert two[0] / units[:, None] == pytest.approx(one[0], rel=1e-8)
+    assert two[1] / units**2 == pytest.approx(one[1], rel=1e-8)
+
+
+def test_a_noise_that_wants_to_be_zero_ends_on_its_floor() -> None:
+    # one factor would need a noise of 1 - .9 * .9 / .7 < 0 in the first column
+    corr = np.array([[1, 0.9, 0.9], [0.9, 1, 0.7], [0.9, 0.7, 1]])
+    loadings, noise = most_likely(corr, 1, np.full(3, 1e-6))
+    assert noise[0] == pytest.approx(1e-6)
+    assert noise[1:] == pytest.approx(1 - 0.81, rel=1e-3)
+    assert log_likelihood(corr, loadings, noise) >= log_likelihood(corr, *by_em(corr, 1, 5000)) - 1e-7
+
+
+def test_constant_columns_have_no_factors() -> None:
+    x = data(np.random.default_rng(6), 100, 5, 2)
+    x[:, 2] = 7.0
+    total = summed(Rows(x))
+    loadings, noise = most_likely(total.covariance, 2, total.floor)
+    assert np.all(loadings[2] == 0)
+    assert 0 < noise[2] < 1e-10
+    rest = [0, 1, 3, 4]
+    alone = most_likely(np.cov(x[:, rest].T, bias=True), 2, total.floor[rest])
+    assert loadings[rest] @ loadings[rest].T == pytest.approx(alone[0] @ alone[0].T, rel=1e-6)
+
+
+def test_the_best_rank_is_the_true_one_with_enough_rows() -> None:
+    for k in (1, 3):
+        x = data(np.random.default_rng(7 + k), 3000, 12, k)
+        cov = np.cov(x.T, bias=True)
+        assert best_rank(cov, 3000, 1e-6 * np.diag(cov), 6) == k
+
+
+@pytest.mark.parametrize("name", ["factors-ml", "factors-ard"])
+def test_a_covariance_is_as_good_a_batch_as_its_rows(name: str) -> None:
+    rng = np.random.default_rng(8)
+    rows = random_rows(rng, 40, 5, holes=False, weighted=True)
+    model, q = midway(CASES[name], rows, 3, rng)
+    one = model.statistics(rows, model.local_step(q, rows))
+    total = summed(rows[:11]) + summed(rows[11:])
+    two = model.statistics(total, model.local_step(q, total))
+    for f in fields(one):
+        assert getattr(two, f.name) == pytest.approx(getattr(one, f.name), rel=1e-10, abs=1e-9), f.name
+    assert model.data_terms(q, total) == pytest.approx(model.data_terms(q, one), rel=1e-11)
+
+
+def test_pairwise_sums_of_complete_rows_are_the_plain_ones() -> None:
+    rows = random_rows(np.random.default_rng(9), 30, 4, holes=False, weighted=True)
+    masked = replace(rows, seen=np.ones(rows.x.shape, bool))
+    one, two = summed(rows), summed(masked[:10]) + summed(rows[10:])
+    assert two.covariance == pytest.approx(one.covariance, rel=1e-10)
+    assert two.mean == pytest.approx(one.mean)
+    assert two.entries == one.entries == pytest.approx(4 * rows.n)
+
+
+def test_pairwise_covariances_are_those_of_rows_where_both_columns_were_seen() -> None:
+    rng = np.random.default_rng(10)
+    rows = random_rows(rng, 4000, 3, holes=True, weighted=False)
+    cov = summed(rows).covariance
+    x = np.where(rows.seen, rows.x, np.nan)
+    gap = x - np.nanmean(x, axis=0)
+    assert cov == pytest.approx(np.nanmean(gap[:, :, None] * gap[:, None], axis=0), rel=1e-10)
+
+
+def test_an_indefinite_ratio_is_moved_to_a_covariance_with_the_same_diagonal() -> None:
+    corr = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
+    scatter = Scatter(10.0, np.full((3, 3), 10.0), np.zeros((3, 3)), 10 * corr * np.outer([1, 2, 3], [1, 2, 3]))
+    assert np.linalg.eigvalsh(scatter.covariance)[0] > -1e-9
+    assert np.diag(scatter.covariance) == pytest.approx([1, 4, 9])
+
+
+def test_scores_codes_and_imputations_of_points_are_gaussian_conditioning() -> None:
+    rng = np.random.default_rng(11)
+    rows = random_rows(rng, 20, 4, holes=True, weighted=False)
+    model, q = midway(CASES["factors-ml"], rows, 2, rng)
+    w, noise = q.loadings.mean, q.loadings.noise
+    cov = w.T @ w + np.diag(noise)
+    local = model.local_step(q, rows)
+    score, (mean, variance) = model.log_predictive(q, rows, local), model.codes(rows, local)
+    filled, spread = model.impute(q, rows, local)
+    for i, there in enumerate(rows.seen):
+        gap, inner = (rows.x[i] - q.center)[there], np.linalg.inv(cov[np.ix_(there, there)])
+        if there.any():
+            at = multivariate_normal(q.center[there], cov[np.ix_(there, there)])
+            assert score[i] == pytest.approx(at.logpdf(rows.x[i][there]))
+        across, back = w[:, there] @ inner, cov[:, there] @ inner
+        assert mean[i] == pytest.approx(across @ gap)
+        assert variance[i] == pytest.approx(np.diag(np.eye(2) - across @ w[:, there].T))
+        hole = ~there
+        assert filled[i][hole] == pytest.approx((q.center + back @ gap)[hole])
+        assert spread[i][hole] == pytest.approx(np.diag(cov - back @ cov[there])[hole])
+
+
+@pytest.mark.parametrize("name", ["factors-ml", "factors-ard"])
+def test_the_predictive_covariance_is_that_of_draws(name: str) -> None:
+    rng = np.random.default_rng(12)
+    model, q = midway(CASES[name], random_rows(rng, 40, 3, holes=False, weighted=False), 2, rng)
+    x = np.concatenate([model.draw(q, 20, rng)[0] for _ in range(6000)]) - q.center
+    w, noise = q.low_rank
+    products = (x[:, :, None] * x[:, None]).reshape(6000, 20, 3, 3).mean(axis=1)
+    error = products.std(axis=0) / np.sqrt(6000)
+    assert np.all(np.abs(products.mean(axis=0) - w.T @ w - np.diag(noise)) < 5 * error)
+
+
+def test_without_factors_the_bound_is_that_of_independent_columns() -> None:
+    rng = np.random.default_rng(13)
+    rows = random_rows(rng, 30, 3, holes=True, weighted=True)
+    model, q = midway(CASES["factors-ard"], rows, 2, rng)
+    bare = model.global_step(q.only(np.array([], int)), model.statistics(rows, model.local_step(q, rows)).only([]))
+    assert bare.n_components == 0
+    local = model.local_step(bare, rows)
+    assert model.codes(rows, local)[0].shape == (30, 0)
+    terms = model.data_terms(bare, model.statistics(rows, local))
+    assert model.row_bounds(bare, rows, local) @ rows.weight == pytest.approx(sum(terms.values()))
+
+
+def test_carrying_to_the_same_posterior_changes_nothing() -> None:
+    rng = np.random.default_rng(14)
+    rows = random_rows(rng, 50, 5, holes=False, weighted=True)
+    _, q = midway(CASES["factors-ml"], rows, 2, rng)
+    model = TransportFactors(5)
+    stats = model.statistics(rows, model.local_step(q, rows))
+    assert_same(model.carry(stats, q, q), stats)
+
+
+def test_carried_statistics_are_exact_where_the_model_knows_the_covariance() -> None:
+    rng = np.random.default_rng(15)
+    rows = random_rows(rng, 50, 5, holes=False, weighted=True)
+    _, old = midway(CASES["factors-ml"], rows, 2, rng)
+    model, new = TransportFactors(5), factor_cases.start(Factors(5), 2, rows.x, rng)
+    batch = LowRank(50.0, new.center, *new.low_rank)
+    stats, wanted = (model.statistics(batch, model.project(q)) for q in (old, new))
+    assert_same(model.carry(stats, old, new), wanted)
+    elsewhere = replace(batch, mean=rng.normal(size=5))
+    stats, wanted = (model.statistics(elsewhere, model.project(q)) for q in (old, new))
+    assert_same(model.carry(stats, old, new).z, wanted.z)  # means are exact wherever they are
+
+
+def assert_same(one: Any, two: Any) -> None:
+    if isinstance(one, np.ndarray):
+        assert one == pytest.approx(two, rel=1e-8, abs=1e-8)
+        return
+    for f in fields(one):
+        assert getattr(one, f.name) == pytest.approx(getattr(two, f.name), rel=1e-8, abs=1e-8), f.name
+
+
+def start(d: int, k: int, rng: np.random.Generator) -> OnlinePosterior:
+    loadings = np.linalg.qr(rng.normal(size=(d, k)))[0].T
+    return OnlinePosterior(LeastSquares(loadings, np.ones(d), 1e-300), np.zeros(d))
+
+
+def test_online_em_is_the_printed_algorithm() -> None:
+    rng = np.random.default_rng(16)
+    x, q = data(rng, 60, 5, 2), start(5, 2, rng)
+    fit = follow(OnlineEM(5, warm_up=20), [Rows(row[None]) for row in x], State(q), combine=Accumulate())
+    f, psi, mean = q.loadings.mean.T, np.ones(5), np.zeros(5)
+    a, b, d2 = np.zeros((5, 2)), np.zeros((2, 2)), np.zeros(5)
+    for t, row in enumerate(x, 1):
+        mean = mean + (row - mean) / t
+        d = row - mean
+        c = (f / psi[:, None]).T
+        sigma = np.linalg.inv(np.eye(2) + c @ f)
+        m = sigma @ c @ d
+        b = b + (np.outer(m, m) - b) / t
+        a = a + (np.outer(d, m) - a) / t
+        d2 = d2 + (d**2 - d2) / t
+        if t > 20:
+            h = sigma + b
+            f = a @ np.linalg.inv(h)
+            psi = d2 + np.sum((f @ h) * f - 2 * f * a, axis=1)
+    assert pytest.approx(f, rel=1e-9) == fit.state.q.loadings.mean.T
+    assert fit.state.q.loadings.noise == pytest.approx(psi, rel=1e-9)
+    assert fit.state.q.center == pytest.approx(mean)
+
+
+def test_online_gradient_ascent_is_the_printed_algorithm() -> None:
+    rng = np.random.default_rng(17)
+    x, q, rate = data(rng, 60, 5, 2), start(5, 2, rng), 0.01
+    model = OnlineGradient(5, warm_up=20, learning_rate=rate)
+    fit = follow(model, [Rows(row[None]) for row in x], State(q), combine=Accumulate(0.0))
+    f, beta, mean, score = q.loadings.mean.T, np.zeros(5), np.zeros(5), 0.0
+    for t, row in enumerate(x, 1):
+        psi = np.exp(beta)
+        score += multivariate_normal(mean, f @ f.T + np.diag(psi)).logpdf(row)
+        mean = mean + (row - mean) / t
+        d = row - mean
+        c = (f / psi[:, None]).T
+        sigma = np.linalg.inv(np.eye(2) + c @ f)
+        m = sigma @ c @ d
+        if t > 20:
+            second = sigma + np.outer(m, m)
+            up = (np.outer(d, m) - f @ second) / psi[:, None]
+            louder = 0.5 * (d**2 - 2 * d * (f @ m) + np.sum((f @ second) * f, axis=1)) / psi**2 - 0.5 / psi
+            f, beta = f + rate * up, beta + rate * louder * psi
+    assert pytest.approx(f, rel=1e-9) == fit.state.q.loadings.mean.T
+    assert fit.state.q.loadings.noise == pytest.approx(np.exp(beta), rel=1e-9)
+    assert fit.elbo == pytest.approx(score)
+
+
+def test_gradient_ascent_that_diverges_stops_at_finite_numbers() -> None:
+    rng = np.random.default_rng(18)
+    x, q = 1e6 * data(rng, 300, 5, 2), start(5, 2, rng)
+    fit = follow(OnlineGradient(5, warm_up=10), [Rows(row[None]) for row in x], State(q), combine=Accumulate(0.0))
+    assert fit.state.q.diverged
+    assert np.isfinite(fit.state.q.loadings.mean).all()
+    assert np.isfinite(fit.elbo)
+
+
+def test_compressed_rows_leave_one_batch_for_the_exact_model() -> None:
+    rows = random_rows(np.random.default_rng(19), 30, 4, holes=False, weighted=True)
+    total = ExactFactors(4).compress(rows)
+    q = FactorPosterior(LeastSquares(np.zeros((1, 4)), np.ones(4)), np.zeros(4))
+    likelihood = multivariate_normal(np.zeros(4), np.eye(4)).logpdf(rows.x) @ rows.weight
+    assert sum(ExactFactors(4).data_terms(q, total).values()) == pytest.approx(likelihood)

@@ -1,0 +1,97 @@
+"""Statistics that move with the posterior, rows that are summed once, streams that are followed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from latens.core import Carrying, Compressing, Rows, State
+from latens.inference.ascent import ascend
+from latens.inference.online import Accumulate, compressed, follow, update
+from tests.inference.toy import Place, Scripted, Sums, some_rows
+
+
+@dataclass(frozen=True)
+class Carried(Scripted):
+    """Marks statistics with the posterior they belong to, and reads its bound from them."""
+
+    def carry(self, stats: Sums, old: Place, new: Place) -> Sums:
+        return replace(stats, x=stats.x + 100 * old.at + new.at)
+
+    def data_terms(self, q: Place, stats: Sums) -> dict[str, float]:
+        return {"x": stats.x}
+
+
+@dataclass(frozen=True)
+class Compressed(Scripted):
+    def compress(self, batch: Rows) -> Sums:
+        return Sums(batch.n, batch.n * batch.x.shape[1], float(np.sum(batch.x)))
+
+
+def test_only_models_that_carry_or_compress_are_taken_for_such() -> None:
+    plain = Scripted([1.0])
+    assert not isinstance(plain, Carrying)
+    assert not isinstance(plain, Compressing)
+    assert isinstance(Carried([1.0]), Carrying)
+    assert isinstance(Compressed([1.0]), Compressing)
+
+
+def test_an_ascent_carries_statistics_before_it_reads_the_bound() -> None:
+    fit = ascend(Carried([1.0]), [some_rows()], State(Place()), max_iter=2, tol=0)
+    assert [event.elbo for event in fit.trace] == [12 + 1, 12 + 100 + 2]  # from place 0 to 1, from 1 to 2
+    assert fit.state.stats.x == fit.trace[-1].elbo
+
+
+def test_an_update_carries_statistics_at_every_global_step() -> None:
+    state, event = update(Carried([1.0], exact=True), State(Place()), some_rows(), combine=Accumulate(), n_global=3)
+    assert state.stats.x == 12 + 1 + 102 + 203
+    assert event.elbo == state.stats.x
+    again, _ = update(Carried([1.0], exact=True), state, some_rows(), combine=Accumulate(), n_global=1)
+    assert again.stats.x == state.stats.x + 12 + 304  # fresh rows are added to what was carried
+
+
+def test_an_update_of_a_model_that_compresses_only_collects() -> None:
+    model, q = Compressed([1.0, 2.0]), Place(at=1)
+    state, _ = update(model, State(q), some_rows(3), combine=Accumulate())
+    state, event = update(model, state, some_rows(5), combine=Accumulate())
+    assert state.q is q
+    assert state.stats == Sums(8.0, 24.0, 24.0)
+    assert (state.step, event.step) == (2, 1)
+
+
+def test_compressing_blocks_is_compressing_their_rows() -> None:
+    model = Compressed([1.0])
+    assert compressed(model, [some_rows(3), some_rows(4)]) == model.compress(some_rows(7))
+
+
+def test_following_a_stream_is_one_update_after_another() -> None:
+    model, batches = Scripted([3.0, 5.0, 8.0], exact=True), [some_rows(n) for n in (2, 3, 4)]
+    fit = follow(model, iter(batches), State(Place()), combine=Accumulate())
+    state = State(Place())
+    for batch in batches:
+        state, event = update(model, state, batch, combine=Accumulate())
+        assert fit.trace[event.step].elbo == event.elbo
+    assert fit.state.q == state.q
+    assert fit.state.stats == state.stats
+
+
+@pytest.mark.parametrize(("every", "steps"), [(1, [0, 1, 2, 3, 4]), (2, [1, 3, 4]), (7, [4])])
+def test_a_stream_reads_the_bound_now_and_then_and_at_its_end(every: int, steps: list[int]) -> None:
+    batches = [some_rows() for _ in range(5)]
+    fit = follow(Scripted([1.0], exact=True), batches, State(Place()), combine=Accumulate(), every=every)
+    assert [event.step for event in fit.trace] == steps
+
+
+def test_a_callback_may_end_a_stream() -> None:
+    seen = []
+    fit = follow(
+        Scripted([1.0], exact=True),
+        (some_rows() for _ in range(100)),
+        State(Place()),
+        combine=Accumulate(),
+        on_iteration=lambda event: seen.append(event) or len(seen) == 3,
+    )
+    assert fit.stopped
+    assert fit.state.step == 3
