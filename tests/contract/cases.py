@@ -80,6 +80,7 @@ CASES: dict[str, Case] = {
         ]
     },
     **{name: Case(**noisy_or_cases.options(**variant)) for name, variant in noisy_or_cases.VARIANTS.items()},
+    **{name: Case(**noisy_or_cases.jensen_options(points)) for name, points in noisy_or_cases.JENSEN.items()},
     "factors-ml": Case(**factor_cases.options(points=True)),
     "factors-ard": Case(**factor_cases.options(points=False)),
     **{f"mixture-{kind}-{w}": Case(**mixture_cases.options(kind, w)) for kind, w in mixture_cases.GAUSSIAN},

@@ -133,7 +133,6 @@ def options(kinds: str, *, points: bool = False, intercept: bool = False, diagon
 VARIANTS: dict[str, dict[str, Any]] = {
     "ica-heavy": {"kinds": "heavy"},
     "ica-light": {"kinds": "light"},
-    "ica-mixed": {"kinds": "mixed"},
     "ica-heavy-intercept": {"kinds": "heavy", "intercept": True},
     "ica-mixed-intercept": {"kinds": "mixed", "intercept": True},
     "ica-heavy-mean-field": {"kinds": "heavy", "diagonal": True},

@@ -16,8 +16,11 @@ from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.fractions import Fractions
+from latens.families.gamma import Gamma
+from latens.families.rate import Rate
 from latens.families.share import Share
 from latens.models.noisy_or import CausePosterior, NoisyOrCauses
+from latens.models.noisy_or_jensen import JensenNoisyOr, RatePosterior
 from tests.contract.evidence import observed, states
 
 PRIORS = {"profiles": 1.4, "usage": (0.7, 1.2), "strength": (0.8, 1.3), "leak": (0.9, 2.1)}
@@ -27,6 +30,7 @@ VARIANTS = {
     for name, most in (("exact", 12), ("truncated", 0))
     for n_profiles in (1, 2)
 }
+JENSEN = {"noisy-or-ml-jensen": True, "noisy-or-ard-jensen": False}
 
 
 class Cut:
@@ -150,3 +154,53 @@ def _column_evidence(model: Any, codes: np.ndarray, x: np.ndarray) -> float:
             ]
         )
     )
+
+
+def jensen_options(points: bool) -> dict[str, Any]:
+    return {
+        "build": lambda d: Cut(
+            JensenNoisyOr(d, usage=(0.7, 1.2), rate=(0.8, 1.3), leak=(0.9, 2.1), points=points, n_inner=10)
+        ),
+        "start": jensen_start,
+        "log_evidence": jensen_likelihood if points else jensen_evidence,
+        "points": points,
+    }
+
+
+def jensen_start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> RatePosterior:
+    d = model.n_features
+    if model.points:
+        rates = (Rate(rng.uniform(0.1, 1.5, shape)) for shape in ((k, d), (d,)))
+        return RatePosterior(Share.of(rng.uniform(0.2, 0.7, k)), *rates)
+    gammas = (Gamma(rng.uniform(0.5, 3, shape), rng.uniform(1, 4, shape)) for shape in ((k, d), (d,)))
+    return RatePosterior(Beta(rng.uniform(0.5, 3, k), rng.uniform(0.5, 3, k)), *gammas)
+
+
+def jensen_likelihood(model: Any, q: RatePosterior, rows: Rows) -> float:
+    return likelihood_at_the_point(model, q.points, rows)
+
+
+def jensen_evidence(model: Any, q: RatePosterior, rows: Rows) -> float:
+    """log p(rows), rates integrated: every one is 1 - e^-rate, so a column is a signed sum of exponentials."""
+    x, seen = observed(ones_of(rows))
+    n, k, (a, b) = len(x), q.n_components, model.usage
+    total = []
+    for flat in itertools.product((0, 1), repeat=n * k):
+        codes = np.array(flat).reshape(n, k)
+        on = codes.sum(axis=0)
+        value = float(np.sum(betaln(a + on, b + n - on) - betaln(a, b)))
+        for j in range(x.shape[1]):
+            value += np.log(_signed_sum(model, codes[seen[:, j]], x[seen[:, j], j]))
+        total.append(value)
+    return float(logsumexp(total))
+
+
+def _signed_sum(model: Any, codes: np.ndarray, x: np.ndarray) -> float:
+    exposure = np.hstack([np.ones((len(codes), 1)), codes])  # the leak is always there
+    shapes = [model.leak, *[model.rate] * codes.shape[1]]
+    answer = 0.0
+    for chosen in itertools.product(*[(0, 1) if value else (1,) for value in x]):
+        times = np.array(chosen) @ exposure
+        sign = (-1.0) ** sum(c for c, value in zip(chosen, x, strict=True) if value)
+        answer += sign * np.prod([(r / (r + t)) ** s for t, (s, r) in zip(times, shapes, strict=True)])
+    return float(answer)

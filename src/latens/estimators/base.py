@@ -247,7 +247,7 @@ class VariationalTransformer(Answers, BaseEstimator):
 
     def _screen(self, options: Callable[..., Fit], sample: Rows, rows: Rows) -> Callable[..., Fit] | None:
         """An ascent over the sample, weighted to count as much as all rows; none if it is no smaller."""
-        if 2 * len(sample) > len(rows):
+        if 2 * len(sample) > rows.n:  # their weight, not their number: a row given twice counts like a weight of 2
             return None
         part = replace(sample, weight=np.full(len(sample), rows.n / len(sample)))
         return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)

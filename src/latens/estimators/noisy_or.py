@@ -198,7 +198,7 @@ class NoisyOr(VariationalTransformer):
             k = given.shape[0] if self.n_components is None else self._starting_size(sample)
             if given.shape != (k, d) or not ((given >= 0) & (given <= 1)).all():
                 raise ValueError(f"init has shape {given.shape}; expected probabilities of shape ({k}, {d}).")
-            return np.clip(given, 0.01, 0.99)
+            return np.asarray(np.clip(given, 0.01, 0.99))
         k = self._starting_size(sample)
         if one_of("init", self.init, ["auto", "random"]) == "random":
             return rng.uniform(0.05, 0.6, size=(k, d))

@@ -205,7 +205,9 @@ def _how_often(runs: dict[str, list[Run]], k: int) -> Section:
     figures = []
     for start, title in (("document", "random starts"), ("latens", "starts from the data")):
         counts = np.bincount([run.features.n_found for run in runs[start]], minlength=k + 1)[::-1]
-        bars = bar_chart([f"{n} of {k}" for n in range(k, -1, -1)], counts, label=f"runs, {title}")
+        bars = bar_chart(
+            [f"{n} of {k}" for n in range(k, -1, -1)], counts, label=f"runs, {title}", reach=len(runs[start])
+        )
         figures.append(Figure(bars, "How many runs found so many features.", name=f"found-{start}"))
     return Section("How often all features are found", figures=tuple(figures))
 

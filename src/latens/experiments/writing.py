@@ -60,7 +60,7 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
 
 def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -> list[Section]:
     source = f"{capitalised(experiment.source)}. {experiment.about}"
-    rows = tuple((name.replace("_", " "), _setting(value)) for name, value in chosen.items())
+    rows = tuple((name, _setting(value)) for name, value in chosen.items())
     return [
         Section("In short", source, notes=result.notes, table=result.tables[0].shown),
         *result.figures,

@@ -7,6 +7,7 @@ x_d | k      ~ Bernoulli(p_kd)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,11 +36,11 @@ class BernoulliColumns:
         """(K, D), variance of a new row's entries."""
         return self.mean * (1 - self.mean)
 
-    @property
-    def natural(self) -> tuple[Floats, Floats, Floats]:
-        """E[log Bernoulli(x)] = sum_d linear x + level, as (K, D), no squares, and (K, D)."""
+    @cached_property
+    def natural(self) -> tuple[Floats, Floats]:
+        """E[log Bernoulli(x)] = theta'x + sum_d level, (K, D) each."""
         log_on, log_off = self.chance.mean_log
-        return log_on - log_off, np.zeros((len(log_on), 0)), log_off
+        return log_on - log_off, log_off
 
     def tiled(self, k: int) -> BernoulliColumns:
         return self.only(np.zeros(k, dtype=int))

@@ -1,4 +1,4 @@
-"""Gamma distributions over precisions.
+"""Gamma distributions over precisions and rates.
 
 t ~ Gamma(shape, rate)          density t^(shape - 1) e^(-rate t)
 """
@@ -38,6 +38,19 @@ class Gamma:
     def observe(self, count: Floats | float, squares: Floats) -> Gamma:
         """Posterior of a precision after `count` zero-mean normal values with that sum of squares."""
         return Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
+
+    @property
+    def mean_chance(self) -> Floats:
+        """E[1 - e^-t], the chance of at least one event at this rate."""
+        return -np.expm1(self.shape * np.log(self.rate / (self.rate + 1)))
+
+    def count(self, events: Floats, exposure: Floats) -> Gamma:
+        """Posterior of a rate after that many events in that much exposure; both may be fractional."""
+        return Gamma(self.shape + events, self.rate + exposure)
+
+    def log_counts(self, events: Floats, exposure: Floats) -> float:
+        """sum E[events log t - exposure t], linear in its two arguments."""
+        return float(np.sum(events * self.mean_log - exposure * self.mean))
 
     def kl(self, other: Gamma) -> float:
         """KL(self || other), summed."""

@@ -9,6 +9,7 @@ A last axis of length 1 stands for all columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,12 +51,12 @@ class NormalColumns:
         inside = np.where(self.shape > 1, self.noise.mean_inverse, self.rate / self.shape)
         return np.asarray(np.broadcast_to(inside * (1 + 1 / self.strength), self.mean.shape))
 
-    @property
-    def natural(self) -> tuple[Floats, Floats, Floats]:
-        """E[log Normal(x)] = sum_d linear x + square x^2 + level, as (K, D), (K, 1 or D) and (K, D)."""
+    @cached_property
+    def natural(self) -> tuple[Floats, Floats]:
+        """E[log Normal(x)] = theta'[x, x^2] + sum_d level, as (K, Q) and (K, D); squares are summed where shared."""
         tau = self.noise.mean
         level = 0.5 * (self.noise.mean_log - LOG_2PI - 1 / self.strength - tau * self.mean**2)
-        return tau * self.mean, -0.5 * tau, np.asarray(level)
+        return np.concatenate([tau * self.mean, -0.5 * tau], axis=1), np.asarray(level)
 
     def tiled(self, k: int) -> NormalColumns:
         return self.only(np.zeros(k, dtype=int))

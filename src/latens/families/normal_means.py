@@ -9,6 +9,7 @@ A last axis of length 1 stands for all columns. With no spread, the clusters are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,11 +39,11 @@ class NormalMeans:
         """(K, D), variance of a new row's entries."""
         return np.asarray(np.broadcast_to(self.noise + self.spread, self.mean.shape))
 
-    @property
-    def natural(self) -> tuple[Floats, Floats, Floats]:
-        """E[log Normal(x)] = sum_d linear x + square x^2 + level, as (K, D), (K, 1 or D) and (K, D)."""
+    @cached_property
+    def natural(self) -> tuple[Floats, Floats]:
+        """E[log Normal(x)] = theta'[x, x^2] + sum_d level, as (K, Q) and (K, D); squares as many as the noise."""
         level = -0.5 * (np.log(self.noise) + LOG_2PI + (self.mean**2 + self.spread) / self.noise)
-        return self.mean / self.noise, -0.5 / self.noise, np.asarray(level)
+        return np.concatenate([self.mean / self.noise, -0.5 / self.noise], axis=1), np.asarray(level)
 
     def tiled(self, k: int) -> NormalMeans:
         return self.only(np.zeros(k, dtype=int))

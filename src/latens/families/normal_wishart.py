@@ -17,6 +17,7 @@ from scipy.special import digamma, gammaln
 from latens.array import Floats, Index
 from latens.array.domains import positive, positive_definite, real
 from latens.array.linalg import cholesky, inverse, log_determinant
+from latens.array.quadratic import packed, unpacked
 from latens.families.least_squares import LOG_2PI
 from latens.families.normals import Normals
 
@@ -58,12 +59,13 @@ class NormalWishart:
         inside = scale[:, None] * np.diagonal(self.scatter, axis1=1, axis2=2)
         return np.asarray(inside * (1 + 1 / self.strength)[:, None])
 
-    @property
-    def natural(self) -> tuple[Floats, Floats, Floats]:
-        """E[log Normal(x)] = linear'x - x'square x / 2 + level, as (K, D), (K or 1, D, D) and (K,)."""
-        d, linear = self.mean.shape[1], self._pulled(self.mean)
-        level = self.log_det - d * LOG_2PI - d / self.strength - np.sum(self.mean * linear, axis=1)
-        return linear, self.precision, np.asarray(0.5 * level)
+    @cached_property
+    def natural(self) -> tuple[Floats, Floats]:
+        """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,); tied: theta'x - x'precision x / 2 + level."""
+        d, linear = self.mean.shape[1], (self.precision @ self.mean[:, :, None])[:, :, 0]
+        level = 0.5 * (self.log_det - d * LOG_2PI - d / self.strength - np.sum(self.mean * linear, axis=1))
+        theta = linear if self.tied else np.concatenate([linear, packed(-0.5 * self.precision)], axis=1)
+        return np.asarray(theta), np.asarray(level)
 
     def tiled(self, k: int) -> NormalWishart:
         """The same for k clusters."""
@@ -72,12 +74,12 @@ class NormalWishart:
         return NormalWishart(self.mean[first], self.strength[first], self.dof[rest], self.scatter[rest], self.tied)
 
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalWishart:
-        """Posterior after seen_k rows (fractions too) with sums x_k and xx_k = sum xx'; over all k where tied."""
+        """Posterior after seen_k rows (fractions too) with sums x_k and of products xx_k, over all k where tied."""
         count = seen[:, 0]
         strength = self.strength + count
         mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
         about = self._pooled(_outer(self.strength, self.mean) - _outer(strength, mean))
-        scatter = self.scatter + xx + about
+        scatter = self.scatter + unpacked(xx, mean.shape[1]) + about
         dof = self.dof + self._pooled(count)
         return NormalWishart(mean, strength, dof, 0.5 * (scatter + np.swapaxes(scatter, 1, 2)), self.tied)
 
@@ -126,10 +128,6 @@ class NormalWishart:
 
     def _pooled(self, each: Floats) -> Floats:
         return np.asarray(each.sum(axis=0, keepdims=True) if self.tied else each)
-
-    def _pulled(self, v: Floats) -> Floats:
-        """(K, D), E[Lam_k] v_k."""
-        return np.asarray((self.precision @ v[:, :, None])[:, :, 0])
 
     def _log_norm(self) -> Floats:
         """(K or 1,), log B(W, nu): the logarithm of the Wishart's normaliser."""

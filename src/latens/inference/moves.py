@@ -9,6 +9,7 @@ from typing import Any
 
 from latens.core import Fit, Iteration, State
 from latens.inference.ascent import OnIteration
+from latens.inference.restarts import labelled
 
 __all__ = ["improve"]
 
@@ -39,10 +40,11 @@ def improve(
         # a trial starts below the bound it ends above: only its end belongs in a trace that never falls
         jump = replace(better.trace[-1], step=fit.state.step, restart=fit.trace[-1].restart)
         state = replace(better.state, step=jump.step + 1)
-        if better.interrupted or better.converged:
-            fit = replace(better, state=state, trace=(*fit.trace, jump))
+        stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
+        if better.interrupted or better.converged or stopped:
+            fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
             continue
-        rest = climb(state, max_iter, on_iteration)
+        rest = climb(state, max_iter, labelled(on_iteration, jump.restart))
         fit = replace(rest, trace=(*fit.trace, jump, *_relabelled(rest, jump.restart)))
     return fit
 

@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
-from latens.array.quadratic import packed, unpacked, with_pairs
+from latens.array.quadratic import with_pairs
 from latens.array.transfer import cast, column_sums, host, like
 from latens.core import Rows
 from latens.models.holes import fill
@@ -46,9 +46,8 @@ class Features:
         moments = host(weighted.T @ self.values)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
-            rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None]
-        elif self.joint:
-            rest = unpacked(rest, self.d)
+            rows, columns = np.triu_indices(self.d)
+            rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None, rows, columns]
         apart = not self.joint and batch.seen is not None
         seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else column_sums(weighted)[:, None]
         return seen, x, rest, 0.0
@@ -61,7 +60,7 @@ def looks(clusters: Sequence[Any], log_weights: Sequence[Floats], batch: Rows) -
         return [fill(one, log_weight, batch, _in_safe_precision([one], batch.x)) for one, log_weight in pairs]
     x = _in_safe_precision(clusters, batch.x)
     view = expand(clusters[0], x)
-    terms = [_linear(one) for one in clusters]
+    terms = [one.natural for one in clusters]
     levels = np.concatenate(log_weights)
     density = view.values @ like(np.concatenate([theta for theta, _ in terms]).T, x)
     if not clusters[0].joint and batch.seen is not None:
@@ -88,19 +87,11 @@ def expand(clusters: Any, x: Array) -> Features:
     xp, d = array_namespace(x), x.shape[1]
     if clusters.joint:
         return Features(x if clusters.tied else with_pairs(x), d, clusters.tied, True)
-    width = clusters.natural[1].shape[1]
+    width = clusters.natural[0].shape[1] - d
     if width == 0:
         return Features(x, d)
     squares = x**2
     return Features(xp.concat([x, squares if width == d else xp.sum(squares, axis=1, keepdims=True)], axis=1), d)
-
-
-def _linear(clusters: Any) -> tuple[Floats, Floats]:
-    """What the numbers are multiplied by (K, Q), and the level, (K,) or one per column (K, D)."""
-    linear, square, level = clusters.natural
-    if clusters.joint:
-        return (linear if clusters.tied else np.concatenate([linear, packed(-0.5 * square)], axis=1)), level
-    return np.concatenate([linear, square], axis=1), level
 
 
 def _summed(level: Floats) -> Floats:
@@ -115,5 +106,8 @@ def _form(matrix: Floats, x: Array) -> Array:
 def _in_safe_precision(clusters: Sequence[Any], x: Array) -> Array:
     """The rows, in double precision where single would cancel: clusters far from the origin beside their width."""
     xp = array_namespace(x)
-    largest = max(float(np.max(np.sum(np.abs(one.mean * one.natural[0]), axis=1))) for one in clusters)
+    if x.dtype != xp.float32:
+        return x
+    d = x.shape[1]
+    largest = max(float(np.max(np.sum(np.abs(one.mean * one.natural[0][:, :d]), axis=1))) for one in clusters)
     return xp.astype(x, xp.float64) if largest * float(xp.finfo(x.dtype).eps) > CANCELLATION else x

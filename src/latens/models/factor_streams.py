@@ -33,6 +33,11 @@ FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has
 
 @dataclass(frozen=True, eq=False)
 class TransportFactors(Factors):
+    def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+        """Of complete rows the mean is known: the step is taken about it."""
+        there = replace(q, center=stats.x / stats.n)
+        return super().global_step(there, self.carry(stats, q, there))
+
     def carry(self, stats: FactorStatistics, old: FactorPosterior, new: FactorPosterior) -> FactorStatistics:
         """Statistics as if every past row had been seen under `new`.
 

@@ -52,7 +52,7 @@ class Filled:
     def sums(self, batch: Rows, weighted: Array) -> tuple[Floats, Floats, Floats, float]:
         """Sums of E[x] and E[xx'], weighted by memberships (n, K); the filled rows themselves are not formed."""
         k, d = self.patterns[0].mean.shape
-        count, x, xx, entropy = np.zeros(k), np.zeros((k, d)), np.zeros((1 if self.tied else k, d, d)), 0.0
+        count, x, xx, entropy = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), 0.0
         for p in self.patterns:
             share = cast(take(weighted, p.rows), p.x)
             moments, mass = host(share.T @ with_pairs(p.x)), column_sums(share)
@@ -66,10 +66,12 @@ class Filled:
             second = second + turned + np.swapaxes(turned, 1, 2) + _outer(mass, p.mean)
             count += mass
             x += shift + mass[:, None] * p.mean
-            xx += second.sum(axis=0, keepdims=True) if self.tied else second
+            xx += second
             hidden = d - o
             entropy += 0.5 * float(mass @ (hidden * (1 + LOG_2PI) + self.log_det - p.log_det))
-        return count[:, None], x, xx, entropy
+        rows, columns = np.triu_indices(d)
+        products = xx[:, rows, columns]
+        return count[:, None], x, products.sum(axis=0, keepdims=True) if self.tied else products, entropy
 
     def moments(self, batch: Rows, share: Array) -> tuple[Array, Array]:
         """(n, D) each: mean and variance of every entry given the seen ones, under memberships (n, K)."""

@@ -30,6 +30,7 @@ from scipy.special import gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.domains import simplex
+from latens.array.quadratic import packed
 from latens.array.special import logsumexp, xlogx
 from latens.array.transfer import column_sums, like, total
 from latens.core import Rows, Statistics
@@ -120,13 +121,16 @@ class Mixture:
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
-        n, square, width = float(counts.sum()), mean**2 + variance, self.clusters.natural[1].shape[1]
+        n, d = float(counts.sum()), mean.shape[1]
+        square = expand(self.clusters, mean).values[:, d:]
         if self.clusters.joint:
-            xx = counts[:, None, None] * (mean[:, :, None] * mean[:, None, :] + np.diag(variance))
-            xx = xx.sum(axis=0, keepdims=True) if self.tied else xx
-        else:
-            xx = counts[:, None] * (square if width == mean.shape[1] else square.sum(axis=1, keepdims=True)[:, :width])
-        return ClusterStatistics(n, n * mean.shape[1], counts, counts[:, None], counts[:, None] * mean, xx, 0.0)
+            rows, columns = np.triu_indices(d)
+            square = mean[:, rows] * mean[:, columns] + np.diag(variance)[rows, columns]
+        elif square.shape[1]:
+            square = square + (variance if square.shape[1] == d else variance.sum())
+        xx = counts[:, None] * square
+        xx = xx.sum(axis=0, keepdims=True) if self.tied else xx
+        return ClusterStatistics(n, n * d, counts, counts[:, None], counts[:, None] * mean, xx, 0.0)
 
     def global_step(self, q: MixturePosterior, stats: ClusterStatistics) -> MixturePosterior:
         prior = self.prior(len(stats.counts))
@@ -199,7 +203,7 @@ class Mixture:
 
     def floats_per_row(self, k: int) -> int:
         d = int(self.clusters.mean.shape[1])
-        return 10 * k + (d * (d + 3) if self.clusters.joint and not self.tied else 4 * d)
+        return 10 * k + (d * (d + 3) // 2 if self.clusters.joint and not self.tied else 4 * d)
 
     @property
     def tied(self) -> bool:
@@ -220,10 +224,11 @@ class Mixture:
 
 def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float:
     """sum E[log p(x | theta_k)], linear in the sums."""
-    linear, square, level = clusters.natural
-    if clusters.joint:
-        return float(np.sum(linear * x) - 0.5 * np.sum(square * xx) + seen[:, 0] @ level)
-    return float(np.sum(linear * x) + np.sum(square * xx) + np.sum(level * seen))
+    theta, level = clusters.natural
+    d = x.shape[1]
+    squares = packed(-0.5 * clusters.precision) if theta.shape[1] == d and clusters.joint else theta[:, d:]
+    levels = seen[:, 0] @ level if clusters.joint else np.sum(level * seen)
+    return float(np.sum(theta[:, :d] * x) + np.sum(squares * xx) + levels)
 
 
 def _student(clusters: Any, batch: Rows) -> Array:

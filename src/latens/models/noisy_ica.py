@@ -176,6 +176,9 @@ class NoisyIca:
         turns = [still]
         if self.n_turns and stats.n > 0 and q.n_components:
             turns.append(self._turn(q, stats))
+        # a turn leaves u alone, and with it the tails
+        tails = best_tail((stats.log_u - stats.u) / max(stats.n, np.finfo(float).tiny))
+        q = replace(q, shapes=replace(q.shapes, tails=np.where(q.shapes.split > 0, q.shapes.tails, tails)))
         answers = [self._answer(q, stats.turned(turn), turn) for turn in turns]
         return max(answers, key=lambda new: self._bound(new, stats.turned(new.turn)))
 
@@ -264,13 +267,13 @@ class NoisyIca:
 
     def _answer(self, q: IcaPosterior, stats: IcaStatistics, turn: Floats) -> IcaPosterior:
         n, own = max(stats.n, np.finfo(float).tiny), np.diagonal(stats.second)
-        light = q.shapes.split > 0
-        tails = np.where(light, q.shapes.tails, best_tail((stats.log_u - stats.u) / n))
-        split = np.where(light, best_split(np.diagonal(stats.zs) / n, own / n), 0.0)
+        split = q.shapes.split.copy()
+        for k in q.shapes.light:
+            split[k] = best_split(stats.zs[k, k] / n, own[k] / n)
         loadings, prior = q.loadings, self.prior(q.n_components).loadings
         for _ in range(1 if self.points else 2):  # relevance of the columns before a turn is that of other columns
             loadings = prior.observe(*stats.regression, loadings)  # type: ignore[arg-type]
-        return IcaPosterior(Shapes(tails, split), loadings, turn, np.sqrt(np.maximum(own / n, 1e-300)))
+        return IcaPosterior(Shapes(q.shapes.tails, split), loadings, turn, np.sqrt(np.maximum(own / n, 1e-300)))
 
     def _bound(self, q: IcaPosterior, stats: IcaStatistics) -> float:
         return sum((self.data_terms(q, stats) | self.global_terms(q)).values())

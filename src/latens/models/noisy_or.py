@@ -81,6 +81,17 @@ class CausePosterior:
         within = self.usage.only((slice(None), keep))  # type: ignore[arg-type]
         return replace(self, usage=within, causes=self.causes.only(keep))
 
+    def with_cause(self, k: int, strength: Floats) -> CausePosterior:
+        """Cause k exchanged for one that lights columns with these chances (D,), as sure of itself as it was."""
+        if isinstance(self.causes, Share):
+            mean = self.causes.mean.copy()
+            mean[k] = strength
+            return replace(self, causes=Share.of(mean))
+        size = self.causes.on[k].sum() / max(float(strength.sum()), 1e-12) + 1.0
+        on, off = self.causes.on.copy(), self.causes.off.copy()
+        on[k], off[k] = size * strength, size * (1 - strength)
+        return replace(self, causes=Beta(on, off))
+
     def sample(self, rng: np.random.Generator) -> CausePosterior:
         parts = (self.profiles, self.usage, self.causes, self.leak)
         profiles, usage, causes, leak = (part.sample(rng) for part in parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from latens.families.share import Share
 if TYPE_CHECKING:
     from latens.models.noisy_or import CausePosterior, CauseStatistics, NoisyOrCauses
 
-__all__ = ["grouped", "propose", "with_profiles"]
+__all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"]
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 12
@@ -33,9 +33,9 @@ def propose(
     """
     if not model.points:
         yield from _more_profiles(model, q, sample, rng)
-        yield from _fewer_causes(model, q, stats)
+        yield from fewer_causes(model, q, stats)
         yield from _fewer_profiles(model, q, stats)
-    yield from _other_causes(model, q, stats, sample, rng)
+    yield from other_causes(model, q, stats, sample, rng)
 
 
 def _more_profiles(
@@ -50,7 +50,7 @@ def _more_profiles(
             yield with_profiles(q, codes, grouped(codes, size, rng), size)
 
 
-def _fewer_causes(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics) -> Iterator[CausePosterior]:
+def fewer_causes(model: Any, q: Any, stats: Any) -> Iterator[Any]:
     """All below the widest gap in strength, the weakest half, a quarter, and so on; then each weak cause alone."""
     if q.n_components == 1:
         return
@@ -66,7 +66,7 @@ def _fewer_causes(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistic
         yield _without(model, q, stats, np.array([cause]))
 
 
-def _without(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, gone: Index) -> CausePosterior:
+def _without(model: Any, q: Any, stats: Any, gone: Index) -> Any:
     keep = np.delete(np.arange(q.n_components), gone)
     return model.global_step(q.only(keep), stats.only(keep))
 
@@ -78,9 +78,7 @@ def _fewer_profiles(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatist
         yield replace(q, profiles=q.profiles.only(keep), usage=q.usage.only(keep))
 
 
-def _other_causes(
-    model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator
-) -> Iterator[CausePosterior]:
+def other_causes(model: Any, q: Any, stats: Any, sample: Rows, rng: np.random.Generator) -> Iterator[Any]:
     """A weak cause lights instead what rows that are badly explained without it have in common."""
     local = model.local_step(q, sample)
     x = sample.x.toarray() if hasattr(sample.x, "toarray") else np.asarray(sample.x, dtype=np.float64)
@@ -94,18 +92,7 @@ def _other_causes(
         row = rng.choice(len(x), p=surprise / surprise.sum())
         size = np.sqrt(x.sum(axis=1) * max(x[row].sum(), 1.0))
         alike = np.argsort(-(x @ x[row]) / np.maximum(size, 1.0), kind="stable")[: max(5, len(x) // 20)]
-        yield _replaced(q, int(k), np.clip(x[alike].mean(axis=0), 0.01, 0.95))
-
-
-def _replaced(q: CausePosterior, k: int, strength: Floats) -> CausePosterior:
-    if isinstance(q.causes, Beta):
-        size = q.causes.on[k].sum() / max(float(strength.sum()), 1e-12) + 1.0
-        on, off = q.causes.on.copy(), q.causes.off.copy()
-        on[k], off[k] = size * strength, size * (1 - strength)
-        return replace(q, causes=Beta(on, off))
-    mean = q.causes.mean.copy()
-    mean[k] = strength
-    return replace(q, causes=Share.of(mean))
+        yield q.with_cause(int(k), np.clip(x[alike].mean(axis=0), 0.01, 0.95))
 
 
 def grouped(codes: Floats, n_groups: int, rng: np.random.Generator, n_rounds: int = 15) -> Index:

@@ -106,7 +106,7 @@ class LowRank:
 def smallest_noise(variance: Floats, second: Floats) -> Floats:
     """(D,), a millionth of each variance, or what rounding leaves of it; `second` are moments about the origin."""
     whole = float(np.mean(second)) or 1.0
-    return np.maximum(np.maximum(1e-6 * variance, 1e-13 * second), 1e-24 * whole)
+    return np.maximum(np.maximum(1e-6 * variance, 1e-13 * second), 1e-60 * whole)
 
 
 def summed(rows: Rows) -> Scatter:

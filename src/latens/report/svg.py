@@ -102,13 +102,18 @@ def line_chart(
     return PICTURE.format(WIDTH, HEIGHT + below, f"{y_label} by {x_label}", Markup().join(parts))
 
 
-def bar_chart(names: list[str], values: np.ndarray, *, label: str, marks: np.ndarray | None = None) -> Markup:
-    """One horizontal bar for each name, its value beside it; `marks` (same length, NaN for none) are drawn across."""
+def bar_chart(
+    names: list[str], values: np.ndarray, *, label: str, marks: np.ndarray | None = None, reach: float = 0.0
+) -> Markup:
+    """One horizontal bar for each name, its value beside it; `marks` (same length, NaN for none) are drawn across.
+
+    The longest bar has the full length, or a bar of `reach` where that is more: charts side by side then compare.
+    """
     names = [shortened(name) for name in names]
     pitch = 24.0 if len(names) <= 16 else 17.0
     left = 12 + LETTER * max(map(len, names), default=1)
     room = WIDTH - left - 62  # the value stands to the right of the longest bar
-    reach = float(np.nanmax(np.concatenate([values, [] if marks is None else marks]), initial=0.0)) or 1.0
+    reach = float(np.nanmax(np.concatenate([values, [] if marks is None else marks]), initial=reach)) or 1.0
     parts = [TEXT.format("label", left, 16, "start", label)]
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
         top = TOP - 4 + i * pitch
@@ -197,7 +202,7 @@ def _key(lines: list[Line], left: float) -> tuple[list[Markup], float]:
     parts, x, y = list[Markup](), left, 0.0
     named = sorted(({line.name: line for line in lines if line.name}).values(), key=lambda line: line.style != "curve")
     for line in named:
-        width = SWATCH + 6 + 6.5 * len(line.name) + 12
+        width = SWATCH + 6 + 6.8 * len(line.name) + 12
         if x > left and x + width > WIDTH:
             x, y = left, y + KEY_HEIGHT
         stroke = CURVE.format(line.style, f"{x:.1f},{y + 10:.1f} {x + SWATCH:.1f},{y + 10:.1f}")

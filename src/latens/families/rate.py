@@ -1,0 +1,44 @@
+"""Known rates: Gamma's interface with all mass at one value.
+
+t = mean          observing counts gives counts over exposures, the maximum-likelihood estimate
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.domains import positive
+
+__all__ = ["Rate"]
+
+SMALLEST, LARGEST = 1e-300, 1e3  # logarithms stay finite, and e^-t is 0 to rounding long before the upper end
+
+
+@dataclass(frozen=True)
+class Rate:
+    mean: Floats = positive()  # (K, D)
+
+    @property
+    def mean_log(self) -> Floats:
+        return np.log(self.mean)
+
+    @property
+    def mean_chance(self) -> Floats:
+        """1 - e^-t, the chance of at least one event."""
+        return -np.expm1(-self.mean)
+
+    def count(self, events: Floats, exposure: Floats) -> Rate:
+        return Rate(np.clip(events / np.maximum(exposure, SMALLEST), SMALLEST, LARGEST))
+
+    def log_counts(self, events: Floats, exposure: Floats) -> float:
+        return float(np.sum(events * self.mean_log - exposure * self.mean))
+
+    def kl(self, other: Rate) -> float:
+        """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
+        return 0.0
+
+    def only(self, keep: Index) -> Rate:
+        return Rate(self.mean[keep])
