@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.binary import first_call, relevance, shapes, sweeps, threads
+from benchmarks.factors import contest, regression
 from benchmarks.library import falls, imports, large
+from benchmarks.noisy_or import images, ones, text
 from benchmarks.setting import FULL, QUICK, Section, environment
 from benchmarks.tables import save
 
@@ -21,6 +23,15 @@ SECTIONS = (
     Section("binary.sweeps", "one mean-field E step over the source's form", sweeps.run),
     Section("binary.threads", "two threads over one", threads.run),
     Section("binary.first-call", "first sweep of a process, kernel cached and not", first_call.run),
+    Section("noisy-or.images", "all 8 pictures found, best of 5; bounds beside the likelihood", images.run),
+    Section("noisy-or.ones", "time of an iteration against the number of ones", ones.run),
+    Section("noisy-or.text", "held-out documents beside a Bernoulli mixture", text.run),
+    Section("factor-analysis.likelihood", "maximum likelihood in one pass, beside scikit-learn", contest.likelihood),
+    Section("factor-analysis.streams", "O(D K) memory over maximum likelihood", contest.streams),
+    Section("factor-analysis.few-rows", "relevance determination where rows are few", contest.few_rows),
+    Section("factor-analysis.speed", "a fit over its Gram matrix, and over scikit-learn", contest.speed),
+    Section("factor-analysis.holes", "missing entries, in memory and in a stream", contest.holes),
+    Section("regression.evidence", "beside scikit-learn's BayesianRidge", regression.run),
     Section("library.imports", "CPU time of importing", imports.run),
     Section("library.falls", "falls of the bound over random fits", falls.run),
     Section("library.large", "a whole fit of many rows: time and memory", large.run),

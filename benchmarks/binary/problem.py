@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.data import Sums
+from benchmarks.data import Sums, draw_sums
+from benchmarks.setting import FIRST_SEED
 from latens.core import Rows
 from latens.estimators.sampling import blocks
 from latens.families.least_squares import LeastSquares
@@ -14,7 +15,7 @@ from latens.families.share import Share
 from latens.models.binary_factors import BinaryFactors, BinaryPosterior
 from latens.models.switches import MeanField
 
-__all__ = ["Problem", "problem_of"]
+__all__ = ["Problem", "draw_undecided", "problem_of"]
 
 BLOCK_FLOATS = 2**20  # rows and scratch of a block
 
@@ -24,6 +25,11 @@ class Problem:
     model: BinaryFactors
     q: BinaryPosterior
     blocks: list[Rows]
+
+
+def draw_undecided(n: int, d: int, k: int) -> Sums:
+    """Causes whose length is four times the noise along them, so that many codes stay between 0 and 1."""
+    return draw_sums(n, d, k, FIRST_SEED, noise=d**0.5 / 8)
 
 
 def problem_of(sums: Sums, n_sweeps: int) -> Problem:

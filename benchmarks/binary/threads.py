@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.binary.problem import problem_of
+from benchmarks.binary.problem import draw_undecided, problem_of
 from benchmarks.clocks import cpu_seconds
-from benchmarks.data import draw_sums
-from benchmarks.setting import FIRST_SEED, Setting
+from benchmarks.setting import Setting
 from benchmarks.tables import Row, Table, Value, at_least
 from latens.core import Rows
 from latens.inference.ascent import infer
@@ -33,7 +32,7 @@ def run(setting: Setting) -> list[Table]:
 
 
 def _size(n: int, d: int, k: int, repeats: int) -> list[Row]:
-    problem = problem_of(draw_sums(n, d, k, FIRST_SEED), N_SWEEPS)
+    problem = problem_of(draw_undecided(n, d, k), N_SWEEPS)
     warm = [Switches(np.full((len(block), k), 0.5)) for block in problem.blocks]
     steps: dict[str, Step] = {
         "E step": lambda batch, start: (problem.model.local_step(problem.q, batch, start), 0),

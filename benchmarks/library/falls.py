@@ -17,6 +17,7 @@ from latens.errors import ElboDecreased
 
 __all__ = ["run"]
 
+N_TOLD = 5  # cases described in full
 SLACK = {"float64": 1e-9, "float32": float(np.finfo(np.float32).eps ** 0.5)}
 
 
@@ -28,16 +29,16 @@ class Tally:
     warned: int = 0  # in any ascent, so also in starts and moves that were not kept
     errors: int = 0
     largest: float = 0.0  # fall relative to the sum of |terms|
-    cases: list[str] = field(default_factory=list)
+    cases: dict[int, str] = field(default_factory=dict)  # by seed
 
 
 def run(setting: Setting) -> list[Table]:
     tallies: dict[str, Tally] = defaultdict(Tally)
     for seed in range(FIRST_SEED, FIRST_SEED + setting.n_fits):
         x, weight, options = case(seed)
-        _fit(seed, x, weight, options, tallies[str(x.dtype)])
+        _fit(seed, x, weight, options, tallies[f"{x.dtype} {options['prior']}"])
     rows = [_row(name, tally) for name, tally in sorted(tallies.items(), reverse=True)]
-    notes = [case_ for tally in tallies.values() for case_ in tally.cases[:20]]
+    notes = [note for tally in tallies.values() for note in _told(tally)]
     return [Table(f"Falls of the bound over {setting.n_fits} random fits", rows, notes)]
 
 
@@ -79,7 +80,7 @@ def _fit(seed: int, x: Floats, weight: Floats | None, options: dict[str, Any], t
             model.fit(x, sample_weight=weight)
         except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
             tally.errors += 1
-            tally.cases.append(f"seed {seed}: {type(error).__name__}: {str(error)[:160]}")
+            tally.cases[seed] = f"{type(error).__name__}: {str(error)[:160]}"
             return
     bound = model.elbo_history_
     sizes = np.array([sum(map(abs, event.terms.values())) for event in model.trace_])
@@ -92,14 +93,22 @@ def _fit(seed: int, x: Floats, weight: Floats | None, options: dict[str, Any], t
     if warned or np.any(falls > SLACK[str(x.dtype)]):
         kind = "holes" if np.isnan(x).any() else "whole"
         told = {name: options[name] for name in ("n_components", "prior", "e_step", "fit_intercept", "noise", "moves")}
-        tally.cases.append(f"seed {seed}: {x.dtype} {x.shape} {kind} {told} fall {falls.max(initial=0.0):.1e}")
+        tally.cases[seed] = f"{x.dtype} {x.shape} {kind} {told} fall {falls.max(initial=0.0):.1e}"
+
+
+def _told(tally: Tally) -> list[str]:
+    """The first cases in words, of the others the seeds."""
+    cases = [f"seed {seed}: {case_}" for seed, case_ in tally.cases.items()]
+    rest = ", ".join(map(str, list(tally.cases)[N_TOLD:]))
+    return [*cases[:N_TOLD], *([f"and seeds {rest}"] if rest else [])]
 
 
 def _row(name: str, tally: Tally) -> Row:
     cells: dict[str, Value] = {
-        "precision": name,
-        "allowed": f"{SLACK[name]:.1e}",
+        "fits of": name,
+        "allowed": f"{SLACK[name.split()[0]]:.1e}",
         "fits": tally.fits,
+        "with a fall": len(tally.cases),
         "iterations": tally.iterations,
         "falls": tally.falls,
         "warned": tally.warned,

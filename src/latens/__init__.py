@@ -11,15 +11,18 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BernoulliMixture": "latens.estimators.bernoulli_mixture",
+    "BayesianLinearRegression": "latens.estimators.linear_regression",
     "BinaryFactorAnalysis": "latens.estimators.binary_factor_analysis",
     "FactorAnalysis": "latens.estimators.factor_analysis",
     "GaussianMixture": "latens.estimators.gaussian_mixture",
+    "NoisyICA": "latens.estimators.noisy_ica",
     "NoisyOr": "latens.estimators.noisy_or",
     "load": "latens.io",
     "report": "latens.report",
     "save": "latens.io",
 }
-_MODULES = ("datasets", "errors", "metrics", "plots")
+_MODULES = ("datasets", "errors", "metrics", "plots", "weights")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["BoundNotFinite", "ElboDecreased", "FileRefused", "FitInterrupted", "ValuesCut"]
+__all__ = [
+    "BoundNotFinite",
+    "ElboDecreased",
+    "FileRefused",
+    "FitInterrupted",
+    "LooksTransposed",
+    "SourcesTooLight",
+    "StillSnapshots",
+    "ValuesCut",
+]
 
 
 class ElboDecreased(UserWarning):
@@ -15,6 +24,18 @@ class FitInterrupted(UserWarning):
 
 class ValuesCut(UserWarning):
     """A model of binary rows was given other values than 0 and 1, and cut them at `binarize`."""
+
+
+class LooksTransposed(UserWarning):
+    """An array has so many more columns than rows that samples may have been put into columns."""
+
+
+class SourcesTooLight(UserWarning):
+    """Some sources have lighter tails than the chosen prior of sources can hold."""
+
+
+class StillSnapshots(UserWarning):
+    """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
 
 
 class BoundNotFinite(FloatingPointError):

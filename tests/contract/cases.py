@@ -84,6 +84,7 @@ CASES: dict[str, Case] = {
     "factors-ml": Case(**factor_cases.options(points=True)),
     "factors-ard": Case(**factor_cases.options(points=False)),
     **{f"mixture-{kind}-{w}": Case(**mixture_cases.options(kind, w)) for kind, w in mixture_cases.GAUSSIAN},
+    **{f"mixture-bernoulli-{w}": Case(**mixture_cases.binary_options(w)) for w in mixture_cases.WEIGHTS},
     **{name: Case(**ica_cases.options(**variant)) for name, variant in ica_cases.VARIANTS.items()},
 }
 

@@ -76,9 +76,7 @@ def _alpha_grid(k: int, shape: float, rate: float, step: float = 0.5) -> tuple[n
     return np.exp(u)[grid], log_mass[grid].sum(axis=1)
 
 
-def _regression_evidence(
-    model: Any, z: np.ndarray, x: np.ndarray, seen: np.ndarray, alpha: np.ndarray
-) -> np.ndarray:
+def _regression_evidence(model: Any, z: np.ndarray, x: np.ndarray, seen: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """(A,), log p(x | codes, alpha): a linear regression whose weights have prior variance 1 / (alpha tau)."""
     a0, b0 = model.noise
     half_counts, halves, level = [], [], 0.0

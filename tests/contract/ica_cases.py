@@ -48,7 +48,9 @@ def likelihood(model: NoisyIca, q: IcaPosterior, rows: Rows) -> float:
             if not there.any():
                 continue
             parts = [
-                multivariate_normal.logpdf(row[there], (centre + (s * q.shapes.split) @ w)[there], cov[np.ix_(there, there)])
+                multivariate_normal.logpdf(
+                    row[there], (centre + (s * q.shapes.split) @ w)[there], cov[np.ix_(there, there)]
+                )
                 for s in signs
             ]
             total += logsumexp(parts) - q.n_components * np.log(2)

@@ -25,6 +25,7 @@ from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.models.mixture import Memberships, Mixture, MixturePosterior
 from tests.contract.evidence import observed
+from tests.contract.noisy_or_cases import Cut, ones_of
 
 WEIGHTS = {
     "dirichlet": lambda: Dirichlet(np.array([0.7])),
@@ -169,6 +170,14 @@ def options(kind: str, weights: str) -> dict[str, Any]:
         "log_evidence": log_evidence,
         "exact_rows": True,
         "hierarchical": weights == "process",
+    }
+
+
+def binary_options(weights: str) -> dict[str, Any]:
+    """The same with Bernoulli clusters, before which real rows are cut at 0."""
+    return options("bernoulli", weights) | {
+        "build": lambda d: Cut(Mixture(WEIGHTS[weights](), clusters("bernoulli", d))),
+        "log_evidence": lambda model, q, rows: log_evidence(model, q, ones_of(rows)),
     }
 
 

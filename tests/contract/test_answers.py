@@ -178,7 +178,7 @@ def test_draws_have_the_moments_of_the_model(case: Case) -> None:
 
 def test_draws_of_the_globals_are_points(case: Case) -> None:
     rng = np.random.default_rng(31)
-    model, q = midway(case, random_rows(rng, 40, 3, holes=True, weighted=False), 2, rng)
+    _, q = midway(case, random_rows(rng, 40, 3, holes=True, weighted=False), 2, rng)
     one, two = q.sample(rng), q.sample(rng)
     assert one.n_components == 2
     assert np.all(one.loadings.spread == 0)

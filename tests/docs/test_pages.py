@@ -7,9 +7,14 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if ">>>" in page.read_text() and "_build" not in page.parts)
+# Pages that show an optional package.
+EXTRAS = [page for page in PAGES if "import torch" in page.read_text()]
+PLAIN = [page for page in PAGES if page not in EXTRAS]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [*PLAIN, *(pytest.param(page, marks=pytest.mark.extras) for page in EXTRAS)], ids=lambda page: page.stem
+)
 def test_the_examples_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -1,9 +1,10 @@
-"""Bad input: either a clear error that names the value and a remedy, or the right answer. Never NaN, never half a fit."""
+"""Bad input: a clear error that names the value and a remedy, or the right answer. Never NaN, never half a fit."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,9 @@ def test_rows_that_cannot_be_fitted_are_refused(name: str, method: str) -> None:
     assert vars(model) == before
 
 
-@pytest.mark.parametrize("name", ["nothing", "one dimension", "three dimensions", "words", "infinity", "complex numbers"])
+@pytest.mark.parametrize(
+    "name", ["nothing", "one dimension", "three dimensions", "words", "infinity", "complex numbers"]
+)
 @pytest.mark.parametrize("method", ["transform", "score_samples", "impute"])
 def test_questions_about_such_rows_are_refused_too(name: str, method: str) -> None:
     model = BinaryFactorAnalysis(2, n_init=1, random_state=0).fit(X)
@@ -121,7 +124,9 @@ REFUSED_SETTINGS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), REFUSED_SETTINGS, ids=[str({k: str(v)[:20] for k, v in o.items()}) for o, _ in REFUSED_SETTINGS]
+    ("options", "words"),
+    REFUSED_SETTINGS,
+    ids=[str({k: str(v)[:20] for k, v in o.items()}) for o, _ in REFUSED_SETTINGS],
 )
 def test_settings_that_make_no_sense_are_refused_by_name(options: dict[str, Any], words: str) -> None:
     model = BinaryFactorAnalysis(**{"n_components": 2, "n_init": 1, "random_state": 0, **options})
@@ -140,7 +145,7 @@ REFUSED_WEIGHTS: dict[str, tuple[Any, str]] = {
     "negative": (np.r_[-1.0, np.ones(59)], r"(?i)negative.*sample_weight|sample_weight.*negative"),
     "missing": (np.r_[NAN, np.ones(59)], r"(?i)sample_weight.*NaN"),
     "infinite": (np.r_[np.inf, np.ones(59)], r"(?i)sample_weight.*infinity"),
-    "all zero": (np.zeros(60), r"(?i)sample_weight.*(positive|zero)|all zero|positive weight"),
+    "all zero": (np.zeros(60), r"(?i)sample.weight.*(positive|zero)"),
     "too few": (np.ones(59), r"(?i)sample_weight.*\(59,\).*\(60,\)"),
     "too many": (np.ones(61), r"(?i)sample_weight.*\(61,\).*\(60,\)"),
     "a table": (np.ones((60, 2)), r"(?i)sample.weight"),
@@ -218,6 +223,15 @@ WAYS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def refused(call: Callable[[], object], kinds: tuple[type[Exception], ...]) -> str | None:
+    """What an error says, or None where there is none."""
+    try:
+        call()
+    except kinds as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize("rows", AWKWARD_ROWS)
 @pytest.mark.parametrize("way", WAYS)
 def test_awkward_rows_get_finite_answers_or_a_clear_refusal(rows: str, way: str) -> None:
@@ -227,10 +241,9 @@ def test_awkward_rows_get_finite_answers_or_a_clear_refusal(rows: str, way: str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=UserWarning)
         warnings.simplefilter("error", category=RuntimeWarning)
-        try:
-            model.fit(x)
-        except (ValueError, BoundNotFinite) as error:
-            assert re.search(r"(?i)rescale|divide|too (large|small)|give|choose", str(error)), error
+        refusal = refused(lambda: model.fit(x), (ValueError, BoundNotFinite))
+        if refusal is not None:
+            assert re.search(r"(?i)rescale|divide|too (large|small)|give|choose", refusal), refusal
             assert vars(model) == before
             return
         answers = [

@@ -165,7 +165,7 @@ def test_chances_of_states_add_up_to_one_however_small_the_noise(dtype: Any, noi
     assert local.chance.sum(axis=1) == pytest.approx(1, abs=8 * float(np.finfo(dtype).eps))
 
 
-BAYESIAN = {name: case for name, case in CASES.items() if not case.points and "auto" not in name}
+BAYESIAN = {name: case for name, case in CASES.items() if name.startswith("binary-ard") and "auto" not in name}
 
 
 @pytest.fixture(params=BAYESIAN)
@@ -192,7 +192,9 @@ def test_bayesian_bound_is_expected_log_joint_plus_entropies(bayesian: Case, hol
     mean = local.mean
     if model.intercept:
         mean = np.hstack([mean, np.ones((n, 1))])
-        second = np.array([np.block([[s, m[:2, None]], [m[None, :2], np.ones((1, 1))]]) for s, m in zip(second, mean)])
+        second = np.array(
+            [np.block([[s, m[:2, None]], [m[None, :2], np.ones((1, 1))]]) for s, m in zip(second, mean, strict=True)]
+        )
     total = 0.0
     for column in range(d):
         at = column if len(weights.shape) > 1 else 0

@@ -34,7 +34,11 @@ def over_gamma(pair: tuple[float, float], value: Callable[[float], float]) -> fl
     density = stats.gamma(pair[0], scale=1 / pair[1])
     centre = np.log(density.mean())
     return quad(
-        lambda u: density.pdf(np.exp(u)) * np.exp(u) * value(np.exp(u)), centre - 60, centre + 8, limit=800, epsabs=1e-12
+        lambda u: density.pdf(np.exp(u)) * np.exp(u) * value(np.exp(u)),
+        centre - 60,
+        centre + 8,
+        limit=800,
+        epsabs=1e-12,
     )[0]
 
 
@@ -105,7 +109,9 @@ def test_observing_is_bayes_rule_for_a_beta() -> None:
 def test_observing_is_bayes_rule_for_a_precision() -> None:
     prior, t, x = (1.7, 0.4), np.linspace(0.2, 4, 9), np.array([0.3, -1.2, 2.0])
     after = gamma(prior).observe(3.0, np.array([np.sum(x**2)]))
-    ratio = stats.gamma(after.shape, scale=1 / after.rate).logpdf(t) - stats.gamma(prior[0], scale=1 / prior[1]).logpdf(t)
+    ratio = stats.gamma(after.shape, scale=1 / after.rate).logpdf(t) - stats.gamma(prior[0], scale=1 / prior[1]).logpdf(
+        t
+    )
     likelihood = stats.norm(scale=t[:, None] ** -0.5).logpdf(x).sum(axis=1)
     assert np.ptp(ratio - likelihood) == pytest.approx(0, abs=1e-10)
 

@@ -27,7 +27,9 @@ def holes(request: pytest.FixtureRequest) -> bool:
     return request.param == "holes"
 
 
-def random_prior(rng: np.random.Generator, n_noises: int, k: int = 2, d: int = 3, per_column: bool = False) -> NormalGamma:
+def random_prior(
+    rng: np.random.Generator, n_noises: int, k: int = 2, d: int = 3, per_column: bool = False
+) -> NormalGamma:
     root = rng.normal(size=(d if per_column else 1, k, k))
     precision = root @ np.swapaxes(root, 1, 2) + np.eye(k)
     return NormalGamma(rng.normal(size=(k, d)), precision, rng.uniform(1.5, 4, n_noises), rng.uniform(0.5, 3, n_noises))

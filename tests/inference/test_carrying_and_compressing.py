@@ -63,7 +63,7 @@ def test_an_update_of_a_model_that_compresses_only_collects() -> None:
 
 def test_compressing_blocks_is_compressing_their_rows() -> None:
     model = Compressed([1.0])
-    assert compressed(model, [some_rows(3), some_rows(4)]) == model.compress(some_rows(7))
+    assert compressed(model.compress, [some_rows(3), some_rows(4)]) == model.compress(some_rows(7))
 
 
 def test_following_a_stream_is_one_update_after_another() -> None:

@@ -248,6 +248,10 @@ def test_a_bar_without_iterations_leaves_no_line() -> None:
 
 
 def test_the_bar_does_not_swallow_errors() -> None:
-    with pytest.raises(ZeroDivisionError), ProgressBar(1, 10, 1e-3, io.StringIO()) as bar:
-        bar.show(event_at(0, -5.0))
-        raise ZeroDivisionError
+    def work() -> None:
+        with ProgressBar(1, 10, 1e-3, io.StringIO()) as bar:
+            bar.show(event_at(0, -5.0))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        work()

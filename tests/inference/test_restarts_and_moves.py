@@ -94,7 +94,9 @@ def test_no_start_is_refused_with_a_remedy() -> None:
         best_of([], climb_to)
 
 
-@pytest.mark.parametrize("name", ["binary-ml-mean-field", "binary-ard-exact", "binary-ard-truncated-intercept-diagonal"])
+@pytest.mark.parametrize(
+    "name", ["binary-ml-mean-field", "binary-ard-exact", "binary-ard-truncated-intercept-diagonal"]
+)
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
 def test_stacked_restarts_are_the_same_restarts(name: str, holes: bool) -> None:
     rng = np.random.default_rng(0)

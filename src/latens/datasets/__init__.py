@@ -7,6 +7,7 @@ from latens.datasets.factor_model import FactorTruth, make_factor_model
 from latens.datasets.images import make_images
 from latens.datasets.noisy_or import make_baskets, make_noisy_or
 from latens.datasets.shapes import make_shapes
+from latens.datasets.sources import SourceTruth, make_ica
 from latens.datasets.truth import CauseTruth, ImageTruth
 
 __all__ = [
@@ -14,8 +15,10 @@ __all__ = [
     "FactorTruth",
     "ImageTruth",
     "MixtureTruth",
+    "SourceTruth",
     "make_baskets",
     "make_factor_model",
+    "make_ica",
     "make_images",
     "make_mixture",
     "make_noisy_or",

@@ -121,10 +121,11 @@ class VariationalTransformer(Answers, BaseEstimator):
             sample = sample_rows(rows, self.sample_size)
             if before is not None and len(before.origin) != rows.x.shape[1]:
                 before = None  # other columns: nothing to go on from
-            frame = before or Frame.of(rows, centred=self._centred, scaled=self.scaled)
-            rows, sample = frame.enter(rows), frame.enter(sample)
+            frame = before or self._frame(rows, sample)
+            sample = frame.enter(sample)
             self.frame_ = frame  # parameters in data units are read through it
             model, rng = self._build(sample), generator(self.random_state)
+            rows = rows if isinstance(model, Compressing) else frame.enter(rows)
             if before:
                 starts = [State(self.state_.q)]
             else:  # a model that compresses rows starts from their total
@@ -188,7 +189,9 @@ class VariationalTransformer(Answers, BaseEstimator):
             notify = self._notify(bar)
             sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
             if isinstance(model, Compressing):
-                return self._read_out(model, compressed(model, batches, sweep), frame, rng, starts, notify, moves)
+                # blocks enter the frame one by one, while they are in cache
+                total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
+                return self._read_out(model, total, frame, rng, starts, notify, moves)
             climb = partial(options, batches, sweep=sweep)
             screen = self._screen(options, sample, rows)
             if self.sampled and screen is not None and len(starts) > 1:
@@ -251,6 +254,9 @@ class VariationalTransformer(Answers, BaseEstimator):
             return None
         part = replace(sample, weight=np.full(len(sample), rows.n / len(sample)))
         return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)
+
+    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+        return Frame.of(rows, centred=self._centred, scaled=self.scaled)
 
     def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1

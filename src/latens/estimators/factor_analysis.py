@@ -78,7 +78,8 @@ class FactorAnalysis(VariationalTransformer):
     init : {"auto", "random"} or array of shape (K, D)
         The maximum of the likelihood on the covariance, a random textbook start, or loadings in data units.
     moves : bool
-        Whether, with ``prior="ard"``, to try deleting factors, all of them included; accepted where the bound rises.
+        Whether, with ``prior="ard"``, to try deleting factors where that raises the bound. The bound is loose enough
+        to give up weak factors that are there, so predictions are better without.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
 
@@ -115,10 +116,10 @@ class FactorAnalysis(VariationalTransformer):
         learning_rate: float = 1e-3,
         warm_up: int = 100,
         max_iter: int = 2000,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         n_init: int = 1,
         init: Any = "auto",
-        moves: bool = True,
+        moves: bool = False,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -223,6 +224,10 @@ class FactorAnalysis(VariationalTransformer):
             return self
         finally:
             self.__dict__.pop("_streaming", None)
+
+    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+        """From the sample: the mean is a parameter here, so any origin near it will do."""
+        return super()._frame(sample, sample)
 
     def _build(self, sample: Rows) -> Factors:
         d = sample.x.shape[1]

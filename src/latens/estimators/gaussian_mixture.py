@@ -13,6 +13,7 @@ from latens.estimators.checks import one_of, positive_number
 from latens.estimators.frame import Frame
 from latens.estimators.mixtures import MixtureEstimator
 from latens.estimators.sampling import filled
+from latens.estimators.starts import within_variances
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
@@ -21,8 +22,7 @@ from latens.models.mixture import Mixture, MixturePosterior
 __all__ = ["GaussianMixture"]
 
 COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
-STRENGTH = 0.05  # rows that the prior mean of a cluster is worth
-SHRINK = 0.5  # prior variance of a cluster, as a share of the data's
+NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 
 class GaussianMixture(MixtureEstimator):
@@ -45,11 +45,11 @@ class GaussianMixture(MixtureEstimator):
     mean_prior : array of shape (D,), optional
         Where centres are expected; None is the mean of the data.
     mean_precision_prior : float, optional
-        How many rows `mean_prior` is worth.
+        How many rows `mean_prior` is worth; None lets centres spread as far as the data.
     degrees_of_freedom_prior : float, optional
         How many rows `covariance_prior` is worth; above D - 1.
     covariance_prior : array of shape (D, D) or (D,), or float, optional
-        Scatter that a cluster is expected to have, by `covariance_type`. None scales it to the data, column by
+        Scatter that a cluster is expected to have, by `covariance_type`. None finds it in the data, column by
         column, so that units of measurement do not matter.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
@@ -159,15 +159,17 @@ class GaussianMixture(MixtureEstimator):
             given = self.mean_prior_variance
             spread = variance.mean() if given is None else self._squared(positive_number("mean_prior_variance", given))
             return NormalMeans(np.full((1, 1), self._squared(noise)), mean[None], np.full((1, 1), spread))
+        # between the width of rough clusters, many of them, and that of the data: however many clusters are asked for
+        ratio = np.clip(within_variances(x, self._default_size(Rows(x))) / variance, NARROWEST**2, 1.0)
+        inside = np.sqrt(ratio) * variance
         given = self.mean_precision_prior
-        strength = STRENGTH if given is None else positive_number("mean_precision_prior", given)
+        strength = float(np.mean(np.sqrt(ratio))) if given is None else positive_number("mean_precision_prior", given)
         dof = self._degrees(kind, d)
         if kind in ("full", "tied"):
-            scatter = (dof - d + 1) * SHRINK * np.diag(variance)
+            scatter = (dof - d + 1) * np.diag(inside)
             scatter = scatter if self.covariance_prior is None else self._scatter((d, d))
             return NormalWishart(mean[None], np.array([strength]), np.array([dof]), scatter[None], kind == "tied")
-        level = SHRINK * (variance if kind == "diag" else variance.mean(keepdims=True))
-        rate = 0.5 * dof * level
+        rate = 0.5 * dof * (inside if kind == "diag" else inside.mean(keepdims=True))
         if self.covariance_prior is not None:
             rate = 0.5 * self._scatter((d,) if kind == "diag" else ()).reshape(-1)
         shape = np.full((1, 1), 0.5 * dof)

@@ -101,11 +101,7 @@ class MixtureEstimator(VariationalTransformer):
             centres = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
             centres = np.zeros(0)
-        k = (
-            len(centres)
-            if self.n_components is None or centres.ndim != 2
-            else whole_number("n_components", self.n_components)
-        )
+        k = self.n_components or (len(centres) if centres.ndim else 0)
         if centres.ndim != 2 or centres.shape != (k, d) or not np.isfinite(centres).all():
             raise ValueError(
                 f"init={self.init!r} gives no centres; expected 'auto', 'random', or finite values of shape "

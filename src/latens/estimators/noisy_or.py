@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
 from latens.array.states import MOST_SWITCHES
-from latens.array.transfer import column_sums, is_sparse
+from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.checks import one_of, whole_number
@@ -19,8 +19,11 @@ from latens.estimators.starts import positive_parts
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.fractions import Fractions
+from latens.families.gamma import Gamma
+from latens.families.rate import Rate
 from latens.families.share import Share
 from latens.models.noisy_or import CausePosterior, NoisyOrCauses
+from latens.models.noisy_or_jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or_moves import grouped, with_profiles
 
 __all__ = ["NoisyOr"]
@@ -158,14 +161,19 @@ class NoisyOr(VariationalTransformer):
             return str(self.e_step)
         return "exact" if self.model_.exact_local(self.posterior_) else "truncated"
 
-    def _build(self, sample: Rows) -> NoisyOrCauses:
+    def _build(self, sample: Rows) -> NoisyOrCauses | JensenNoisyOr:
         prior = one_of("prior", self.prior, ["ard", "ml"])
-        e_step = one_of("e_step", self.e_step, E_STEPS)
+        e_step = one_of("e_step", self.e_step, [*E_STEPS, "jensen"])
         k = self._starting_size(sample)
         if prior == "ml" and self.n_components is None:
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
-        most = MOST_EXACT if e_step == "exact" else MOST_SWITCHES
-        whole_number("n_components", k, 1, most, f"e_step={e_step!r} goes no further")
+        if e_step != "jensen":
+            most = MOST_EXACT if e_step == "exact" else MOST_SWITCHES
+            whole_number("n_components", k, 1, most, f"e_step={e_step!r} goes no further")
+        if e_step == "jensen":
+            if self.n_profiles not in (1, "auto"):
+                raise ValueError(f"n_profiles={self.n_profiles!r} needs another e_step than 'jensen'; choose 1.")
+            return JensenNoisyOr(sample.x.shape[1], points=prior == "ml")
         grows = prior == "ard" and self.n_profiles == "auto"
         n_profiles = 1 if self.n_profiles == "auto" else whole_number("n_profiles", self.n_profiles)
         return NoisyOrCauses(
@@ -177,14 +185,21 @@ class NoisyOr(VariationalTransformer):
         )
 
     def _start(
-        self, model: NoisyOrCauses, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
-    ) -> CausePosterior:
-        rates = column_sums(filled(sample)) / len(sample)
+        self,
+        model: NoisyOrCauses | JensenNoisyOr,
+        sample: Rows,
+        rng: np.random.Generator,
+        restart: int,
+        frame: Frame,
+    ) -> CausePosterior | RatePosterior:
+        rates = _column_means(sample)
         strength = self._strengths(sample, rng)
-        expected = float(strength.sum(axis=1).mean()) * len(strength)
-        usage = np.full((1, len(strength)), np.clip(0.8 * rates.sum() / max(expected, 1e-12), 0.02, 0.5))
+        expected = max(float(strength.sum()), 1e-12)  # ones per row if every cause were on
+        usage = np.full(len(strength), np.clip(0.8 * rates.sum() / expected, 0.02, 0.5))
         leak = np.clip(0.2 * rates, 1e-3, 0.5)
-        q = _posterior_at(model, usage, strength, leak)
+        if isinstance(model, JensenNoisyOr):
+            return _rates_at(model, usage, -np.log1p(-strength), -np.log1p(-leak))
+        q = _posterior_at(model, usage[None], strength, leak)
         if model.n_profiles == 1:
             return q
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
@@ -207,7 +222,8 @@ class NoisyOr(VariationalTransformer):
         largest = parts.max(axis=1, keepdims=True)
         return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
 
-    def _publish(self, q: CausePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        q = q.points if isinstance(q, RatePosterior) else q
         return {
             "components": q.causes.mean,
             "leak": q.leak.mean,
@@ -218,9 +234,22 @@ class NoisyOr(VariationalTransformer):
         }
 
 
+def _column_means(sample: Rows) -> Floats:
+    """(D,), share of ones among the entries that were seen."""
+    return np.asarray(sample.x.sum(axis=0), dtype=np.float64) / np.maximum(sample.counts, 1.0)
+
+
 def _posterior_at(model: NoisyOrCauses, usage: Floats, strength: Floats, leak: Floats) -> CausePosterior:
     """A posterior about given probabilities, unsure enough to move."""
     if model.points:
         return CausePosterior(Fractions(np.ones(1)), Share.of(usage), Share.of(strength), Share.of(leak))
     betas = (Beta(N_STARTING_ROWS * mean, N_STARTING_ROWS * (1 - mean)) for mean in (usage, strength, leak))
     return CausePosterior(Dirichlet(np.full(1, N_STARTING_ROWS)), *betas)
+
+
+def _rates_at(model: JensenNoisyOr, usage: Floats, causes: Floats, leak: Floats) -> RatePosterior:
+    if model.points:
+        return RatePosterior(Share.of(usage), Rate(causes), Rate(leak))
+    n = N_STARTING_ROWS
+    gammas = (Gamma(n * rate, np.full_like(rate, n)) for rate in (causes, leak))
+    return RatePosterior(Beta(n * usage, n * (1 - usage)), *gammas)

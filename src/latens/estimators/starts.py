@@ -18,6 +18,7 @@ __all__ = [
     "nearest_labels",
     "positive_parts",
     "random_parts",
+    "within_variances",
 ]
 
 
@@ -84,3 +85,13 @@ def kmeans_labels(x: Floats, k: int, rng: np.random.Generator) -> Index:
 def nearest_labels(x: Floats, centres: Floats) -> Index:
     """(n,), the nearest of given centres (K, D)."""
     return np.asarray(np.argmin(np.sum(centres**2, axis=1) - 2 * x @ centres.T, axis=1), dtype=np.intp)
+
+
+def within_variances(x: Floats, k: int, limit: int = 1024) -> Floats:
+    """(D,), variance of each column within k rough clusters; the same for the same rows, whatever is random elsewhere."""
+    x = x[:: -(-len(x) // limit)]
+    scale = np.sqrt(np.maximum(x.var(axis=0), np.finfo(float).tiny))
+    labels = kmeans_labels(x / scale, k, np.random.default_rng(0))
+    member = np.eye(labels.max() + 1)[labels]
+    means = (member.T @ x) / np.maximum(member.sum(axis=0), 1.0)[:, None]
+    return np.asarray(np.mean((x - means[labels]) ** 2, axis=0))

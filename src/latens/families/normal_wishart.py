@@ -61,7 +61,7 @@ class NormalWishart:
 
     @cached_property
     def natural(self) -> tuple[Floats, Floats]:
-        """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,); tied: theta'x - x'precision x / 2 + level."""
+        """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,); tied: theta'x and the pairs apart."""
         d, linear = self.mean.shape[1], (self.precision @ self.mean[:, :, None])[:, :, 0]
         level = 0.5 * (self.log_det - d * LOG_2PI - d / self.strength - np.sum(self.mean * linear, axis=1))
         theta = linear if self.tied else np.concatenate([linear, packed(-0.5 * self.precision)], axis=1)

@@ -78,7 +78,7 @@ def _first_better(
 class _Hopeless:
     """Ends a trial that would not reach the target even if every remaining step gained as much as the last."""
 
-    def __init__(self, target: float, n_steps: int, patience: int = 3) -> None:
+    def __init__(self, target: float, n_steps: int, patience: int = 2) -> None:
         self.target, self.left, self.patience = target, n_steps, n_steps - patience
         self.last = -math.inf
 

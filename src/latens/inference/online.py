@@ -88,10 +88,10 @@ def follow(
     return Fit(state, tuple(trace), converged=False, stopped=stopped)
 
 
-def compressed(model: Compressing, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Any:
-    """One pass over the rows: the single batch that the model says is as good as all of them."""
+def compressed(compress: Callable[[Any], Any], batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Any:
+    """One pass over the rows: the single batch that a model says is as good as all of them."""
     with one_blas_thread():
-        return sweep(lambda batch, _: (None, model.compress(batch)), batches, (None,) * len(batches))[1]
+        return sweep(lambda batch, _: (None, compress(batch)), batches, (None,) * len(batches))[1]
 
 
 def _absorb(model: Model[Any, Any, Any], state: State, batch: Any, combine: Combine, n_global: int) -> State:

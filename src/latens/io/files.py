@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from latens import __version__
+from latens.array.atomic import replacing
 from latens.errors import FileRefused
 from latens.io.archive import FORMAT, VERSION, write_archive
-from latens.io.atomic import replacing
 from latens.io.fitted import Fitted, parameters_of, rebuilt
 from latens.io.reading import read_archive
 from latens.io.table import ESTIMATORS, estimator_class, name_of

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from latens.metrics.calibration import brier, coverage, expected_calibration_error
 from latens.metrics.gaussians import covariance_distance, gaussian_kl, wasserstein2
 from latens.metrics.matching import Match, match_components
+from latens.metrics.separation import amari_distance
 
-__all__ = ["Match", "covariance_distance", "gaussian_kl", "match_components", "wasserstein2"]
+__all__ = [
+    "Match",
+    "amari_distance",
+    "brier",
+    "covariance_distance",
+    "coverage",
+    "expected_calibration_error",
+    "gaussian_kl",
+    "match_components",
+    "wasserstein2",
+]

@@ -102,7 +102,7 @@ def wasserstein2(p: Any, q: Any) -> float:
     else:
         (c, s), (c0, s0) = _dense(a), _dense(b)
         gap, traces, root = c - c0, np.trace(s) + np.trace(s0), _dense_trace_of_root(s, s0)
-    return float(np.sqrt(max(gap @ gap + traces - 2 * root, 0.0)))
+    return float(np.sqrt(max(float(gap @ gap + traces - 2 * root), 0.0)))
 
 
 def _trace_of_root(a: LowRankNormal, b: LowRankNormal) -> float:

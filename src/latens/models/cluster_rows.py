@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.quadratic import with_pairs
-from latens.array.transfer import cast, column_sums, host, like
+from latens.array.transfer import cast, host, like
 from latens.core import Rows
 from latens.models.holes import fill
 
@@ -40,8 +40,8 @@ class Features:
     tied: bool = False
     joint: bool = False
 
-    def sums(self, batch: Rows, weighted: Array) -> Sums:
-        """Weighted by memberships (n, K)."""
+    def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
+        """Weighted by memberships (n, K), whose column sums are the counts."""
         weighted = cast(weighted, self.values)
         moments = host(weighted.T @ self.values)
         x, rest = moments[:, : self.d], moments[:, self.d :]
@@ -49,7 +49,7 @@ class Features:
             rows, columns = np.triu_indices(self.d)
             rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None, rows, columns]
         apart = not self.joint and batch.seen is not None
-        seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else column_sums(weighted)[:, None]
+        seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else counts[:, None]
         return seen, x, rest, 0.0
 
 
@@ -62,7 +62,8 @@ def looks(clusters: Sequence[Any], log_weights: Sequence[Floats], batch: Rows) -
     view = expand(clusters[0], x)
     terms = [one.natural for one in clusters]
     levels = np.concatenate(log_weights)
-    density = view.values @ like(np.concatenate([theta for theta, _ in terms]).T, x)
+    # one row for each cluster in memory: sums over clusters then run along rows of data
+    density = (like(np.concatenate([theta for theta, _ in terms]), x) @ view.values.T).T
     if not clusters[0].joint and batch.seen is not None:
         density = density + cast(batch.mask, x) @ like(np.concatenate([level for _, level in terms]).T, x)
     else:

@@ -36,6 +36,8 @@ from latens.models.scatter import Covariance, Scatter, summed
 
 __all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
 
+OFF = 0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
+
 
 @dataclass(frozen=True)
 class FactorPosterior:
@@ -208,14 +210,14 @@ class Factors:
         return rows + rng.standard_normal(rows.shape) * np.sqrt(point.loadings.mean_noise), codes
 
     def importance(self, q: FactorPosterior, stats: Statistics) -> Floats:
-        """(K,), share of the model's variance; 0 for a factor that explains less than its loadings cost."""
+        """(K,), share of the model's variance; 0 for a factor that relevance determination has turned off."""
         w = q.loadings
         each = np.sum(w.mean**2, axis=1)
         share: Floats = each / (each.sum() + np.sum(w.mean_noise))
         if self.points:
             return np.maximum(share, np.finfo(float).tiny)
         explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
-        return np.where(explained > self.n_features, share, 0.0)
+        return np.where(explained > OFF * self.n_features, share, 0.0)
 
     def exact_local(self, q: FactorPosterior) -> bool:
         return True

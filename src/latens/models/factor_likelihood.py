@@ -199,19 +199,19 @@ class _Step:
         sure = point.curvature[inside]
         self.unit = 1 / np.sqrt(np.maximum(np.diagonal(sure), 1e-6))
         self.slope = slope[self.free] * self.unit
-        self.exact = self.size <= MOST_FULL
-        matrix = (point.hessian[inside] if self.exact else sure) * self.unit * self.unit[:, None]
-        if self.exact:
-            values, self.vectors = eigh(matrix, check_finite=False)
-            self.values = np.abs(values)
-        else:
-            self.matrix = matrix
+        exact = self.size <= MOST_FULL
+        self.matrix = (point.hessian[inside] if exact else sure) * self.unit * self.unit[:, None]
+        self.spectrum = eigh(self.matrix, check_finite=False) if exact else None
 
     def damped(self, damping: float) -> Floats:
-        if self.exact:
-            inner = self.vectors @ ((self.slope @ self.vectors) / (self.values + damping))
-        else:
-            inner = cho_solve(cho_factor(self.matrix + damping * np.eye(len(self.free))), self.slope)
         step = np.zeros(self.size)
+        if self.spectrum is not None:
+            values, vectors = self.spectrum
+            inner = vectors @ ((self.slope @ vectors) / (np.abs(values) + damping))
+        else:
+            try:
+                inner = cho_solve(cho_factor(self.matrix + damping * np.eye(len(self.free))), self.slope)
+            except np.linalg.LinAlgError:
+                return step  # going nowhere asks for more damping
         step[self.free] = np.clip(-self.unit * inner, -LONGEST, LONGEST)
         return step

@@ -49,10 +49,10 @@ class Filled:
     log_det: Floats  # (K,), log |S|
     tied: bool
 
-    def sums(self, batch: Rows, weighted: Array) -> tuple[Floats, Floats, Floats, float]:
+    def sums(self, batch: Rows, weighted: Array, counts: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Sums of E[x] and E[xx'], weighted by memberships (n, K); the filled rows themselves are not formed."""
         k, d = self.patterns[0].mean.shape
-        count, x, xx, entropy = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), 0.0
+        x, xx, entropy = np.zeros((k, d)), np.zeros((k, d, d)), 0.0
         for p in self.patterns:
             share = cast(take(weighted, p.rows), p.x)
             moments, mass = host(share.T @ with_pairs(p.x)), column_sums(share)
@@ -64,14 +64,13 @@ class Filled:
             turned = shift[:, :, None] * p.mean[:, None, :]
             second = p.map @ about @ np.swapaxes(p.map, 1, 2) + mass[:, None, None] * p.spread
             second = second + turned + np.swapaxes(turned, 1, 2) + _outer(mass, p.mean)
-            count += mass
             x += shift + mass[:, None] * p.mean
             xx += second
             hidden = d - o
             entropy += 0.5 * float(mass @ (hidden * (1 + LOG_2PI) + self.log_det - p.log_det))
         rows, columns = np.triu_indices(d)
         products = xx[:, rows, columns]
-        return count[:, None], x, products.sum(axis=0, keepdims=True) if self.tied else products, entropy
+        return counts[:, None], x, products.sum(axis=0, keepdims=True) if self.tied else products, entropy
 
     def moments(self, batch: Rows, share: Array) -> tuple[Array, Array]:
         """(n, D) each: mean and variance of every entry given the seen ones, under memberships (n, K)."""

@@ -114,9 +114,9 @@ class Mixture:
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
         view = local.view or self._complete(batch)
         weighted = batch.weigh(local.mean)
-        seen, x, xx, entropy = view.sums(batch, weighted)
-        own = total(batch.weigh(xlogx(local.mean)))
         counts = column_sums(weighted)
+        seen, x, xx, entropy = view.sums(batch, weighted, counts)
+        own = total(batch.weigh(xlogx(local.mean)))
         return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy - own)
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
@@ -203,7 +203,7 @@ class Mixture:
 
     def floats_per_row(self, k: int) -> int:
         d = int(self.clusters.mean.shape[1])
-        return 10 * k + (d * (d + 3) // 2 if self.clusters.joint and not self.tied else 4 * d)
+        return 20 * k + (d * (d + 3) // 2 if self.clusters.joint and not self.tied else 4 * d)
 
     @property
     def tied(self) -> bool:

@@ -33,6 +33,7 @@ from latens.array import Array, Floats, Index
 from latens.array.domains import simplex, unit
 from latens.array.lighting import meets_kernels, score_all
 from latens.array.special import expit, logsumexp, xlogx
+from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import host, like
 from latens.core import Rows, Statistics, transient
 from latens.families.beta import Beta
@@ -40,7 +41,7 @@ from latens.families.fractions import Fractions
 from latens.families.gamma import Gamma
 from latens.families.rate import Rate
 from latens.families.share import Share
-from latens.models.noisy_or import MOST_ENUMERATED, CausePosterior
+from latens.models.noisy_or import MOST_ENUMERATED, CausePosterior, NoisyOrCauses
 from latens.models.noisy_or_moves import fewer_causes, other_causes
 
 __all__ = ["Attributions", "JensenNoisyOr", "RatePosterior", "RateStatistics"]
@@ -121,8 +122,8 @@ class JensenNoisyOr:
     rate: tuple[float, float] = (0.5, 0.5)
     leak: tuple[float, float] = (0.5, 5.0)
     points: bool = False
-    n_sweeps: int = 3  # of weights and causes per local step
-    n_inner: int = 5  # of weights alone
+    n_sweeps: int = 2  # of weights and causes per local step
+    n_inner: int = 3  # of weights alone
 
     def prior(self, k: int) -> RatePosterior:
         d = self.n_features
@@ -139,15 +140,14 @@ class JensenNoisyOr:
         log_on, log_off = q.usage.mean_log
         drive = log_on - log_off - host(batch.mask) @ q.causes.mean.T
         if warm is None:
-            on = np.broadcast_to(q.usage.mean, (len(batch), q.n_components))
-            weight = on[which] * rate
+            on = self._first(q, batch)
+            weight = np.maximum(on, 1e-3)[which] * rate
             weight = _normal(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
         else:
             on, weight = warm.on, warm.weight
         for _ in range(self.n_sweeps):
-            for _ in range(self.n_inner):
-                weight = _reweigh(weight, on[which], rate, leak)
-            on = expit(drive + gather @ (weight * (_log_expm1(leak + rate / weight) - _log_expm1(leak))))
+            weight, gain = _reweighed(weight, on[which], rate, leak, self.n_inner)
+            on = expit(drive + gather @ (rate + gain))
         return Attributions(on, weight, q)
 
     def statistics(self, batch: Rows, local: Attributions) -> RateStatistics:
@@ -251,6 +251,18 @@ class JensenNoisyOr:
             yield from fewer_causes(self, q, stats)
         yield from other_causes(self, q, stats, sample, rng)
 
+    def _first(self, q: RatePosterior, batch: Rows) -> Floats:
+        """(n, K), where rows begin: what the best few states say. From usage alone they end in poor optima."""
+        if q.n_components > MOST_SWITCHES:
+            return np.tile(q.usage.mean, (len(batch), 1))
+        rows = (
+            batch
+            if meets_kernels(batch.x)
+            else Rows(host(batch.x), None if batch.seen is None else host(batch.mask) > 0)
+        )
+        few = NoisyOrCauses(self.n_features, points=True, most_exact=0, n_states=8)
+        return np.asarray(few.local_step(q.points, rows).mean, dtype=np.float64)
+
     def _bounds(self, q: RatePosterior, batch: Rows, local: Attributions) -> Floats:
         which, column = _ones(batch)
         rate, leak = np.exp(q.causes.mean_log).T[column], np.exp(q.leak.mean_log)[column][:, None]
@@ -263,20 +275,28 @@ class JensenNoisyOr:
         return np.asarray(codes - dark + _adder(which, len(batch)) @ (base[:, 0] + gain))
 
 
-def _reweigh(weight: Floats, on: Floats, rate: Floats, leak: Floats) -> Floats:
-    """r_k <- r_k dF/dr_k, normalised: a step up the concave F(r), kept only where it does not fall."""
+def _reweighed(weight: Floats, on: Floats, rate: Floats, leak: Floats, n_steps: int) -> tuple[Floats, Floats]:
+    """r_k <- r_k dF/dr_k, normalised: steps up the concave F(r), each kept only where it does not fall.
+
+    Returns r and what it brings each cause, r_k (f(theta_0 + theta_k / r_k) - f(theta_0)).
+    """
     base = _log_lit(leak)
-
-    def worth(at: Floats) -> Floats:
-        return np.asarray(np.sum(on * at * (_log_lit(leak + rate / at) - base), axis=1))
-
-    inside = leak + rate / weight
-    slope = on * (_log_lit(inside) - base - rate / weight / np.expm1(np.minimum(inside, 700.0)))
-    new = weight * np.maximum(slope, 0.0)
-    size = new.sum(axis=1, keepdims=True)
-    new = _normal(np.where(size > 0, new / np.where(size > 0, size, 1.0), weight))
-    better = worth(new) >= worth(weight)
-    return np.where(better[:, None], new, weight)
+    lit = -np.expm1(-(leak + rate / weight))
+    gain = np.log(lit) - base
+    worth = np.sum(on * weight * gain, axis=1)
+    for _ in range(n_steps):
+        new = weight * np.maximum(on * (gain - rate / weight * (1 - lit) / lit), 0.0)
+        size = new.sum(axis=1, keepdims=True)
+        new = _normal(np.where(size > 0, new / np.where(size > 0, size, 1.0), weight))
+        new_lit = -np.expm1(-(leak + rate / new))
+        new_gain = np.log(new_lit) - base
+        new_worth = np.sum(on * new * new_gain, axis=1)
+        better = new_worth >= worth
+        worth = np.where(better, new_worth, worth)
+        weight, lit, gain = (
+            np.where(better[:, None], fresh, old) for fresh, old in ((new, weight), (new_lit, lit), (new_gain, gain))
+        )
+    return weight, weight * gain
 
 
 def _normal(weight: Floats) -> Floats:

@@ -9,7 +9,7 @@ from latens.array import Floats
 
 __all__ = ["GAUSSIAN", "best_split", "best_tail", "project"]
 
-GAUSSIAN = 1e4  # degrees of freedom beyond which a tail is called Gaussian
+GAUSSIAN = 30.0  # degrees of freedom beyond which a tail is called Gaussian: the factorised bound cannot tell them apart
 HEAVIEST = 0.2
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6

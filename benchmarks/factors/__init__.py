@@ -1,0 +1,1 @@
+"""Factor analysis and linear regression beside scikit-learn."""

@@ -1,0 +1,1 @@
+"""Noisy-OR: pictures found, time against ones, real text held out."""

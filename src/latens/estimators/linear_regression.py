@@ -1,0 +1,190 @@
+"""Linear regression with the posterior of its weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from latens.array import Floats
+from latens.array.randomness import generator
+from latens.core import Rows, State
+from latens.estimators.checks import positive_number, whole_number, yes_or_no
+from latens.estimators.frame import Frame
+from latens.inference.ascent import ascend
+from latens.models.linear_regression import LinearRegression, RegressionSums, expected, regression_sums
+
+__all__ = ["BayesianLinearRegression"]
+
+NAMES = ("evidence", "gamma")
+
+
+class BayesianLinearRegression(RegressorMixin, BaseEstimator):
+    """Predict a number from a weighted sum of columns, and know how sure the weights and predictions are.
+
+    Parameters
+    ----------
+    alpha : float, "evidence" or "gamma"
+        Prior precision of the weights: given, chosen to maximise the evidence, or with a Gamma posterior.
+    beta : float, "evidence", "gamma" or "variance"
+        Precision of the noise, likewise. "variance" is 1 / Var(y), which ignores the fit and is far too small where
+        the columns explain anything; it is there to reproduce others' work.
+    fit_intercept : bool
+        Whether there is an intercept, with a flat prior; rows are then centred.
+    max_iter, tol : int, float
+        Iterations at most where "gamma" is asked for, and the gain of the bound in nats per row that ends them.
+    random_state : int, RandomState, Generator or None
+        For `sample_coef`.
+
+    Attributes
+    ----------
+    coef_ : array (D,)
+        Posterior mean of the weights.
+    coef_covariance_ : array (D, D)
+    intercept_ : float
+    alpha_, beta_ : float
+        In the units of the data; posterior means with "gamma".
+    elbo_ : float
+        The log evidence, all constants in; with "gamma" its lower bound.
+    elbo_history_, n_iter_, converged_, posterior_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import latens
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> y = X @ [1.0, -2.0] + 3 + 0.1 * np.random.default_rng(1).normal(size=100)
+    >>> model = latens.BayesianLinearRegression().fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 1., -2.])
+    >>> mean, std = model.predict(X[:1], return_std=True)
+    >>> bool(0.07 < std[0] < 0.13)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float | str = "evidence",
+        beta: float | str = "evidence",
+        *,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-10,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice."""
+        return self._see(X, y, sample_weight, None)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those seen so far; the answer is that of `fit` on all of them."""
+        before = self.sums_ if self.__sklearn_is_fitted__() else None
+        return self._see(X, y, sample_weight, before)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Expected targets (n,); with `return_std` also the standard deviation of a new target, noise included."""
+        check_is_fitted(self)
+        x = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False), dtype=np.float64)
+        mean = x @ self.coef_ + self.intercept_
+        if not return_std:
+            return mean
+        gaps = x - self._center
+        return mean, np.sqrt(np.sum((gaps @ self.coef_covariance_) * gaps, axis=1) + 1 / self.beta_)
+
+    def sample_coef(self, n_samples: int = 1) -> Floats:
+        """(n_samples, D), draws of the weights from their posterior."""
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples)
+        return generator(self.random_state).multivariate_normal(self.coef_, self.coef_covariance_, n)
+
+    def _see(self, X: Any, y: Any, sample_weight: Any, before: RegressionSums | None) -> Self:
+        fresh = before is None
+        least = 2 if fresh else 1  # one row leaves nothing to tell noise from weights by
+        x, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], y_numeric=True, reset=fresh, ensure_min_samples=least
+        )
+        x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+            if not weight.sum() > 0:
+                raise ValueError("sample_weight adds up to 0; give at least one row a positive weight.")
+        centred = yes_or_no("fit_intercept", self.fit_intercept)
+        if fresh:
+            frames = (
+                Frame.of(Rows(x, None, weight), centred=centred),
+                Frame.of(Rows(y[:, None], None, weight), centred=centred),
+            )
+        else:
+            frames = self.frames_
+        across, along = frames
+        inside, target = across.enter(Rows(x)).x, along.enter(Rows(y[:, None])).x[:, 0]
+        sums = regression_sums(inside, target, weight)
+        sums = sums if before is None else before + sums
+        self._solve(sums, across, along)
+        return self
+
+    def _solve(self, sums: RegressionSums, across: Frame, along: Frame) -> None:
+        model = self._build(sums, across, along)
+        max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
+        start = model.global_step(model.prior(model.n_features), sums)
+        fit = ascend(model, [sums], State(start), max_iter=max_iter, tol=tol, log_scale=along.log_scale)  # type: ignore[arg-type]
+        if not fit.converged and tol > 0:
+            warnings.warn(
+                f"BayesianLinearRegression used all max_iter={max_iter} iterations before the bound settled to "
+                f"tol={tol:g}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        q, step = fit.state.q, along.scale / across.scale
+        self.model_, self.sums_, self.frames_, self.posterior_ = model, sums, (across, along), q
+        self.coef_ = q.mean * step
+        self.coef_covariance_ = q.covariance * step * step
+        means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
+        self._center = across.leave(means[0])
+        level = float(along.leave(np.array([means[1]]))[0])
+        self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
+        self.alpha_ = expected(q.alpha) / step / step
+        self.beta_ = expected(q.beta) / along.scale / along.scale
+        self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
+        self.elbo_history_ = np.array([event.elbo for event in fit.trace])
+
+    def _build(self, sums: RegressionSums, across: Frame, along: Frame) -> LinearRegression:
+        step, intercept = along.scale / across.scale, bool(self.fit_intercept)
+        xx, _, yy = sums.about(intercept)
+        spread = max(yy / sums.n, np.finfo(float).tiny)
+        width = max(float(np.trace(xx)) / (sums.n * len(xx)), np.finfo(float).tiny)
+        alpha, beta = (_scale(name, getattr(self, name)) for name in ("alpha", "beta"))
+        return LinearRegression(
+            n_features=len(sums.x),
+            alpha=alpha if isinstance(alpha, str) else alpha * step * step,
+            beta=1 / spread if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
+            alpha_prior=(1e-6, 1e-6 * spread / width),
+            beta_prior=(1e-6, 1e-6 * spread),
+            intercept=intercept,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
+
+def _scale(name: str, value: Any) -> float | str:
+    names = (*NAMES, "variance") if name == "beta" else NAMES
+    if isinstance(value, str):
+        if value not in names:
+            raise ValueError(
+                f"{name}={value!r} is not known; give a positive number or one of {', '.join(map(repr, names))}."
+            )
+        return value
+    return positive_number(name, value)

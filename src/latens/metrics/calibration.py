@@ -1,0 +1,100 @@
+"""Whether predicted probabilities and intervals keep their word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from latens.array import Floats
+
+__all__ = ["brier", "coverage", "expected_calibration_error"]
+
+
+def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> float:
+    """Mean gap between how sure the predictions were and how often they were right.
+
+    Parameters
+    ----------
+    probabilities : array of shape (N, C), or (N,)
+        Of the classes 0 to C - 1; of class 1 where there is one column.
+    y : array of shape (N,)
+        True classes.
+    n_bins : int
+        Bins of equal width for the probability of the predicted class.
+
+    Returns
+    -------
+    float
+        sum_b n_b/N |accuracy_b - confidence_b|; 0 is perfect.
+
+    Examples
+    --------
+    >>> from latens.metrics import expected_calibration_error
+    >>> expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1])
+    0.4
+    """
+    if isinstance(n_bins, bool) or int(n_bins) != n_bins or n_bins < 1:
+        raise ValueError(f"n_bins={n_bins!r}; expected a whole number from 1 on.")
+    p, y = _classes(probabilities, y)
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == y
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = np.bincount(bins, weights=right - confidence, minlength=n_bins)
+    return float(np.sum(np.abs(gaps)) / len(y))
+
+
+def brier(probabilities: Any, y: Any) -> float:
+    """Mean squared distance of the probabilities from what happened; arguments as in `expected_calibration_error`.
+
+    Summed over the classes, so that two columns give twice the value of one, (p - y)^2.
+
+    Examples
+    --------
+    >>> from latens.metrics import brier
+    >>> brier([0.8, 0.4], [1, 0])
+    0.1
+    """
+    single = np.ndim(probabilities) == 1
+    p, y = _classes(probabilities, y)
+    truth = np.eye(p.shape[1])[y]
+    return float(np.mean(np.sum((p - truth) ** 2, axis=1)) / (2 if single else 1))
+
+
+def coverage(y: Any, mean: Any, variance: Any, level: float = 0.95) -> float:
+    """Share of targets inside their central Gaussian interval; it should be `level`.
+
+    Parameters
+    ----------
+    y, mean, variance : arrays of one shape
+    level : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from latens.metrics import coverage
+    >>> coverage([0.0, 1.0, 3.0, -1.0], [0.0] * 4, [1.0] * 4)
+    0.75
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
+    y, mean, variance = (np.asarray(a, dtype=np.float64) for a in (y, mean, variance))
+    if not y.shape == mean.shape == variance.shape or y.size == 0:
+        raise ValueError(f"y, mean and variance have shapes {y.shape}, {mean.shape}, {variance.shape}; expected one.")
+    if not (np.isfinite(y).all() and np.isfinite(mean).all() and (variance >= 0).all()):
+        raise ValueError("y or mean is not finite, or a variance is negative or NaN.")
+    half = float(ndtri(0.5 + level / 2)) * np.sqrt(variance)
+    return float(np.mean(np.abs(y - mean) <= half))
+
+
+def _classes(probabilities: Any, y: Any) -> tuple[Floats, np.ndarray]:
+    """Probabilities (N, C) and classes as indices."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim == 1:
+        p = np.column_stack([1 - p, p])
+    if p.ndim != 2 or p.size == 0 or not ((p >= 0) & (p <= 1)).all() or (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
+        raise ValueError(f"probabilities of shape {p.shape} are none; expected rows (N, C) from 0 to 1 that sum to 1.")
+    y = np.asarray(y)
+    if y.shape != (len(p),) or not np.array_equal(y, y.astype(int)) or y.min() < 0 or y.max() >= p.shape[1]:
+        raise ValueError(f"y of shape {y.shape} is not {len(p)} classes from 0 to {p.shape[1] - 1}.")
+    return p, y.astype(int)

@@ -1,0 +1,30 @@
+"""Posteriors of weights from the path of an optimiser: as functions of arrays, and for the modules of torch.
+
+Names load on first use; torch is imported when a posterior of a module is made (`pip install 'latens[torch]'`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOMES = {
+    "ClassPrediction": "latens.weights.prediction",
+    "FactorPosterior": "latens.weights.factor_posterior",
+    "MultiPosterior": "latens.weights.multi_posterior",
+    "Prediction": "latens.weights.prediction",
+    "RegressionPrediction": "latens.weights.prediction",
+    "SWAG": "latens.weights.swag",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"latens.weights has no {name!r}; it offers {', '.join(sorted(__all__))}.")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,167 @@
+"""A fit stopped from the keyboard keeps its best state, says so, and leaves a usable estimator."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from latens.core import Iteration
+from latens.errors import FitInterrupted
+from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from latens.models.binary_factors import BinaryFactors
+from tests.estimators.settings import Make
+
+
+def interrupted(fit: Callable[[], BinaryFactorAnalysis]) -> BinaryFactorAnalysis:
+    """The estimator after an interrupt that must warn and must not fly past."""
+
+    def survived() -> BinaryFactorAnalysis:
+        try:
+            return fit()
+        except KeyboardInterrupt:
+            pytest.fail("the interrupt went through and the fit was lost")
+
+    with pytest.warns(FitInterrupted, match=r"interrupted after \d+ iteration.*can be used.*warm_start"):
+        return survived()
+
+
+def assert_usable(model: BinaryFactorAnalysis, X: np.ndarray) -> None:
+    assert np.isfinite(model.elbo_)
+    assert not model.converged_
+    assert np.all(np.isfinite(model.transform(X)))
+    assert np.all(np.isfinite(model.score_samples(X)))
+    assert np.all(np.isfinite(model.sample(3)[0]))
+    model.summary()
+
+
+class Pressed:
+    """A callback that interrupts at one iteration of one restart, and remembers what it saw."""
+
+    def __init__(self, restart: int, step: int) -> None:
+        self.restart, self.step = restart, step
+        self.seen: list[Iteration] = []
+
+    def __call__(self, event: Iteration) -> None:
+        self.seen.append(event)
+        if (event.restart, event.step) == (self.restart, self.step):
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_in_the_first_restart_keeps_what_it_reached(make: Make, X: np.ndarray) -> None:
+    press = Pressed(0, 2)
+    model = interrupted(lambda: make(callbacks=press, tol=0).fit(X))
+    assert model.n_iter_ == 3
+    assert model.elbo_ == press.seen[-1].elbo
+    assert_usable(model, X)
+
+
+def test_an_interrupt_in_a_later_restart_keeps_the_best_so_far(make: Make, X: np.ndarray) -> None:
+    press = Pressed(1, 0)
+    model = interrupted(lambda: make(callbacks=press, n_init=3).fit(X))
+    ends = {event.restart: event.elbo for event in press.seen}
+    assert set(ends) == {0, 1}
+    assert model.elbo_ == max(ends.values())
+
+
+def test_an_interrupted_fit_can_be_taken_up_again(X: np.ndarray) -> None:
+    model = interrupted(lambda: BinaryFactorAnalysis(4, callbacks=Pressed(0, 1), random_state=0).fit(X))
+    before = model.elbo_
+    model.set_params(warm_start=True, callbacks=None).fit(X)
+    assert model.converged_
+    assert model.elbo_ > before
+
+
+def test_an_interrupt_during_moves_keeps_the_fit_before_them(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = BinaryFactorAnalysis(6, moves=False, n_init=1, random_state=0).fit(X)
+
+    def candidates(self: BinaryFactors, q: Any, *rest: Any) -> Iterator[Any]:
+        raise KeyboardInterrupt
+        yield q
+
+    monkeypatch.setattr(BinaryFactors, "candidates", candidates)
+    model = interrupted(lambda: BinaryFactorAnalysis(6, n_init=1, random_state=0).fit(X))
+    assert model.elbo_ == plain.elbo_
+
+
+def test_an_interrupt_within_the_trial_of_a_move_keeps_the_fit_before_it(
+    X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = BinaryFactorAnalysis(6, moves=False, n_init=1, random_state=0).fit(X)
+    original, step = BinaryFactors.candidates, BinaryFactors.global_step
+    trying = threading.Event()
+
+    def candidates(self: BinaryFactors, *rest: Any) -> Iterator[Any]:
+        for candidate in original(self, *rest):
+            trying.set()
+            yield candidate
+
+    def global_step(self: BinaryFactors, *rest: Any) -> Any:
+        if trying.is_set():
+            raise KeyboardInterrupt
+        return step(self, *rest)
+
+    monkeypatch.setattr(BinaryFactors, "candidates", candidates)
+    monkeypatch.setattr(BinaryFactors, "global_step", global_step)
+    model = interrupted(lambda: BinaryFactorAnalysis(6, n_init=1, random_state=0).fit(X))
+    assert model.elbo_ == plain.elbo_
+
+
+def test_an_interrupt_before_anything_was_reached_goes_through_and_leaves_nothing(
+    X: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def global_step(self: BinaryFactors, *rest: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BinaryFactors, "global_step", global_step)
+    model = BinaryFactorAnalysis(3, n_init=1, random_state=0)
+    before = dict(vars(model))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert vars(model) == before
+
+
+LONG_FIT = """
+import _thread, threading, time, warnings
+import numpy as np
+from latens.errors import FitInterrupted
+from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+
+rng = np.random.default_rng(0)
+X = (rng.random((N, 12)) < 0.3) @ rng.normal(size=(12, 12)) + rng.normal(size=(N, 12))
+OPTIONS = dict(e_step="mean-field", tol=0, random_state=0)
+BinaryFactorAnalysis(12, max_iter=2, n_init=1, moves=False, **OPTIONS).fit(X[:50])  # compiles the kernels
+model = BinaryFactorAnalysis(12, max_iter=10**7, n_init=N_INIT, n_jobs=N_JOBS, **OPTIONS)
+
+def press():
+    time.sleep(2.0)
+    _thread.interrupt_main()
+
+threading.Thread(target=press, daemon=True).start()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model.fit(X)
+assert [w.category for w in caught] == [FitInterrupted], caught
+assert np.isfinite(model.transform(X)).all() and model.n_iter_ > 1 and not model.converged_
+print("usable")
+"""
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_init", "n_jobs"),
+    [(300, 1, 1), (300, 4, 1), (300, 4, 2), (40_000, 1, 2)],
+    ids=["one start", "starts in turn", "starts in threads", "blocks in threads"],
+)
+def test_a_real_interrupt_stops_a_long_fit_and_keeps_what_was_reached(n_rows: int, n_init: int, n_jobs: int) -> None:
+    """As Ctrl-C does it: a signal to the main thread, while the work may be going on in others."""
+    script = LONG_FIT.replace("N_INIT", str(n_init)).replace("N_JOBS", str(n_jobs)).replace("N,", f"{n_rows},")
+    try:
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=40, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.fail("the fit went on after the interrupt")
+    assert run.stdout == "usable\n", run.stderr[-2000:]

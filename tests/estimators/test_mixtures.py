@@ -1,0 +1,365 @@
+"""GaussianMixture and BernoulliMixture as users meet them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture as PlainMixture
+from sklearn.utils.estimator_checks import check_estimator
+
+import latens
+from latens.errors import ValuesCut
+
+KINDS = ["full", "tied", "diag", "spherical", "known"]
+QUICK = {"random_state": 0, "n_init": 1, "n_jobs": 1}
+
+
+def rows(seed: int = 0, **options: Any) -> tuple[np.ndarray, Any]:
+    return latens.datasets.make_mixture(
+        **({"n_samples": 240, "n_components": 3, "n_features": 3, "random_state": seed} | options)
+    )
+
+
+def binary_rows(seed: int = 0, n: int = 240) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    chance = np.repeat([[0.9, 0.1, 0.1], [0.1, 0.9, 0.1], [0.1, 0.1, 0.9]], 5, axis=1)
+    labels = rng.integers(3, size=n)
+    return (rng.random((n, 15)) < chance[labels]).astype(float), labels
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        latens.GaussianMixture(**QUICK),
+        latens.GaussianMixture(2, covariance_type="tied", weight_prior="dirichlet_process", **QUICK),
+        latens.GaussianMixture(2, covariance_type="known", weight_prior="uniform", **QUICK),
+        latens.BernoulliMixture(**QUICK),
+    ],
+    ids=lambda e: f"{type(e).__name__}-{getattr(e, 'covariance_type', '')}",
+)
+def test_scikit_learn_finds_no_fault(estimator: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+    faults = [r["check_name"] for r in results if r["status"] != "passed"]
+    assert set(faults) <= {"check_array_api_input"}  # which needs SCIPY_ARRAY_API
+
+
+@pytest.mark.parametrize("weight_prior", ["dirichlet", "dirichlet_process", "uniform"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_clusters_and_their_number_are_found(kind: str, weight_prior: str) -> None:
+    x, truth = rows(spread=8.0)
+    model = latens.GaussianMixture(8, covariance_type=kind, weight_prior=weight_prior, **QUICK).fit(x)
+    assert model.n_components_ == 3
+    assert adjusted_rand_score(truth.labels, model.predict(x)) > 0.95  # two of them touch
+    nearest = np.argmin(np.sum((model.means_[:, None] - truth.means) ** 2, axis=2), axis=1)
+    assert np.abs(model.means_ - truth.means[nearest]).max() < 0.5
+    assert np.all(np.diff(model.share_) <= 0)
+    assert np.all(np.diff(model.elbo_history_) > -1e-8)
+
+
+@pytest.mark.parametrize("weight_prior", ["dirichlet", "dirichlet_process", "uniform"])
+def test_binary_clusters_and_their_number_are_found(weight_prior: str) -> None:
+    x, labels = binary_rows()
+    model = latens.BernoulliMixture(8, weight_prior=weight_prior, **QUICK).fit(x)
+    assert model.n_components_ == 3
+    assert adjusted_rand_score(labels, model.predict(x)) > 0.95
+    assert model.means_.shape == (3, 15)
+    assert model.weights_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes_have_the_names_and_shapes_of_scikit_learn(kind: str) -> None:
+    x, _ = rows(spread=8.0)
+    model = latens.GaussianMixture(3, covariance_type=kind, **QUICK).fit(x)
+    plain = PlainMixture(3, covariance_type="spherical" if kind == "known" else kind, random_state=0).fit(x)
+    for name in ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"):
+        ours, theirs = getattr(model, name), getattr(plain, name)
+        assert ours.shape == theirs.shape, name
+    order = np.argsort(-model.weights_), np.argsort(-plain.weights_)
+    assert model.means_[order[0]] == pytest.approx(plain.means_[order[1]], abs=0.1)
+    covariance = model.covariances_ if kind == "tied" else model.covariances_[order[0]]
+    expected = plain.covariances_ if kind == "tied" else plain.covariances_[order[1]]
+    if kind != "known":
+        assert covariance == pytest.approx(expected, abs=0.4)
+    if kind in ("full", "tied"):
+        root = model.precisions_cholesky_
+        assert root @ np.swapaxes(root, -1, -2) == pytest.approx(model.precisions_)
+        assert np.allclose(np.tril(root, -1), 0)
+        assert model.precisions_ @ model.covariances_ == pytest.approx(np.broadcast_to(np.eye(3), root.shape), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_"])
+def test_what_the_bound_replaces_is_refused_by_name(name: str) -> None:
+    model = latens.GaussianMixture(2)
+    with pytest.raises(AttributeError, match=r"elbo_.*latens\.compare"):
+        getattr(model, name)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = model.nonsense
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_weights_are_repetitions(kind: str, holes: bool) -> None:
+    x, _ = rows(1, n_samples=60)
+    rng = np.random.default_rng(2)
+    if holes:
+        x = np.where(rng.random(x.shape) < 0.15, np.nan, x)
+    times = rng.integers(0, 4, len(x))
+    model = latens.GaussianMixture(4, covariance_type=kind, **QUICK)
+    one = model.fit(x, sample_weight=times)
+    bound, means, score = one.elbo_, one.means_, one.score_samples(x)
+    two = latens.GaussianMixture(4, covariance_type=kind, **QUICK).fit(np.repeat(x, times, axis=0))
+    assert two.elbo_ == pytest.approx(bound, rel=1e-10)
+    assert two.means_ == pytest.approx(means, rel=1e-8, abs=1e-8)
+    assert two.score_samples(x) == pytest.approx(score, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("factor", [1e-150, 1e-4, 3.0, 1e150])
+def test_the_unit_of_measurement_changes_nothing(kind: str, factor: float) -> None:
+    x, _ = rows(3)
+    make = lambda: latens.GaussianMixture(5, covariance_type=kind, **QUICK)  # noqa: E731
+    one, two = make().fit(x), make().fit(factor * x)
+    assert two.n_components_ == one.n_components_
+    assert two.predict_proba(factor * x) == pytest.approx(one.predict_proba(x), abs=1e-6)
+    assert two.means_ / factor == pytest.approx(one.means_, rel=1e-6)
+    assert two.elbo_ == pytest.approx(one.elbo_ - x.size * np.log(factor), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+def test_neither_do_the_units_of_single_columns(kind: str) -> None:
+    x, _ = rows(4)
+    units = np.array([1.0, 1e4, 1e-3])
+    one, two = (latens.GaussianMixture(5, covariance_type=kind, **QUICK).fit(z) for z in (x, x * units))
+    assert two.n_components_ == one.n_components_
+    assert two.predict_proba(x * units) == pytest.approx(one.predict_proba(x), abs=1e-6)
+
+
+def test_known_variances_are_in_the_units_of_the_data() -> None:
+    x, _ = rows(5)
+    one = latens.GaussianMixture(3, covariance_type="known", mean_prior_variance=25.0, **QUICK).fit(x)
+    two = latens.GaussianMixture(
+        3, covariance_type="known", noise_variance=1e6, mean_prior_variance=25e6, mean_prior=np.zeros(3), **QUICK
+    ).fit(1e3 * x)
+    assert one.covariances_ == pytest.approx(np.ones(one.n_components_))
+    assert two.covariances_ == pytest.approx(np.full(two.n_components_, 1e6))
+    assert two.means_ / 1e3 == pytest.approx(one.means_, rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_cluster_s_bound_is_its_evidence_through_the_estimator_too(kind: str) -> None:
+    """In the caller's units, with the caller's priors."""
+    from scipy.stats import multivariate_normal, multivariate_t
+
+    rng = np.random.default_rng(6)
+    x = 40.0 + 7 * rng.normal(size=(9, 2))
+    options = {"mean_prior": np.array([35.0, 30.0])}
+    if kind == "known":
+        options |= {"noise_variance": 30.0, "mean_prior_variance": 100.0}
+        cov = np.kron(np.eye(9), 30.0 * np.eye(2)) + np.kron(np.ones((9, 9)), 100.0 * np.eye(2))
+        exact = multivariate_normal.logpdf(x.ravel(), np.tile([35.0, 30.0], 9), cov)
+    else:
+        prior = {"full": 20.0 * np.eye(2), "tied": 20.0 * np.eye(2), "diag": np.full(2, 20.0), "spherical": 20.0}[kind]
+        options |= {"covariance_prior": prior, "mean_precision_prior": 0.3, "degrees_of_freedom_prior": 5.0}
+        exact, m, b, nu, s = 0.0, np.array([35.0, 30.0]), 0.3, 5.0, 20.0 * np.eye(2)
+        for row in x:
+            gap = row - m
+            if kind in ("full", "tied"):
+                exact += multivariate_t.logpdf(gap, shape=s * (b + 1) / (b * (nu - 1)), df=nu - 1)
+                s, nu = s + b / (b + 1) * np.outer(gap, gap), nu + 1
+            elif kind == "diag":
+                scale = np.diag(s) / nu * (b + 1) / b
+                exact += sum(multivariate_t.logpdf(g, shape=v, df=nu) for g, v in zip(gap, scale, strict=True))
+                s, nu = s + np.diag(b / (b + 1) * gap**2), nu + 1
+            else:
+                exact += multivariate_t.logpdf(gap, shape=s[0, 0] / nu * (b + 1) / b * np.eye(2), df=nu)
+                s, nu = s + b / (b + 1) * (gap @ gap) * np.eye(2), nu + 2
+            m, b = m + gap / (b + 1), b + 1
+    model = latens.GaussianMixture(1, covariance_type=kind, **options, **QUICK).fit(x)
+    assert model.elbo_ == pytest.approx(exact, abs=1e-9 * abs(exact))
+
+
+def test_densities_are_those_of_the_data_s_units() -> None:
+    x, _ = rows(7, n_features=1)
+    model = latens.GaussianMixture(3, **QUICK).fit(1000 + 50 * x)
+    grid = np.linspace(-3000, 5000, 40_001)
+    density = np.exp(model.score_samples(grid[:, None]))
+    assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-3)
+    assert not model.score_is_bound_
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_missing_entries_are_filled_from_their_cluster(kind: str) -> None:
+    x, truth = rows(8, spread=8.0)
+    rng = np.random.default_rng(9)
+    hole = rng.random(x.shape) < 0.2
+    hole[np.all(hole, axis=1), 0] = False
+    gappy = np.where(hole, np.nan, x)
+    model = latens.GaussianMixture(6, covariance_type=kind, **QUICK).fit(gappy)
+    filled, std = model.impute(gappy, return_std=True)
+    assert np.array_equal(filled[~hole], x[~hole])
+    assert np.all(std[~hole] == 0)
+    error = filled[hole] - x[hole]
+    assert np.sqrt(np.mean(error**2)) < 0.4 * np.std(x)
+    assert 0.85 < np.mean(np.abs(error) < 2 * std[hole]) <= 1
+    assert adjusted_rand_score(truth.labels, model.predict(gappy)) > 0.8
+    empty = np.full((1, 3), np.nan)
+    assert model.predict_proba(empty)[0] == pytest.approx(model.posterior_.weights.mean, abs=0.1)
+    assert model.score_samples(empty)[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_stream_of_batches_gains_nearly_what_all_rows_gain() -> None:
+    x, truth = rows(10, n_samples=2000, n_features=4, spread=4.0)
+    whole = latens.GaussianMixture(3, moves=False, **QUICK).fit(x)
+    stream = latens.GaussianMixture(3, moves=False, **QUICK)
+    for start in range(0, 2000, 250):
+        stream.partial_fit(x[start : start + 250])
+    alone = latens.GaussianMixture(1, **QUICK).fit(x).score(x)
+    assert stream.score(x) - alone > 0.99 * (whole.score(x) - alone)
+    assert adjusted_rand_score(truth.labels, stream.predict(x)) > 0.95
+
+
+def test_textbook_behaviour_can_be_had() -> None:
+    """Random centres, no moves: the number stays as given, and starts differ."""
+    x, _ = rows(11, n_samples=400, n_features=2, n_components=12, spread=9.0)
+    options = {"covariance_type": "known", "weight_prior": "uniform", "init": "random", "moves": False, "n_init": 1}
+    bounds = {
+        round(latens.GaussianMixture(12, random_state=seed, mean_prior_variance=81.0, **options).fit(x).elbo_, 3)
+        for seed in range(6)
+    }
+    assert len(bounds) > 1
+    best = latens.GaussianMixture(12, random_state=0, mean_prior_variance=81.0, **(options | {"moves": True})).fit(x)
+    assert best.elbo_ >= max(bounds) - 1e-2
+
+
+def test_starts_may_be_given() -> None:
+    x, truth = rows(12, spread=8.0)
+    one = latens.GaussianMixture(init=truth.means, moves=False, **QUICK).fit(x)
+    two = latens.GaussianMixture(3, init={"means": truth.means}, moves=False, **QUICK).fit(x)
+    assert one.elbo_ == two.elbo_
+    assert one.n_components_ == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"covariance_type": "round"}, "covariance_type='round' is not known; choose one of 'full'"),
+        ({"weight_prior": 3}, "weight_prior=3 is not known"),
+        ({"covariance_type": "known", "noise_variance": 0.0}, "noise_variance=0.0 is out of range"),
+        ({"covariance_type": "known", "mean_prior_variance": -1}, "mean_prior_variance=-1 is out of range"),
+        ({"weight_concentration_prior": 0}, "weight_concentration_prior=0 is out of range"),
+        ({"mean_prior": [1.0]}, r"mean_prior=\[1.0\] does not fit; expected finite numbers of shape \(3,\)"),
+        ({"degrees_of_freedom_prior": 1.5}, "too small for 3 columns; choose more than 2"),
+        ({"covariance_prior": np.zeros((3, 3))}, "not positive definite"),
+        ({"init": "kmeans"}, "init='kmeans' is not known"),
+        ({"init": np.zeros((2, 5))}, r"finite values of shape \(K, 3\)"),
+        ({"init": {"centres": 1}}, "gives no centres"),
+        ({"n_components": 0}, "n_components=0 is too small"),
+    ],
+)
+def test_bad_parameters_are_named_with_what_was_expected(options: dict[str, Any], message: str) -> None:
+    x, _ = rows()
+    with pytest.raises(ValueError, match=message):
+        latens.GaussianMixture(**(QUICK | options)).fit(x)
+
+
+def test_values_that_are_not_binary_are_cut_or_refused() -> None:
+    x, _ = binary_rows()
+    with pytest.warns(ValuesCut, match="3 value"):
+        odd = x.copy()
+        odd[0, :3] = [0.7, 2.0, -1.0]
+        model = latens.BernoulliMixture(3, **QUICK).fit(odd)
+    assert np.all((model.means_ > 0) & (model.means_ < 1))
+    with pytest.raises(ValueError, match=r"X\[0, 0\] is 0\.7"):
+        latens.BernoulliMixture(3, binarize=None, **QUICK).fit(odd)
+
+
+def test_binary_holes_are_filled_with_probabilities() -> None:
+    x, _ = binary_rows(1)
+    gappy = x.copy()
+    gappy[:40, :4] = np.nan
+    model = latens.BernoulliMixture(5, **QUICK).fit(gappy)
+    filled = model.impute(gappy)
+    assert np.all((filled[:40, :4] > 0) & (filled[:40, :4] < 1))
+    assert np.mean(np.abs(filled[:40, :4] - x[:40, :4])) < 0.25
+    total = sum(np.exp(model.score_samples(row[None])[0]) for row in _every_row(15, fixed=x[0]))
+    assert 0 < total < 1
+
+
+def _every_row(d: int, fixed: np.ndarray) -> list[np.ndarray]:
+    return [np.concatenate([np.array([(i >> b) & 1 for b in range(4)], float), fixed[4:d]]) for i in range(16)]
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_single_precision_clusters_alike(kind: str) -> None:
+    x, _ = rows(13, n_samples=1000, n_features=5)
+    far = 1e4 + x  # a mean large beside the spread
+    one = latens.GaussianMixture(5, covariance_type=kind, **QUICK).fit(far)
+    two = latens.GaussianMixture(5, covariance_type=kind, **QUICK).fit(far.astype(np.float32))
+    assert two.n_components_ == one.n_components_
+    assert two.predict_proba(far.astype(np.float32)).dtype == np.float32
+    assert adjusted_rand_score(one.predict(far), two.predict(far.astype(np.float32))) > 0.99
+    again = latens.GaussianMixture(covariance_type=kind, init=one.means_, moves=False, max_iter=5, tol=0).fit(far)
+    single = far.astype(np.float32)
+    assert np.abs(again.predict_proba(single.astype(float)) - again.predict_proba(single)).max() < 1e-4
+
+
+def test_columns_that_set_a_cluster_apart_come_first() -> None:
+    rng = np.random.default_rng(14)
+    x = rng.normal(size=(300, 4))
+    x[:100, 2] += 12
+    model = latens.GaussianMixture(4, **QUICK).fit(x)
+    assert model.n_components_ == 2
+    assert [names[0] for names in model.top_features(1).values()] == ["x2", "x2"]
+    assert len(model.summary()) == 2
+
+
+def test_rows_are_drawn_as_they_were_learnt() -> None:
+    x, _ = rows(15)
+    model = latens.GaussianMixture(3, **QUICK).fit(x)
+    drawn, codes = model.sample(500)
+    assert drawn.shape == (500, 3)
+    assert np.all(codes.sum(axis=1) == 1)
+    assert np.abs(drawn.mean(axis=0) - x.mean(axis=0)).max() < 1.5
+    posterior = model.sample_posterior(4)
+    assert posterior["means"].shape == (4, *model.means_.shape)
+    assert posterior["covariances"].shape == (4, *model.covariances_.shape)
+
+
+@pytest.mark.parametrize("degenerate", ["constant", "one column", "duplicates", "two rows", "more columns than rows"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_degenerate_data_give_finite_answers(kind: str, degenerate: str) -> None:
+    rng = np.random.default_rng(16)
+    x = {
+        "constant": np.column_stack([rng.normal(size=30), np.full(30, 7.0)]),
+        "one column": rng.normal(size=(30, 1)),
+        "duplicates": np.repeat(rng.normal(size=(2, 3)), 10, axis=0),
+        "two rows": rng.normal(size=(2, 2)),
+        "more columns than rows": rng.normal(size=(6, 20)),
+    }[degenerate]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.GaussianMixture(3, covariance_type=kind, **QUICK).fit(x)
+    for values in (model.elbo_, model.means_, model.covariances_, model.weights_, model.score_samples(x)):
+        assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "bernoulli"])
+@pytest.mark.parametrize("weight_prior", ["dirichlet", "dirichlet_process", "uniform"])
+def test_models_survive_their_file(kind: str, weight_prior: str, tmp_path: Any) -> None:
+    if kind == "bernoulli":
+        x, _ = binary_rows()
+        model: Any = latens.BernoulliMixture(4, weight_prior=weight_prior, **QUICK).fit(x)
+    else:
+        x, _ = rows()
+        model = latens.GaussianMixture(4, covariance_type=kind, weight_prior=weight_prior, **QUICK).fit(x)
+    latens.save(model, tmp_path / "model.latens")
+    again = latens.load(tmp_path / "model.latens")
+    assert np.array_equal(again.predict_proba(x), model.predict_proba(x))
+    assert np.array_equal(again.score_samples(x), model.score_samples(x))
+    assert again.elbo_ == model.elbo_
