@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.binary import first_call, relevance, shapes, sweeps, threads
 from benchmarks.factors import contest, regression
 from benchmarks.library import falls, imports, large
+from benchmarks.mixtures import densities, iterations, recovery
 from benchmarks.noisy_or import images, ones, text
 from benchmarks.setting import FULL, QUICK, Section, environment
 from benchmarks.tables import save
@@ -32,6 +33,9 @@ SECTIONS = (
     Section("factor-analysis.speed", "a fit over its Gram matrix, and over scikit-learn", contest.speed),
     Section("factor-analysis.holes", "missing entries, in memory and in a stream", contest.holes),
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", regression.run),
+    Section("mixtures.iterations", "one iteration of a Gaussian mixture over scikit-learn's", iterations.run),
+    Section("mixtures.recovery", "20 clusters: the truth's bound reached", recovery.run),
+    Section("mixtures.densities", "log density of held-out rows", densities.run),
     Section("library.imports", "CPU time of importing", imports.run),
     Section("library.falls", "falls of the bound over random fits", falls.run),
     Section("library.large", "a whole fit of many rows: time and memory", large.run),

@@ -19,7 +19,7 @@ GOALS = {"all 8": at_least(1.0), "CPU s": at_most(3.0)}
 
 
 def run(setting: Setting) -> list[Table]:
-    n, n_seeds = (10_000, 10) if setting.name == "full" else (1_000, 1)
+    n, n_seeds = (10_000, 5) if setting.name == "full" else (1_000, 1)
     ways: list[tuple[str, dict[str, Any], dict[str, Goal]]] = [
         ("latens ml, best of 5", {"prior": "ml"}, GOALS),
         ("latens ard, best of 5", {"prior": "ard"}, GOALS),

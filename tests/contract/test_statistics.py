@@ -36,7 +36,7 @@ def summed(model: Any, q: Any, rows: Rows) -> Any:
 def assert_same(one: Any, two: Any) -> None:
     for f in fields(one):
         a, b = getattr(one, f.name), getattr(two, f.name)
-        assert b == pytest.approx(a, rel=1e-10, abs=1e-10 * (1 + np.max(np.abs(a)))), f.name
+        assert b == pytest.approx(a, rel=1e-10, abs=1e-10 * (1 + np.max(np.abs(a), initial=0.0))), f.name
 
 
 def test_data_terms_are_linear_in_statistics(rows: Rows, model_and_q: tuple[Any, Any]) -> None:

@@ -270,9 +270,9 @@ def test_bad_parameters_are_named_with_what_was_expected(options: dict[str, Any]
 
 def test_values_that_are_not_binary_are_cut_or_refused() -> None:
     x, _ = binary_rows()
+    odd = x.copy()
+    odd[0, :3] = [0.7, 2.0, -1.0]
     with pytest.warns(ValuesCut, match="3 value"):
-        odd = x.copy()
-        odd[0, :3] = [0.7, 2.0, -1.0]
         model = latens.BernoulliMixture(3, **QUICK).fit(odd)
     assert np.all((model.means_ > 0) & (model.means_ < 1))
     with pytest.raises(ValueError, match=r"X\[0, 0\] is 0\.7"):

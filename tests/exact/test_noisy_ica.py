@@ -75,7 +75,9 @@ def test_each_row_of_a_turn_is_at_its_maximum() -> None:
     assert slopes == pytest.approx(0, abs=1e-8)
 
 
-def fitted(kinds: str, holes: bool, n_steps: int, *, diagonal: bool = False) -> tuple[NoisyIca, IcaPosterior, Rows, Any]:
+def fitted(
+    kinds: str, holes: bool, n_steps: int, *, diagonal: bool = False
+) -> tuple[NoisyIca, IcaPosterior, Rows, Any]:
     rng = np.random.default_rng(3)
     n, d = 6, 3
     x = rng.standard_t(3, size=(n, 2)) @ rng.normal(size=(2, d)) + 0.5 * rng.normal(size=(n, d)) + 1.0

@@ -272,6 +272,21 @@ def test_point_estimate_of_a_direction_nobody_used_is_zero() -> None:
     assert best.mean[0] == pytest.approx(z[:, 0] @ x / (z[:, 0] @ z[:, 0]))
 
 
+@pytest.mark.parametrize("n_matrices", [1, 3])
+def test_point_estimate_of_a_cause_that_is_nearly_always_on_keeps_its_digits(n_matrices: int) -> None:
+    """Beside an intercept it is nearly undetermined, which must not blur the sum of the two, nor the noise."""
+    rng = np.random.default_rng(15)
+    z = np.column_stack([rng.random(30) < 0.5, np.ones(30), np.ones(30)])
+    z[0, 1] -= 1e-5
+    x = z @ rng.normal(size=(3, 3)) + 0.1 * rng.normal(size=(30, 3))
+    seen, zz, zx, xx = sums(z, x, np.ones(x.shape, bool))
+    start = LeastSquares(np.zeros((3, 3)), np.ones(1))
+    best = start.observe(seen, np.repeat(zz, n_matrices, axis=0), zx, xx, start)
+    truth = np.linalg.lstsq(z[:, :2], x, rcond=None)[0]
+    assert best.noise[0] == pytest.approx(np.mean((x - z[:, :2] @ truth) ** 2), rel=0.1)
+    assert best.noise[0] == pytest.approx(np.mean((x - z @ best.mean) ** 2), rel=1e-4)
+
+
 def test_point_noise_never_falls_below_its_floor() -> None:
     z, x = np.eye(2), np.arange(6.0).reshape(2, 3)
     start = LeastSquares(np.zeros((2, 3)), np.ones(1), floor=1e-3)

@@ -225,6 +225,17 @@ def test_diverged_weights_are_refused_and_change_nothing(kind):
     assert all(bool((posterior.state_dict()[k] == v).all()) for k, v in before.items())
 
 
+def test_swag_is_that_of_the_arrays():
+    from latens.weights.moments import Swag
+
+    x, arrays = snapshots(30, seed=20), Swag.empty(5, rank=4)
+    for row in x:
+        arrays = arrays.update(row)
+    mine, theirs = fed(SWAG, x, rank=4, double=True).to_low_rank(), arrays.to_low_rank()
+    assert mine.mean == pytest.approx(theirs.mean, rel=1e-12)
+    assert mine.covariance() == pytest.approx(theirs.covariance(), rel=1e-10)
+
+
 @pytest.mark.slow
 def test_factors_are_nearer_to_the_truth_than_swag_and_the_diagonal():
     """D = 1000, ten factors, at half of SWAG's memory; never worse than the diagonal at few snapshots."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,15 +61,20 @@ def show(name: str) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.  [default: latens-experiments/NAME]")
 @click.option("--quick", is_flag=True, help="Smaller settings that show the same.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
+@click.option("--data", type=click.Path(path_type=Path), help="A file to work on, where an experiment takes one.")
 @click.option("--quiet", is_flag=True, help="Print the path of the page only.")
 @debug_option
-def run(name: str, out: Path | None, quick: bool, seed: int, quiet: bool) -> None:
+def run(name: str, out: Path | None, quick: bool, seed: int, data: Path | None, quiet: bool) -> None:
     """Run an experiment: print its main table, write its pictures and numbers."""
     from latens.experiments import write
 
     experiment = _find(name)
     folder = new_folder(HOME / name if out is None else out)
     settings = experiment.quick if quick else experiment.settings
+    if data is not None:
+        if not hasattr(settings, "data"):
+            raise Refused(f"{name} takes no file; leave --data out.")
+        settings = replace(settings, data=str(data))
     with Progress(quiet=quiet) as progress:
         result = experiment.run(settings, np.random.default_rng(seed), progress)
         progress("writing the page")
@@ -91,4 +96,6 @@ def _find(name: str) -> Experiment[Any]:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value or "none"
     return ", ".join(f"{one:g}" for one in value) if isinstance(value, tuple) else f"{value:g}"

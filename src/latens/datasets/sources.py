@@ -118,7 +118,9 @@ def _kinds(sources: str | Sequence[str], k: int) -> tuple[str, ...]:
     names = [MIXED[i % len(MIXED)] for i in range(k)] if isinstance(sources, str) and sources == "mixed" else sources
     kinds = (names,) * k if isinstance(names, str) else tuple(names)
     if len(kinds) != k or not set(kinds) <= set(KINDS):
-        raise ValueError(f"sources={sources!r} is not known; choose 'mixed', one of {', '.join(map(repr, KINDS))}, or {k} of them.")
+        raise ValueError(
+            f"sources={sources!r} is not known; choose 'mixed', one of {', '.join(map(repr, KINDS))}, or {k} of them."
+        )
     return kinds
 
 

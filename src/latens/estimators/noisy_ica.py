@@ -97,7 +97,7 @@ class NoisyICA(VariationalTransformer):
         sources: str = "auto",
         covariance: str = "full",
         max_iter: int = 500,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         n_init: int = 1,
         init: Any = "auto",
         moves: bool = True,
@@ -209,7 +209,7 @@ class NoisyICA(VariationalTransformer):
         k = len(given) if self.n_components is None and given.ndim == 2 else self.n_components
         if given.shape != (k, model.n_features) or not np.isfinite(given).all():
             raise ValueError(
-                f"init has shape {given.shape}; expected finite values of shape ({k}, {model.n_features}), a source a row."
+                f"init has shape {given.shape}; expected finite values of shape ({k}, {model.n_features})."
             )
         return frame.enter_direction(given)
 
@@ -218,7 +218,7 @@ class NoisyICA(VariationalTransformer):
         k = sources.shape[1]
         if self.sources == "sub-gaussian":
             return np.ones(k, dtype=bool)
-        light = excess_kurtosis(sources) < -3 * np.sqrt(24 / len(sources))
+        light = np.asarray(excess_kurtosis(sources) < -3 * np.sqrt(24 / len(sources)))
         if model.both and not model.diagonal:
             return light
         if light.any():

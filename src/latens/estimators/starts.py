@@ -88,7 +88,7 @@ def nearest_labels(x: Floats, centres: Floats) -> Index:
 
 
 def within_variances(x: Floats, k: int, limit: int = 1024) -> Floats:
-    """(D,), variance of each column within k rough clusters; the same for the same rows, whatever is random elsewhere."""
+    """(D,), variance of each column within k rough clusters; the same whatever is random elsewhere."""
     x = x[:: -(-len(x) // limit)]
     scale = np.sqrt(np.maximum(x.var(axis=0), np.finfo(float).tiny))
     labels = kmeans_labels(x / scale, k, np.random.default_rng(0))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from latens.experiments import binary_ard, binary_factors, binary_sigma, image_separation
+from latens.experiments import (
+    binary_ard,
+    binary_factors,
+    binary_sigma,
+    image_separation,
+    mixture,
+    noisy_or_images,
+    noisy_or_text,
+    online_fa,
+    regression_posterior,
+)
 from latens.experiments.experiment import Experiment
 
 __all__ = ["EXPERIMENTS", "find"]
@@ -14,6 +24,11 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
     binary_sigma.EXPERIMENT,
     binary_ard.EXPERIMENT,
     image_separation.EXPERIMENT,
+    mixture.EXPERIMENT,
+    noisy_or_images.EXPERIMENT,
+    noisy_or_text.EXPERIMENT,
+    online_fa.EXPERIMENT,
+    regression_posterior.EXPERIMENT,
 )
 
 

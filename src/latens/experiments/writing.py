@@ -74,6 +74,8 @@ def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -
 
 
 def _setting(value: Any) -> str:
+    if isinstance(value, str):
+        return value or "none"
     return ", ".join(f"{one:g}" for one in value) if isinstance(value, tuple) else f"{value:g}"
 
 

@@ -94,14 +94,15 @@ class NormalGamma:
         scale = np.broadcast_to(widths * self.rate / self.shape, centres.shape)  # (C, D)
         if len(self.shape) > 1:
             return self._column_by_column(centres, scale, x, seen)
-        dof, columns = 2 * float(self.shape[0]), seen.sum(axis=1)[:, None]
+        dof, columns = 2 * float(self.shape[0]), array_namespace(seen).sum(seen, axis=1)[:, None]
         gap = (
             seen @ like((centres**2 / scale).T, x)
             - 2 * (x @ like((centres / scale).T, x))
             + x**2 @ like(1 / scale.T, x)
         )
         gap = (gap + abs(gap)) / 2  # rounding may make it negative
-        level = gammaln(0.5 * (columns + dof)) - float(host_gammaln(0.5 * dof)) - 0.5 * np.log(dof * np.pi) * columns
+        each = 0.5 * float(np.log(dof * np.pi))
+        level = gammaln(0.5 * (columns + dof)) - float(host_gammaln(0.5 * dof)) - each * columns
         return level - 0.5 * (seen @ like(np.log(scale).T, x)) - 0.5 * (columns + dof) * _log1p(gap / dof)
 
     def _column_by_column(self, centres: Floats, scale: Floats, x: Array, seen: Array) -> Array:

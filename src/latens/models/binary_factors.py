@@ -34,10 +34,11 @@ from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.least_squares import LeastSquares
 from latens.families.relevance import Relevance
 from latens.families.share import Share
 from latens.models.binary_moves import propose
+from latens.models.linear_rows import evidence, predicted_variance, products, second_with_ones, with_ones
 from latens.models.switches import Automatic, Exact, MeanField, States, Switches, Truncated
 
 __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
@@ -122,23 +123,13 @@ class BinaryFactors:
         return answers
 
     def statistics(self, batch: Rows, local: Switches | States) -> CodeStatistics:
-        mean = self._with_intercept(local.mean)
-        weighted = batch.weigh(mean)
-        on = column_sums(weighted)
         k = local.mean.shape[1]
-        if batch.seen is None:
-            zz = local.summed_second(batch)[None]
-            if self.intercept:
-                zz = np.block([[zz[0], on[:k, None]], [on[None, :k], on[k:, None]]])[None]
-        else:
-            xp, second = array_namespace(mean), self._full_second(local)
-            n, rows, _ = second.shape
-            zz = host(batch.mask.T @ xp.reshape(batch.weigh(second), (n, rows * rows))).reshape(-1, rows, rows)
+        weighted = batch.weigh(with_ones(local.mean, self.intercept))
         return CodeStatistics(
             n=batch.n,
             seen=batch.counts,
-            on=on[:k],
-            zz=zz,
+            on=column_sums(weighted)[:k],
+            zz=products(batch, local.mean, local.second, lambda: local.summed_second(batch), self.intercept),
             zx=host(weighted.T @ batch.x),
             xx=batch.squares,
             entropy=total(batch.weigh(local.entropy)),
@@ -174,7 +165,7 @@ class BinaryFactors:
             return self.row_bounds(q, batch, local)
         states = all_states(q.n_components)
         log_on, log_off = np.log(q.usage.mean), np.log1p(-q.usage.mean)
-        joint = q.loadings.log_density(self._with_intercept(states), batch.x, batch.mask)
+        joint = q.loadings.log_density(with_ones(states, self.intercept), batch.x, batch.mask)
         return logsumexp(joint + like(states @ log_on + (1 - states) @ log_off, batch.x))[:, 0]
 
     def score_is_bound(self, q: BinaryPosterior) -> bool:
@@ -187,17 +178,12 @@ class BinaryFactors:
         return level + xp.sum(local.mean * drive, axis=1) - 0.5 * local.energy(gram) + local.entropy
 
     def impute(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
-        xp, w = array_namespace(batch.x), q.loadings
         mean = self.reconstruct(q, local.mean)
-        noise = np.broadcast_to(w.mean_noise, w.mean.shape[1:])
-        products = w.mean.T[:, :, None] * w.mean.T[:, None, :] + noise[:, None, None] * w.spread
-        second = self._full_second(local)
-        second = xp.reshape(second, (second.shape[0], -1))
-        square = second @ like(products.reshape(len(products), -1).T, batch.x)
-        return mean, xp.maximum(square - mean**2, xp.zeros_like(mean)) + like(noise, batch.x)
+        second = second_with_ones(local.second(), local.mean, self.intercept)
+        return mean, predicted_variance(q.loadings, second, mean, batch.x)
 
     def reconstruct(self, q: BinaryPosterior, codes: Array) -> Array:
-        return self._with_intercept(codes) @ like(q.loadings.mean, codes)
+        return with_ones(codes, self.intercept) @ like(q.loadings.mean, codes)
 
     def draw(self, q: BinaryPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Rows and codes under one draw of the globals."""
@@ -234,36 +220,11 @@ class BinaryFactors:
 
     def _evidence(self, q: BinaryPosterior, batch: Rows, pull: Array | None = None) -> tuple[Array, Array, Array]:
         """What a row says for each cause alone (n, K), what pairs cost (1 or n, K, K), what no code changes (n,)."""
-        xp, x, w, k = array_namespace(batch.x), batch.x, q.loadings, q.n_components
-        rows, d = w.mean.shape
-        if batch.seen is None:
-            gram = like(w.gram[None], x)
-        else:
-            gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (-1, rows, rows))
-        tau, log_tau = (np.broadcast_to(part, (d,)) for part in (w.tau, w.log_tau))
         log_on, log_off = q.usage.mean_log
-        pull = x @ like((tau * w.mean).T, x) if pull is None else pull
-        own = xp.linalg.diagonal(gram)
-        drive = pull[:, :k] + like(log_on - log_off, x) - 0.5 * own[:, :k]
-        level = 0.5 * (batch.mask @ like(log_tau - LOG_2PI, x) - x**2 @ like(tau, x)) + float(log_off.sum())
-        if self.intercept:
-            drive = drive - gram[:, :k, k]
-            level = level + pull[:, k] - 0.5 * own[:, k]
-        return drive, gram[:, :k, :k], level
-
-    def _with_intercept(self, codes: Array) -> Array:
-        if not self.intercept:
-            return codes
-        xp = array_namespace(codes)
-        return xp.concat([codes, xp.ones_like(codes[:, :1])], axis=1)
-
-    def _full_second(self, local: Switches | States) -> Array:
-        """(n, K', K'), E[z z'] with the intercept's row and column."""
-        if not self.intercept:
-            return local.second()
-        xp, mean = array_namespace(local.mean), local.mean[:, None, :]
-        upper = xp.concat([local.second(), xp.matrix_transpose(mean)], axis=2)
-        return xp.concat([upper, xp.concat([mean, xp.ones_like(mean[:, :, :1])], axis=2)], axis=1)
+        drive, gram, level = evidence(q.loadings, batch, q.n_components, pull)
+        own = array_namespace(batch.x).linalg.diagonal(gram)
+        drive = drive + like(log_on - log_off, batch.x) - 0.5 * own
+        return drive, gram, level + float(log_off.sum())
 
 
 def _with_rest(keep: Index, q: BinaryPosterior) -> Index:

@@ -65,10 +65,10 @@ def looks(clusters: Sequence[Any], log_weights: Sequence[Floats], batch: Rows) -
     # one row for each cluster in memory: sums over clusters then run along rows of data
     density = (like(np.concatenate([theta for theta, _ in terms]), x) @ view.values.T).T
     if not clusters[0].joint and batch.seen is not None:
-        density = density + cast(batch.mask, x) @ like(np.concatenate([level for _, level in terms]).T, x)
+        density += cast(batch.mask, x) @ like(np.concatenate([level for _, level in terms]).T, x)
     else:
         levels = levels + np.concatenate([_summed(level) for _, level in terms])
-    density = density + like(levels, x)
+    density += like(levels, x)
     answers, at = [], 0
     for one in clusters:
         part = density[:, at : at + len(one.mean)]

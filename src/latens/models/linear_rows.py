@@ -5,7 +5,7 @@ An intercept is a row of W after those of the components, whose code is always 1
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -59,17 +59,19 @@ def second_with_ones(second: Array, mean: Array, intercept: bool) -> Array:
     return xp.concat([upper, xp.concat([mean, xp.ones_like(mean[:, :, :1])], axis=2)], axis=1)
 
 
-def products(batch: Rows, second: Array, mean: Array, summed: Any, intercept: bool) -> Floats:
+def products(
+    batch: Rows, mean: Array, second: Callable[[], Array], summed: Callable[[], Floats], intercept: bool
+) -> Floats:
     """(1 or D, K', K'), sums of E[z z'] over the rows where each column was seen.
 
-    `summed` () -> (K, K) gives the weighted sum over all rows, which complete rows need and nothing else.
+    Rows with holes need `second` (n, K, K), complete ones only its weighted sum over rows (K, K).
     """
     xp = array_namespace(mean)
     if batch.seen is not None:
-        full = second_with_ones(second, mean, intercept)
+        full = second_with_ones(second(), mean, intercept)
         n, rows, _ = full.shape
         return host(batch.mask.T @ xp.reshape(batch.weigh(full), (n, rows * rows))).reshape(-1, rows, rows)
-    zz = summed
+    zz = summed()
     if intercept:
         on = column_sums(batch.weigh(mean))
         zz = np.block([[zz, on[:, None]], [on[None], np.array([[batch.n]])]])

@@ -244,6 +244,9 @@ def _student(clusters: Any, batch: Rows) -> Array:
 
 
 def _softmax(logits: Array) -> Array:
+    """Over clusters; writes to its argument, which nobody else holds."""
     xp = array_namespace(logits)
-    grown = xp.exp(logits - xp.max(logits, axis=1, keepdims=True))
-    return grown / xp.sum(grown, axis=1, keepdims=True)
+    logits -= xp.max(logits, axis=1, keepdims=True)
+    grown = xp.exp(logits)
+    grown /= xp.sum(grown, axis=1, keepdims=True)
+    return grown

@@ -160,7 +160,7 @@ class NoisyIca:
         return IcaStatistics(
             n=batch.n,
             seen=batch.counts,
-            zz=products(batch, second, mean, everything, self.intercept),
+            zz=products(batch, mean, lambda: second, lambda: everything, self.intercept),
             zx=host(batch.weigh(with_ones(mean, self.intercept)).T @ batch.x),
             xx=batch.squares,
             second=everything,

@@ -148,8 +148,8 @@ class CauseStatistics(Statistics):
 class NoisyOrCauses:
     n_features: int
     profiles: float = 1.0  # concentration of each profile
-    usage: tuple[float, float] = (0.2, 2.0)  # causes are rare
-    strength: tuple[float, float] = (1.0, 1.0)  # flat: a prior that favours 0 traps columns that other causes light too
+    usage: tuple[float, float] = (0.2, 4.0)  # causes are rare
+    strength: tuple[float, float] = (0.5, 1.0)  # one that favours 0 more traps columns that other causes light too
     leak: tuple[float, float] = (0.5, 5.0)
     points: bool = False
     most_profiles: int = 1  # to which moves may grow

@@ -9,7 +9,9 @@ from latens.array import Floats
 
 __all__ = ["GAUSSIAN", "best_split", "best_tail", "project"]
 
-GAUSSIAN = 30.0  # degrees of freedom beyond which a tail is called Gaussian: the factorised bound cannot tell them apart
+GAUSSIAN = (
+    30.0  # degrees of freedom beyond which a tail is called Gaussian: the factorised bound cannot tell them apart
+)
 HEAVIEST = 0.2
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6
@@ -25,7 +27,7 @@ def best_tail(excess: Floats) -> Floats:
     for _ in range(5):
         miss = np.log(half) - digamma(half) - gap
         half = half * np.exp(np.clip(miss / (half * zeta(2, half) - 1), -1.0, 1.0))  # zeta(2, .): the trigamma function
-    return np.clip(2 * half, HEAVIEST, GAUSSIAN)
+    return np.asarray(np.clip(2 * half, HEAVIEST, GAUSSIAN))
 
 
 def best_split(signed: float, square: float) -> float:

@@ -21,7 +21,7 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.definite import inverse_rows, log_determinants
-from latens.array.domains import positive, positive_definite
+from latens.array.domains import positive, positive_definite, unit
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
 from latens.core import transient
@@ -38,7 +38,7 @@ class Shapes:
     """What the distributions of the sources look like; points."""
 
     tails: Floats = positive()  # (K,), degrees of freedom of a heavy source
-    split: Floats = field(metadata={"domain": "unit"})  # (K,), m of a light source; 0: the source is heavy
+    split: Floats = unit()  # (K,), m of a light source; 0: the source is heavy
 
     @property
     def light(self) -> Index:
@@ -176,9 +176,7 @@ class Sources:
         return total if self.signs is None else total + self.signs.entropy
 
 
-def infer(
-    shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_sweeps: int, diagonal: bool
-) -> Sources:
+def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_sweeps: int, diagonal: bool) -> Sources:
     """Coordinate ascent on q(z, s) and q(u), where log p(row | z) = drive'z - 1/2 z'gram z + const."""
     xp, light = array_namespace(drive), shapes.light
     heavy = like((shapes.split == 0).astype(float), drive)

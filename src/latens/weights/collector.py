@@ -102,12 +102,14 @@ class Collector(Draws):
 
     def _watch(self, snapshot: Tensor) -> None:
         """Warn when the weights have all but stopped moving."""
+        torch = require("torch", "torch")
         stride = max(1, self.selection.size // N_WATCHED)
         now = snapshot[::stride].clone()
         before, self._watched = self._watched, now
         if before is None or len(before) != len(now):
             return
-        step, spread = float(((now - before) ** 2).mean()), float(self._variance[::stride].mean())
+        both = torch.stack([((now - before) ** 2).mean(), self._variance[::stride].mean()])
+        step, spread = both.tolist()  # one wait for the device
         self._n_still = self._n_still + 1 if step <= STILL * spread else 0
         if self._n_still == N_STILL:
             warnings.warn(

@@ -5,61 +5,69 @@ solves H S + S H - eta H S H = eta C. Here instead
 
     w <- w - eta P g + Normal(0, (2 eta - eta^2) P - eta^2 P C P)          g: a noisy gradient of -log posterior
 
-which leaves Normal(mode, H^-1) exactly as it is when P = H^-1, for every eta that leaves the noise a covariance.
-H and C come from the path itself: near the mode gradients are linear in the weights, g = H (w - mode) + noise, so
-that H is the regression of gradients on weights and C what it leaves over.
+which leaves Normal(mode, H^-1) as it is when P = H^-1, for every eta that leaves the noise a covariance; for other
+P it does so to first order in eta. H and C come from the path itself: H is the regression of differences of
+gradients on differences of weights, both gradients from the same rows, and C that of gradients from other rows at
+the same weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from latens.array import Floats
 
-__all__ = ["Kernel", "Secants", "langevin_path", "sgd_path"]
+__all__ = ["Gradient", "Kernel", "Secants", "langevin_path", "sgd_path"]
 
-Gradient = Callable[[Floats], Floats]  # a noisy, unbiased gradient of minus the log posterior, of full-data size
+Gradient = Callable[[Floats, Any], Floats]  # (weights, batch): unbiased for minus the log posterior of all rows
+Batches = Callable[[], Any]  # the next batch
 
-SMALLEST = 1e-8  # curvature, beside the largest: directions along which the posterior would have no end
+SMALLEST = 1e-6  # curvature, beside the largest: directions in which the posterior would have no end
 
 
 @dataclass(frozen=True)
 class Secants:
-    """Running joint moments of weights and gradients."""
+    """Running sums from which curvature and gradient noise are told."""
 
     n: int
-    mean: Floats  # (2 D,)
-    products: Floats  # (2 D, 2 D), sums of products of deviations
+    steps: Floats  # (D, D), sum of delta delta'
+    rises: Floats  # (D, D), sum of delta (g(w + delta) - g(w))'
+    noise: Floats  # (D, D), sum of half the squared differences of gradients at the same weights
 
     @classmethod
     def empty(cls, n_weights: int) -> Secants:
-        return cls(0, np.zeros(2 * n_weights), np.zeros((2 * n_weights, 2 * n_weights)))
+        zeros = np.zeros((n_weights, n_weights))
+        return cls(0, zeros, zeros, zeros)
 
-    def update(self, weights: Floats, gradient: Floats) -> Secants:
-        both = np.concatenate([weights, gradient])
-        gap = both - self.mean
-        mean = self.mean + gap / (self.n + 1)
-        return Secants(self.n + 1, mean, self.products + np.outer(gap, both - mean))
+    def look(
+        self, gradient: Gradient, batches: Batches, weights: Floats, rng: np.random.Generator
+    ) -> tuple[Secants, Floats]:
+        """Add what three gradients about `weights` say; return the first of them too."""
+        here, other = batches(), batches()
+        step = 1e-3 * (1 + np.abs(weights)) * rng.standard_normal(len(weights))
+        slope = gradient(weights, here)
+        rise, gap = gradient(weights + step, here) - slope, gradient(weights, other) - slope
+        told = Secants(
+            self.n + 1,
+            self.steps + np.outer(step, step),
+            self.rises + np.outer(step, rise),
+            self.noise + 0.5 * np.outer(gap, gap),
+        )
+        return told, slope
 
     def curvature(self) -> tuple[Floats, Floats]:
         """H (D, D), positive definite, and the gradient noise C (D, D)."""
-        d = len(self.mean) // 2
-        if self.n < 4 * d:
-            raise ValueError(f"{self.n} steps cannot tell the curvature of {d} weights; take at least {4 * d}.")
-        ww, wg, gg = (self.products[rows, columns] for rows, columns in _blocks(d))
-        slope = np.linalg.lstsq(ww, wg, rcond=None)[0]  # g = slope'w + noise
+        d = len(self.steps)
+        if self.n < 2 * d:
+            raise ValueError(f"{self.n} steps cannot tell the curvature of {d} weights; take at least {2 * d}.")
+        slope = np.linalg.solve(self.steps, self.rises)
         values, vectors = np.linalg.eigh(0.5 * (slope + slope.T))
         curvature = (vectors * np.maximum(values, SMALLEST * values[-1])) @ vectors.T
-        noise = (gg - wg.T @ slope) / (self.n - d)
-        return curvature, 0.5 * (noise + noise.T)
-
-
-def _blocks(d: int) -> tuple[tuple[slice, slice], ...]:
-    first, second = slice(0, d), slice(d, 2 * d)
-    return (first, first), (first, second), (second, second)
+        return curvature, self.noise / self.n
 
 
 @dataclass(frozen=True)
@@ -71,70 +79,74 @@ class Kernel:
     root: Floats  # (D, D), of the injected covariance
 
     @classmethod
-    def of(cls, curvature: Floats, noise: Floats, share: float = 0.5) -> Kernel:
+    def of(cls, curvature: Floats, noise: Floats, share: float = 0.6) -> Kernel:
         values, vectors = np.linalg.eigh(curvature)
         half = vectors / np.sqrt(values)  # P = half half'
         loud, turn = np.linalg.eigh(half.T @ noise @ half)  # gradient noise in units of the posterior
         loud = np.maximum(loud, 0.0)
         step = share * 2 / (1 + float(loud[-1]))
         left = 2 * step - step**2 * (1 + loud)
-        return cls(step, half @ half.T, half @ turn * np.sqrt(np.maximum(left, 0.0)))
+        return cls(step, half @ half.T, half @ turn * np.sqrt(left))
 
     def move(self, weights: Floats, gradient: Floats, rng: np.random.Generator) -> Floats:
         drift = self.step * (self.preconditioner @ gradient)
         return np.asarray(weights - drift + self.root @ rng.standard_normal(len(weights)))
 
 
-def sgd_path(gradient: Gradient, start: Floats, rate: float, n_steps: int) -> Iterator[tuple[Floats, Floats]]:
-    """Weights and the gradients met there, by plain stochastic gradient descent."""
+def sgd_path(gradient: Gradient, batches: Batches, start: Floats, rate: float, n_steps: int) -> Iterator[Floats]:
+    """Weights along plain stochastic gradient descent."""
     weights = np.asarray(start, dtype=np.float64)
     for _ in range(n_steps):
-        slope = gradient(weights)
-        yield weights, slope
-        weights = weights - rate * slope
+        weights = weights - rate * gradient(weights, batches())
+        yield weights
 
 
 def langevin_path(
     gradient: Gradient,
+    batches: Batches,
     start: Floats,
     rate: float,
     n_steps: int,
     rng: np.random.Generator,
     *,
-    pilots: tuple[float, ...] = (0.1, 0.1, 0.1),
-    share: float = 0.5,
+    pilots: tuple[float, ...] = (0.05, 0.1),
+    share: float = 0.6,
 ) -> Iterator[Floats]:
-    """Draws of weights, n_steps less those of the pilots.
+    """Draws of weights, as many as `n_steps` less those of the pilots.
 
     Parameters
     ----------
-    gradient : callable
-        Noisy gradients of minus the log posterior, from minibatches scaled to all rows.
+    gradient, batches : callable
+        Gradients of minus the log posterior from a batch scaled to all rows; and the next batch.
     start : array (D,)
     rate : float
         Of the plain descent that goes first.
     pilots : tuple of float
-        Shares of the steps spent on learning the preconditioner: the first by descent, each later one with the
-        preconditioner of the one before. Their weights are not among the draws.
+        Shares of the steps spent on learning the preconditioner, three gradients each: the first by descent, each
+        later one with the preconditioner of the one before. Their weights are not among the draws.
     share : float
         Of the largest step that leaves room for injected noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> noisy = lambda w, batch: np.array([4.0, 1.0]) * w + batch
+    >>> batches = lambda: rng.normal(size=2)
+    >>> draws = np.array(list(langevin_path(noisy, batches, np.ones(2), 0.05, 40_000, rng)))
+    >>> draws.var(axis=0).round(1)
+    array([0.2, 1. ])
     """
+    if not pilots:
+        raise ValueError("pilots is empty; give at least one share of the steps, such as (0.05, 0.1).")
     lengths = [int(part * n_steps) for part in pilots]
-    kernel, weights = None, np.asarray(start, dtype=np.float64)
+    weights, kernel = np.asarray(start, dtype=np.float64), None
     for length in lengths:
         secants = Secants.empty(len(weights))
-        path = sgd_path(gradient, weights, rate, length) if kernel is None else None
-        for at in range(length):
-            if path is not None:
-                weights, slope = next(path)
-            else:
-                slope = gradient(weights)
-            if at >= length // 4:  # the way to the mode is not near it
-                secants = secants.update(weights, slope)
-            weights = weights if kernel is None else kernel.move(weights, slope, rng)
+        for _ in range(length):
+            secants, slope = secants.look(gradient, batches, weights, rng)
+            weights = weights - rate * slope if kernel is None else kernel.move(weights, slope, rng)
         kernel = Kernel.of(*secants.curvature(), share)
     for _ in range(n_steps - sum(lengths)):
-        if kernel is None:
-            raise ValueError("pilots is empty; give at least one share of the steps, such as (0.1,).")
-        weights = kernel.move(weights, gradient(weights), rng)
+        weights = kernel.move(weights, gradient(weights, batches()), rng)  # type: ignore[union-attr]
         yield weights

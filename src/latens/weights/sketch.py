@@ -18,11 +18,12 @@ import numpy as np
 
 from latens.array import Floats
 from latens.array.extras import require
+from latens.weights import kernels
 from latens.weights.selection import Tensor
 
 __all__ = ["blocks", "compressed", "gram", "rotation", "shrunk", "update"]
 
-BLOCK = 2**20  # weights at a time
+BLOCK = 2**22  # weights at a time
 FLOOR = 0.1  # least noise that directions are measured in, as a share of a weight's variance
 LEAST = 1e-3  # least noise of the answer, likewise
 PASSES = 5  # of noise and factors in turn
@@ -50,32 +51,48 @@ def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: in
     """Take in the n-th snapshot, in place; rows is (K, D), of which min(n - 1, K) then hold something."""
     torch = require("torch", "torch")
     g, k = 1 / n, len(rows)
-    filled = min(n - 2, k) if n > 1 else 0
-    turn = _least_lost(snapshot, mean, variance, rows, g) if n > 1 and filled == k else None
-    if turn is not None:
-        turned = torch.as_tensor(turn, dtype=rows.dtype, device=rows.device)
+    if n > k + 1:
+        fused = kernels.are_served(rows)
+        inner = (kernels.inner if fused else _inner)(snapshot, mean, variance, rows, g, FLOOR)
+        matrix = torch.from_numpy(_least_lost(inner, g)).to(rows.dtype).to(rows.device, non_blocking=True)
+        return (kernels.turn if fused else _turn)(snapshot, mean, variance, rows, g, matrix)
     for part in blocks(len(mean)):
         delta = snapshot[part] - mean[part]
         mean[part] += g * delta
         variance[part] = (1 - g) * (variance[part] + g * delta * delta)
-        if turn is not None:
-            rows[:, part] = turned[:, :k] @ rows[:, part] + turned[:, k:] * delta
-        elif n > 1:
-            rows[:filled, part] *= math.sqrt(1 - g)
-            rows[filled, part] = math.sqrt((1 - g) * g) * delta
+        if n > 1:
+            rows[: n - 2, part] *= math.sqrt(1 - g)
+            rows[n - 2, part] = math.sqrt((1 - g) * g) * delta
+    return None
 
 
-def _least_lost(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float) -> Floats:
-    """(K, K + 1): what the new rows are of the old ones and of delta."""
+def _inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, floor: float) -> Floats:
+    """(K + 1, K + 1), Gram matrix of the rows and of delta in units of the noise."""
     torch = require("torch", "torch")
     inner = np.zeros((len(rows) + 1, len(rows) + 1))
     for part in blocks(len(mean)):
         delta = snapshot[part] - mean[part]
         spread = (1 - g) * (variance[part] + g * delta * delta)
-        noise = torch.maximum(spread - (1 - g) * (rows[:, part] ** 2).sum(0), FLOOR * spread)
+        noise = torch.maximum(spread - (1 - g) * (rows[:, part] ** 2).sum(0), floor * spread)
         inner += gram(torch.cat([rows[:, part], delta[None]]), noise)
-    scale = np.sqrt((1 - g) * np.append(np.ones(len(rows)), g))
-    return np.asarray(rotation(inner * scale * scale[:, None], len(rows))[1] * scale)
+    return inner
+
+
+def _least_lost(inner: Floats, g: float) -> Floats:
+    """(K, K + 1): what the new rows are of the old ones and of delta."""
+    k = len(inner) - 1
+    scale = np.sqrt((1 - g) * np.append(np.ones(k), g))
+    return np.asarray(rotation(inner * scale * scale[:, None], k)[1] * scale)
+
+
+def _turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, matrix: Tensor) -> None:
+    """Mean and variance with the new snapshot, and rows = matrix @ [rows; delta], in place."""
+    k = len(rows)
+    for part in blocks(len(mean)):
+        delta = snapshot[part] - mean[part]
+        mean[part] += g * delta
+        variance[part] = (1 - g) * (variance[part] + g * delta * delta)
+        rows[:, part] = matrix[:, :k] @ rows[:, part] + matrix[:, k:] * delta
 
 
 def compressed(stacked: Tensor, variance: Tensor, k: int) -> Tensor:

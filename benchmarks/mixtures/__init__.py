@@ -1,0 +1,1 @@
+"""Mixtures beside scikit-learn's."""

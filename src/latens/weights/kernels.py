@@ -1,0 +1,67 @@
+"""The two passes of `sketch.update` as one Triton kernel each, for float32 weights on a CUDA device.
+
+Each weight is a lane: its K rows and deviation sit in registers, where the K (K + 1) / 2 products of the Gram matrix
+are added up over many weights, and where the new rows are made of the old ones. So memory is read and written once,
+(3 + K) words in the first pass and (5 + 2 K) in the second. Products that do not fit the registers are shared out to
+programs that read the same weights at the same time, from the cache.
+
+Triton comes with torch where there is CUDA; without it the plain form of `sketch` does the same.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.extras import require
+from latens.weights import triton_kernels
+from latens.weights.selection import Tensor
+
+__all__ = ["are_served", "inner", "turn"]
+
+LEAST_SIZE = 1024  # weights below which nothing is gained
+MOST_ROWS = 30  # more would not fit the registers
+MOST_SUMS = 80  # kept by one program, likewise
+WIDTH, TURN_WIDTH = 128, 256  # weights in a program's hands at a time
+
+# Programs at once for the sums, and registers for each lane of them: with one program for each weight, with several.
+ALONE, SHARED = (660, 96), (528, 128)
+
+
+def are_served(rows: Tensor) -> bool:
+    """Whether the kernels can work on these rows."""
+    fits = rows.is_cuda and rows.dtype.itemsize == 4 and 0 < len(rows) <= MOST_ROWS and rows.shape[1] >= LEAST_SIZE
+    return bool(fits and rows.is_contiguous() and triton_kernels.turn is not None)
+
+
+def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, floor: float) -> Floats:
+    """(K + 1, K + 1): of the rows and the new deviation, in units of the noise."""
+    torch = require("torch", "torch")
+    k, size = rows.shape
+    n_sums = (k + 1) * (k + 2) // 2
+    parts = -(-n_sums // MOST_SUMS)
+    most, registers = ALONE if parts == 1 else SHARED
+    programs = min(most // parts, -(-size // WIDTH))
+    sums = rows.new_empty((programs, n_sums))
+    given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, WIDTH, parts, n_sums)
+    triton_kernels.reduce[(programs * parts,)](*given, num_warps=WIDTH // 32, maxnreg=registers)
+    flat = sums.sum(0, dtype=torch.float64).cpu().numpy()
+    return np.asarray(flat[_places(k + 1)])
+
+
+@functools.cache
+def _places(n: int) -> Index:
+    """(n, n): where the entries of a symmetric matrix are among those of its upper triangle."""
+    places = np.zeros((n, n), dtype=np.intp)
+    places[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
+    return np.maximum(places, places.T)
+
+
+def turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, matrix: Tensor) -> None:
+    """Mean and variance with the new snapshot, and rows = matrix @ [rows; deviation], in place."""
+    k, size = rows.shape
+    triton_kernels.turn[(-(-size // TURN_WIDTH),)](
+        snapshot, mean, variance, rows, matrix, size, g, k, TURN_WIDTH, num_warps=TURN_WIDTH // 128
+    )
