@@ -9,11 +9,13 @@ from pathlib import Path
 
 from benchmarks.binary import first_call, relevance, shapes, sweeps, threads
 from benchmarks.factors import contest, regression
+from benchmarks.ica import separation
 from benchmarks.library import falls, imports, large
 from benchmarks.mixtures import densities, iterations, recovery
 from benchmarks.noisy_or import images, ones, text
 from benchmarks.setting import FULL, QUICK, Section, environment
 from benchmarks.tables import save
+from benchmarks.weights import update
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -27,6 +29,11 @@ SECTIONS = (
     Section("noisy-or.images", "all 8 pictures found, best of 5; bounds beside the likelihood", images.run),
     Section("noisy-or.ones", "time of an iteration against the number of ones", ones.run),
     Section("noisy-or.text", "held-out documents beside a Bernoulli mixture", text.run),
+    Section("noisy-ica.low-noise", "Student-t sources at 0 to 40 dB, beside FastICA", separation.low_noise),
+    Section("noisy-ica.unequal-noise", "sensors of different noise, beside FastICA", separation.unequal_noise),
+    Section("noisy-ica.equal-noise", "kinds of sources over noise, beside FastICA", separation.equal_noise),
+    Section("noisy-ica.number", "number of sources found", separation.number),
+    Section("noisy-ica.large", "a whole fit of many rows", separation.large),
     Section("factor-analysis.likelihood", "maximum likelihood in one pass, beside scikit-learn", contest.likelihood),
     Section("factor-analysis.streams", "O(D K) memory over maximum likelihood", contest.streams),
     Section("factor-analysis.few-rows", "relevance determination where rows are few", contest.few_rows),
@@ -36,6 +43,7 @@ SECTIONS = (
     Section("mixtures.iterations", "one iteration of a Gaussian mixture over scikit-learn's", iterations.run),
     Section("mixtures.recovery", "20 clusters: the truth's bound reached", recovery.run),
     Section("mixtures.densities", "log density of held-out rows", densities.run),
+    Section("weights.update", "one update of a weight posterior over the bandwidth floor (needs torch)", update.run),
     Section("library.imports", "CPU time of importing", imports.run),
     Section("library.falls", "falls of the bound over random fits", falls.run),
     Section("library.large", "a whole fit of many rows: time and memory", large.run),

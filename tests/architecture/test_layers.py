@@ -29,6 +29,7 @@ HEAVY = {
 # which cannot name a package or a layer that is not there yet.
 OWNERS = {
     "torch": {"array", "weights"},
+    "triton": {"weights"},
     "cupy": {"array"},
     "dask": {"scale"},
     "distributed": {"scale"},

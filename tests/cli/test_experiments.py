@@ -18,6 +18,8 @@ from latens.experiments import EXPERIMENTS
 from tests.report.reading import Page
 
 NAMES = [experiment.name for experiment in EXPERIMENTS]
+# Those that need torch run with the other tests of optional packages.
+RUNS = [pytest.param(name, marks=pytest.mark.extras) if name == "weight-posterior" else name for name in NAMES]
 
 
 def call(*arguments: str | Path) -> Result:
@@ -68,7 +70,7 @@ def test_an_unknown_name_lists_the_known_ones(command: str) -> None:
     assert result.output == f"Error: there is no experiment 'binary-factor'; choose one of {', '.join(NAMES)}.\n"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RUNS)
 def test_the_page_is_said_last_and_is_self_contained(name: str, quick: Quick) -> None:
     done = quick(name)
     index = done.folder / "index.html"
@@ -81,7 +83,7 @@ def test_the_page_is_said_last_and_is_self_contained(name: str, quick: Quick) ->
     assert done.numbers["source"][1:] in page.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RUNS)
 def test_the_key_table_is_printed(name: str, quick: Quick) -> None:
     done = quick(name)
     printed = done.result.stdout.partition("\n\n")[0].splitlines()
@@ -89,7 +91,7 @@ def test_the_key_table_is_printed(name: str, quick: Quick) -> None:
     assert [line.split("  ")[0] for line in printed[-len(rows) :]] == [str(row[0]) for row in rows]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RUNS)
 def test_numbers_in_csv_and_json_are_the_same(name: str, quick: Quick) -> None:
     done = quick(name)
     assert {f"{table}.csv" for table in done.numbers["tables"]} == {path.name for path in done.folder.glob("*.csv")}
@@ -102,7 +104,7 @@ def test_numbers_in_csv_and_json_are_the_same(name: str, quick: Quick) -> None:
                 assert cell == value if isinstance(value, str) else float(cell) == value
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RUNS)
 def test_every_picture_is_a_file_that_needs_nothing_else(name: str, quick: Quick) -> None:
     done = quick(name)
     pictures = sorted(done.folder.glob("*.svg"))

@@ -130,7 +130,7 @@ def test_sub_gaussian_sources_get_two_levels() -> None:
 
 
 def test_a_wrong_kind_of_source_is_exchanged_by_the_bound() -> None:
-    X, truth = latens.datasets.make_ica(1000, 6, 2, sources="uniform", snr=15, random_state=6)
+    X, _ = latens.datasets.make_ica(1000, 6, 2, sources="uniform", snr=15, random_state=6)
     start = NoisyICA(2, random_state=0)
     start._lights = lambda model, sources: np.zeros(2, dtype=bool)  # type: ignore[method-assign]
     assert np.all(start.fit(X).levels_ > 0)
@@ -155,7 +155,7 @@ def test_average_referenced_data_lose_a_rank_and_nothing_else(data: tuple[np.nda
     mixing = truth.mixing - truth.mixing.mean(axis=0)
     assert model.n_components_ >= 3  # noise that sensors share by the reference may count as a source
     assert match_components(model.mixing_.T, mixing.T, signed=True).found(0.98) == 3
-    full = NoisyICA(8, random_state=0, **{"max_iter": 60}).fit(X)
+    full = NoisyICA(8, random_state=0, max_iter=60).fit(X)
     assert np.isfinite(full.elbo_)
     assert np.isfinite(full.transform(X)).all()
 
@@ -167,10 +167,11 @@ def test_the_unit_of_measurement_changes_nothing(data: tuple[np.ndarray, Any], u
     fitted, tesla = NoisyICA(**options).fit(X), NoisyICA(**options).fit(unit * X)
     assert tesla.n_components_ == fitted.n_components_
     assert tesla.mixing_ / unit == pytest.approx(fitted.mixing_, rel=1e-4, abs=1e-4)
-    assert tesla.noise_variance_ / unit / unit == pytest.approx(fitted.noise_variance_, rel=1e-4)
-    assert tesla.transform(unit * X) == pytest.approx(fitted.transform(X), abs=1e-4)
-    assert tesla.elbo_ + X.size * np.log(unit) == pytest.approx(fitted.elbo_, abs=1e-2)
-    assert tesla.score(unit * X) + 8 * np.log(unit) == pytest.approx(fitted.score(X), abs=1e-5)
+    # the origin lies on a grid of the unit, and means are shrunk towards it by a hair
+    assert tesla.noise_variance_ / unit / unit == pytest.approx(fitted.noise_variance_, rel=1e-3)
+    assert tesla.transform(unit * X) == pytest.approx(fitted.transform(X), abs=1e-3)
+    assert tesla.elbo_ + X.size * np.log(unit) == pytest.approx(fitted.elbo_, abs=0.05)
+    assert tesla.score(unit * X) + 8 * np.log(unit) == pytest.approx(fitted.score(X), abs=1e-4)
 
 
 def test_single_precision_comes_close(data: tuple[np.ndarray, Any], fitted: NoisyICA) -> None:

@@ -20,7 +20,9 @@ from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.inference.ascent import ascend
 from latens.models.mixture import Memberships, Mixture, MixturePosterior
+from tests.contract import checks
 from tests.contract import mixture_cases as cases
+from tests.contract.cases import CASES
 
 KINDS = ["full", "tied", "diag", "spherical", "known", "bernoulli"]
 
@@ -113,6 +115,18 @@ def test_the_document_s_bound_is_ours_once_its_sign_is_right(seed: int) -> None:
     exact = cases.log_evidence(model, fit.state.q, Rows(x))
     assert fit.elbo <= exact
     assert document_bound(*parts, sign=1.0) > exact  # as printed it exceeds what it should bound
+
+
+def test_with_the_document_s_sign_error_the_contract_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["mixture-known-dirichlet"]
+    assert min(checks.gap_at_a_start(case, case.build, seed, holes=False) for seed in range(3)) > -1e-9
+
+    def flipped(self: NormalMeans, other: NormalMeans) -> float:
+        prior = (self.spread + (self.mean - other.mean) ** 2) / other.spread
+        return float(0.5 * np.sum(-prior - 1 - np.log(self.spread / other.spread)))
+
+    monkeypatch.setattr(NormalMeans, "kl", flipped)
+    assert min(checks.gap_at_a_start(case, case.build, seed, holes=False) for seed in range(3)) < -0.1
 
 
 @pytest.mark.parametrize("kind", KINDS)

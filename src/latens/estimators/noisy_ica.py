@@ -66,7 +66,7 @@ class NoisyICA(VariationalTransformer):
     unmixing_ : array (K, D)
         From sensors less `mean_` to sources: least squares weighted by the noise, so ``unmixing_ @ mixing_`` is 1.
     tails_ : array (K,)
-        Degrees of freedom of each source; infinite for Gaussian and sub-Gaussian ones.
+        Degrees of freedom of each source; infinite for Gaussian (30 and more) and sub-Gaussian ones.
     levels_ : array (K,)
         Where the two levels of a sub-Gaussian source lie, -level and level; 0 for heavy-tailed sources.
     noise_variance_ : array (D,)
@@ -153,6 +153,13 @@ class NoisyICA(VariationalTransformer):
         n = whole_number("n_samples", n_samples)
         rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
         return self.frame_.leave(rows), codes / self._scale(self.posterior_)
+
+    @property
+    def tails_(self) -> Floats:
+        """(K,), degrees of freedom of each source; infinite for Gaussian and sub-Gaussian ones."""
+        check_is_fitted(self)
+        shapes = self.posterior_.shapes
+        return np.where((shapes.split > 0) | (shapes.tails >= GAUSSIAN), np.inf, shapes.tails)
 
     @property
     def _centred(self) -> bool:
@@ -242,12 +249,10 @@ class NoisyICA(VariationalTransformer):
         weights = np.sqrt(w.tau / w.tau.max())
         inverse = np.linalg.pinv((components * weights).T / (largest := np.abs(components).max() or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
-        light = q.shapes.split > 0
         public = {
             "components": components,
             "mixing": components.T,
             "unmixing": inverse * weights / largest,
-            "tails": np.where(light | (q.shapes.tails >= GAUSSIAN), np.inf, q.shapes.tails),
             "levels": q.shapes.split,
             "noise_variance": frame.leave_variance(w.mean_noise),
             "mean": frame.leave(center),

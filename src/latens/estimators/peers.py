@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.decomposition import FactorAnalysis
+from sklearn.decomposition import FactorAnalysis, FastICA
 
 from latens.array import Floats
 from latens.families.low_rank import LowRankNormal
 
-__all__ = ["scikit_learn_factors"]
+__all__ = ["factors_then_fast_ica", "fast_ica", "scikit_learn_factors"]
 
 
 def scikit_learn_factors(x: Floats, k: int, seed: int) -> LowRankNormal:
@@ -20,3 +20,23 @@ def scikit_learn_factors(x: Floats, k: int, seed: int) -> LowRankNormal:
         model = FactorAnalysis(min(k, *x.shape), random_state=seed).fit(x)
     noise = np.maximum(model.noise_variance_, np.finfo(float).tiny)
     return LowRankNormal(np.asarray(model.mean_), np.asarray(model.components_), noise)
+
+
+def fast_ica(x: Floats, k: int, seed: int) -> tuple[Floats, Floats]:
+    """scikit-learn's FastICA, which takes no noise into account: unmixing (K, D) and sources (N, K)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = FastICA(k, whiten="unit-variance", max_iter=1000, random_state=seed)
+        sources = model.fit_transform(x)
+    return np.asarray(model.components_), np.asarray(sources)
+
+
+def factors_then_fast_ica(x: Floats, k: int, seed: int) -> tuple[Floats, Floats]:
+    """The same after sensors were weighted by their noise, by scikit-learn's factor analysis run to convergence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        factors = FactorAnalysis(k, tol=1e-4, max_iter=2000).fit(x)
+    weighted = factors.components_ / factors.noise_variance_
+    project = np.linalg.solve(weighted @ factors.components_.T, weighted)
+    unmixing, sources = fast_ica((x - factors.mean_) @ project.T, k, seed)
+    return unmixing @ project, sources

@@ -10,10 +10,12 @@ from latens.experiments import (
     binary_sigma,
     image_separation,
     mixture,
+    noisy_ica,
     noisy_or_images,
     noisy_or_text,
     online_fa,
     regression_posterior,
+    weight_posterior,
 )
 from latens.experiments.experiment import Experiment
 
@@ -25,10 +27,12 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
     binary_ard.EXPERIMENT,
     image_separation.EXPERIMENT,
     mixture.EXPERIMENT,
+    noisy_ica.EXPERIMENT,
     noisy_or_images.EXPERIMENT,
     noisy_or_text.EXPERIMENT,
     online_fa.EXPERIMENT,
     regression_posterior.EXPERIMENT,
+    weight_posterior.EXPERIMENT,
 )
 
 

@@ -73,6 +73,7 @@ _MIXTURE = {
     "state.q.clusters.strength": "k;k 1|d",
     "state.q.clusters.dof": "1|k",
     "state.q.clusters.scatter": "1|k d d",
+    "state.q.clusters.covariance": "1|k d d",
     "state.q.clusters.shape": "k 1|d",
     "state.q.clusters.rate": "k 1|d",
     "state.q.clusters.noise": "k 1",

@@ -67,6 +67,7 @@ RECORDS = {
     "NormalGamma": "latens.families.normal_gamma:NormalGamma",
     "NormalMeans": "latens.families.normal_means:NormalMeans",
     "NormalWishart": "latens.families.normal_wishart:NormalWishart",
+    "Normals": "latens.families.normals:Normals",
     "OnlineEM": "latens.models.factor_streams:OnlineEM",
     "OnlineGradient": "latens.models.factor_streams:OnlineGradient",
     "OnlinePosterior": "latens.models.factor_streams:OnlinePosterior",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from latens.metrics.calibration import brier, coverage, expected_calibration_error
 from latens.metrics.gaussians import covariance_distance, gaussian_kl, wasserstein2
 from latens.metrics.matching import Match, match_components
-from latens.metrics.separation import amari_distance
+from latens.metrics.separation import amari_distance, source_correlation
 
 __all__ = [
     "Match",
@@ -16,5 +16,6 @@ __all__ = [
     "expected_calibration_error",
     "gaussian_kl",
     "match_components",
+    "source_correlation",
     "wasserstein2",
 ]

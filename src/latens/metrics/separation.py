@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
 
-__all__ = ["amari_distance"]
+__all__ = ["amari_distance", "source_correlation"]
 
 
 def amari_distance(unmixing: ArrayLike, mixing: ArrayLike) -> float:
@@ -54,3 +55,33 @@ def amari_distance(unmixing: ArrayLike, mixing: ArrayLike) -> float:
         raise ValueError("a source is heard by no estimate, or an estimate hears no source; both matrices need rank K.")
     excess = np.sum(gain.sum(axis=1) / rows - 1) + np.sum(gain.sum(axis=0) / columns - 1)
     return float(excess / (2 * k * (k - 1)))
+
+
+def source_correlation(sources: ArrayLike, truth: ArrayLike) -> float:
+    """Mean absolute correlation of true sources with the estimates that are paired with them best; 0 without one.
+
+    Parameters
+    ----------
+    sources : array-like of shape (N, K)
+        Estimates.
+    truth : array-like of shape (N, K_true)
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from latens.metrics import source_correlation
+    >>> source_correlation([[1.0], [0.0], [-1.0]], [[-2.0], [0.0], [2.0]])
+    1.0
+    """
+    a, b = np.asarray(sources, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or len(a) < 2:
+        raise ValueError(f"sources have shape {a.shape} and truth {b.shape}; expected (N, K) and (N, K_true), N > 1.")
+    gaps = [part - part.mean(axis=0) for part in (a, b)]
+    sizes = [np.maximum(np.linalg.norm(part, axis=0), np.finfo(float).tiny) for part in gaps]
+    gain = np.abs(gaps[0].T @ gaps[1] / sizes[0][:, None] / sizes[1])
+    rows, columns = linear_sum_assignment(gain, maximize=True)
+    return float(gain[rows, columns].sum() / b.shape[1])

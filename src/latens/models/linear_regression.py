@@ -31,7 +31,7 @@ __all__ = ["LinearRegression", "Nothing", "RegressionPosterior", "RegressionSums
 
 WIDEST = 25.0  # e-folds to either side of the data's own scale in which the evidence is searched
 N_GRID = 101
-HAIR = 1e-11  # of the sum of squares of y
+HAIR = 1e-13  # of the sum of squares of y
 
 
 @dataclass(frozen=True)

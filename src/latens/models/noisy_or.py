@@ -115,10 +115,13 @@ class ListedStates(States):
 
     score: Array = transient()  # (n, C), log joint under `at`
     at: CausePosterior = transient()
+    solved: tuple[Array, Array] | None = transient()  # the chances that are optimal under `at`, and their bound (n,)
 
     @property
     def surprise(self) -> Array:
         """(n,), the row's bound under `at`: expected log joint plus entropy."""
+        if self.solved is not None and self.solved[0] is self.chance:
+            return self.solved[1]
         xp = array_namespace(self.chance)
         listed = self.chance > 0  # a slot without a state has score -inf
         return xp.sum(self.chance * xp.where(listed, self.score, xp.zeros_like(self.score)), axis=1) + self.entropy
@@ -180,8 +183,12 @@ class NoisyOrCauses:
             if warm is not None and warm.words is not None:
                 words, n_rounds = warm.words, self.n_rounds
             words, score = improve(q.expected, batch.x, batch.mask, _ones(batch), words, self.n_parents, n_rounds)
-        chance = array_namespace(score).exp(score - logsumexp(score))
-        return ListedStates(words, k, chance, score, q)
+        xp = array_namespace(score)
+        top = xp.max(score, axis=1, keepdims=True)
+        weight = xp.exp(score - top)
+        total_weight = xp.sum(weight, axis=1, keepdims=True)
+        chance = weight / total_weight
+        return ListedStates(words, k, chance, score, q, (chance, (top + xp.log(total_weight))[:, 0]))
 
     def statistics(self, batch: Rows, local: ListedStates) -> CauseStatistics:
         mass, effects = batch.weigh(local.chance), local.at.expected
@@ -246,7 +253,7 @@ class NoisyOrCauses:
 
     def row_bounds(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
-        return replace(local, score=self._scores(q.expected, batch, local), at=q).surprise
+        return replace(local, score=self._scores(q.expected, batch, local), at=q, solved=None).surprise
 
     def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
         """Chance of a one in each column, and its variance."""

@@ -4,7 +4,9 @@
     w ~ Normal(mean, diag(variance))                                 rank = 0
 
 Moments are Welford's: in float32, E[w^2] - E[w]^2 has no digit left where a weight moves by a thousandth of itself.
-Memory 2 + K words a weight, and one more while a snapshot is taken in. References: Maddox et al. (2019).
+Memory 2 + K words a weight, and about one and a half more while a snapshot is taken in.
+
+References: Maddox et al. (2019).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Noisy ICA beside FastICA, factor analysis followed by FastICA, and picard where it is installed."""
