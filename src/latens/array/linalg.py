@@ -47,7 +47,7 @@ def solve_columns(matrices: Floats, columns: Floats) -> Floats:
 def symmetric_pinv(matrices: Floats) -> Floats:
     """Pseudo-inverse of positive semi-definite matrices: directions nobody used get 0, not noise."""
     values, vectors = np.linalg.eigh(matrices)
-    floor = values[..., -1:] * (matrices.shape[-1] * np.finfo(float).eps)
+    floor = values[..., -1:] * 1e-10  # below it a sum of products is rounding
     keep = values > np.maximum(floor, np.finfo(float).tiny)
     inverted = np.where(keep, 1 / np.where(keep, values, 1.0), 0.0)
     return _float64((vectors * inverted[..., None, :]) @ np.swapaxes(vectors, -1, -2))

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_
 
 from latens.array import Array
 
-__all__ = ["digamma", "expit", "gammaln", "logsumexp", "xlogx"]
+__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax", "xlogx"]
 
 
 def expit(x: Array) -> Array:
@@ -31,6 +31,13 @@ def xlogx(x: Array) -> Array:
         return -scipy.special.entr(x)
     xp = array_namespace(x)
     return x * xp.log(x + float(xp.finfo(x.dtype).smallest_normal))  # adds nothing but at 0
+
+
+def softmax(x: Array) -> Array:
+    """exp(x) over the last axis, divided by its sum; divided, not subtracted, so that large x still add up to 1."""
+    xp = array_namespace(x)
+    grown = xp.exp(x - xp.max(x, axis=-1, keepdims=True))
+    return grown / xp.sum(grown, axis=-1, keepdims=True)
 
 
 def logsumexp(x: Array) -> Array:

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from latens.array import Array, Floats
 
-__all__ = ["cast", "column_sums", "host", "is_sparse", "like", "take", "total"]
+__all__ = ["cast", "column_sums", "cross_sums", "host", "is_sparse", "like", "take", "total"]
 
 
 def like(values: Any, x: Array) -> Array:
@@ -51,6 +51,12 @@ def column_sums(values: Array) -> Floats:
     """(D,), sums of (n, D) on the host, accumulated in float64 whatever the rows' precision."""
     xp = array_namespace(values)
     return host(xp.sum(values, axis=0, dtype=xp.float64))
+
+
+def cross_sums(a: Array, b: Array) -> Floats:
+    """(K, D), sum over rows of a (n, K) times b (n, D), on the host; float64, since residuals are its differences."""
+    xp = array_namespace(a, b)
+    return host(xp.astype(a, xp.float64, copy=False).T @ xp.astype(b, xp.float64, copy=False))
 
 
 def total(values: Array) -> float:

@@ -167,7 +167,7 @@ class BinaryFactorAnalysis(VariationalTransformer):
             points=prior == "ml",
             intercept=yes_or_no("fit_intercept", self.fit_intercept),
             diagonal=noise == "diagonal",
-            floor=1e-9 * variance,
+            floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
@@ -20,10 +21,10 @@ from latens.estimators.checks import one_of, whole_number, yes_or_no
 from latens.estimators.factor_starts import column_variances
 from latens.estimators.frame import Frame
 from latens.estimators.sampling import filled
-from latens.estimators.source_starts import excess_kurtosis, factor_start, posterior_at
+from latens.estimators.source_starts import factor_start, posterior_at
 from latens.estimators.validation import check_codes
 from latens.models.noisy_ica import IcaPosterior, NoisyIca
-from latens.models.source_shapes import GAUSSIAN
+from latens.models.source_shapes import GAUSSIAN, lighter_than_gaussian
 
 __all__ = ["NoisyICA"]
 
@@ -220,12 +221,12 @@ class NoisyICA(VariationalTransformer):
             )
         return frame.enter_direction(given)
 
-    def _lights(self, model: NoisyIca, sources: Floats) -> Floats:
+    def _lights(self, model: NoisyIca, sources: Floats) -> NDArray[np.bool_]:
         """(K,), which sources start with two levels."""
         k = sources.shape[1]
         if self.sources == "sub-gaussian":
             return np.ones(k, dtype=bool)
-        light = np.asarray(excess_kurtosis(sources) < -3 * np.sqrt(24 / len(sources)))
+        light = lighter_than_gaussian(sources)
         if model.both and not model.diagonal:
             return light
         if light.any():

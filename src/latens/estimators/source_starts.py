@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.decomposition import FastICA
 
 from latens.array import Floats
@@ -21,7 +22,7 @@ from latens.models.scatter import summed
 from latens.models.source_shapes import GAUSSIAN
 from latens.models.sources import Shapes
 
-__all__ = ["excess_kurtosis", "factor_start", "posterior_at"]
+__all__ = ["factor_start", "posterior_at"]
 
 
 def factor_start(sample: Rows, k: int, rng: np.random.Generator, turn: str) -> tuple[Floats, Floats, Floats]:
@@ -61,15 +62,8 @@ def _random_rotation(k: int, rng: np.random.Generator) -> Floats:
     return np.asarray(q * np.sign(np.diagonal(r)))
 
 
-def excess_kurtosis(sources: Floats) -> Floats:
-    """(K,), 0 for a Gaussian, negative for lighter tails."""
-    centred = sources - sources.mean(axis=0)
-    square = np.mean(centred**2, axis=0)
-    return np.asarray(np.mean(centred**4, axis=0) / np.maximum(square**2, 1e-300) - 3)
-
-
 def posterior_at(
-    model: NoisyIca, mixing: Floats, center: Floats, noise: Floats, light: Floats, n: float
+    model: NoisyIca, mixing: Floats, center: Floats, noise: Floats, light: NDArray[np.bool_], n: float
 ) -> IcaPosterior:
     """A posterior about given directions (K, D), as sure as `n` rows make it; `light` says which have two levels."""
     k = len(mixing)

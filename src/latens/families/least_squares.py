@@ -56,7 +56,9 @@ class LeastSquares:
     def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: LeastSquares) -> LeastSquares:
         """Best fit to sums over observed entries: zz_d = sum E[zz'], zx = sum E[z]x', xx_d = sum x^2."""
         mean = times_columns(symmetric_pinv(zz), zx)
-        left, count = xx - np.sum(mean * zx, axis=0), np.broadcast_to(seen, xx.shape)
+        # the whole quadratic: half of it is right only if the equations above were solved to the last digit
+        left = xx - 2 * np.sum(mean * zx, axis=0) + np.sum(mean * times_columns(zz, mean), axis=0)
+        count = np.broadcast_to(seen, xx.shape)
         if len(self.noise) == 1:
             left, count = left.sum(keepdims=True), count.sum(keepdims=True)
         return LeastSquares(mean, np.maximum(left / np.maximum(count, 1e-300), self.floor), self.floor)

@@ -30,7 +30,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats, Index
 from latens.array.special import logsumexp
 from latens.array.states import all_states
-from latens.array.transfer import column_sums, host, like, total
+from latens.array.transfer import column_sums, cross_sums, like, total
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -130,7 +130,7 @@ class BinaryFactors:
             seen=batch.counts,
             on=column_sums(weighted)[:k],
             zz=products(batch, local.mean, local.second, lambda: local.summed_second(batch), self.intercept),
-            zx=host(weighted.T @ batch.x),
+            zx=cross_sums(weighted, batch.x),
             xx=batch.squares,
             entropy=total(batch.weigh(local.entropy)),
         )

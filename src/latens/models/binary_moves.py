@@ -46,7 +46,8 @@ def deletions(model: Any, q: Any, stats: Any, order: Index, strength: Floats) ->
     For any model whose posterior and statistics have `only`, and whose global step needs no more.
     """
     gap = 1 + int(np.argmax(np.diff(np.log(np.maximum(strength, 1e-300)))))
-    yield _without(model, q, stats, order[:gap])
+    for more in range(min(4, len(order) - gap) if gap > 1 else 1):  # the weakest above the gap may hang on those below
+        yield _without(model, q, stats, order[: gap + more])
     size = len(order) // 2
     while size > 1:
         yield _without(model, q, stats, order[:size])

@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
-from latens.array.transfer import column_sums, host, like
+from latens.array.transfer import column_sums, cross_sums, like
 from latens.core import Rows
 from latens.families.least_squares import LOG_2PI, LeastSquares
 from latens.families.relevance import Relevance
@@ -70,7 +70,7 @@ def products(
     if batch.seen is not None:
         full = second_with_ones(second(), mean, intercept)
         n, rows, _ = full.shape
-        return host(batch.mask.T @ xp.reshape(batch.weigh(full), (n, rows * rows))).reshape(-1, rows, rows)
+        return cross_sums(batch.mask, xp.reshape(batch.weigh(full), (n, rows * rows))).reshape(-1, rows, rows)
     zz = summed()
     if intercept:
         on = column_sums(batch.weigh(mean))

@@ -31,7 +31,7 @@ from scipy.special import gammaln
 from latens.array import Array, Floats, Index
 from latens.array.domains import simplex
 from latens.array.quadratic import packed
-from latens.array.special import logsumexp, xlogx
+from latens.array.special import logsumexp, softmax, xlogx
 from latens.array.transfer import column_sums, like, total
 from latens.core import Rows, Statistics
 from latens.families.bernoulli_columns import BernoulliColumns
@@ -109,7 +109,7 @@ class Mixture:
     def local_steps(self, qs: Sequence[MixturePosterior], batch: Rows, warm: Sequence[Any]) -> list[Memberships]:
         """The rows are expanded once, and meet the clusters of all posteriors in one product."""
         views = looks([q.clusters for q in qs], [q.weights.mean_log for q in qs], batch)
-        return [Memberships(_softmax(joint), view) for joint, view in views]
+        return [Memberships(softmax(joint), view) for joint, view in views]
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
         view = local.view or self._complete(batch)
@@ -241,12 +241,3 @@ def _student(clusters: Any, batch: Rows) -> Array:
         level = gammaln(0.5 * (dof + columns)) - gammaln(0.5 * dof) - 0.5 * (columns * np.log(np.pi * dof) + p.log_det)
         parts.append(like(level, x) - like(0.5 * (dof + columns), x) * xp.log1p(forms(p) / like(dof, x)))
     return in_row_order(filled, parts)
-
-
-def _softmax(logits: Array) -> Array:
-    """Over clusters; writes to its argument, which nobody else holds."""
-    xp = array_namespace(logits)
-    logits -= xp.max(logits, axis=1, keepdims=True)
-    grown = xp.exp(logits)
-    grown /= xp.sum(grown, axis=1, keepdims=True)
-    return grown

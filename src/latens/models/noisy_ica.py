@@ -256,7 +256,7 @@ class NoisyIca:
     def candidates(
         self, q: IcaPosterior, stats: IcaStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[IcaPosterior]:
-        return propose(self, q, stats)
+        return propose(self, q, stats, sample)
 
     def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
         prices = q.shapes.prices()

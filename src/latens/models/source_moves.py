@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latens.array import Index
+from latens.core import Rows
 from latens.models.binary_moves import deletions
-from latens.models.source_shapes import GAUSSIAN
+from latens.models.source_shapes import GAUSSIAN, lighter_than_gaussian
 
 if TYPE_CHECKING:
     from latens.models.noisy_ica import IcaPosterior, IcaStatistics, NoisyIca
@@ -20,7 +21,7 @@ __all__ = ["propose"]
 NEARLY_GAUSSIAN = 15.0  # degrees of freedom from which a source might as well have light tails
 
 
-def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics) -> Iterator[IcaPosterior]:
+def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows) -> Iterator[IcaPosterior]:
     """Deletions, the weakest sources first; then sources of the other kind.
 
     Point estimates keep their number of sources: their bound grows with it and cannot judge.
@@ -31,7 +32,9 @@ def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics) -> Iterator[
         yield from deletions(model, q, stats, order, strength[order])
     if not model.both or model.diagonal:
         return
-    plain = np.flatnonzero((q.shapes.split == 0) & (q.shapes.tails > NEARLY_GAUSSIAN))
+    # two levels that nearly meet are a Gaussian, which the looser bound of a Student-t must not lose to
+    light = lighter_than_gaussian(model.local_step(q, sample).mean)
+    plain = np.flatnonzero((q.shapes.split == 0) & (q.shapes.tails > NEARLY_GAUSSIAN) & light)
     if len(plain) > 1:
         yield _of_two_levels(q, plain)
     for k in plain:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma, zeta
 
 from latens.array import Floats
 
-__all__ = ["GAUSSIAN", "best_split", "best_tail", "project"]
+__all__ = ["GAUSSIAN", "best_split", "best_tail", "lighter_than_gaussian", "project"]
 
 GAUSSIAN = (
     30.0  # degrees of freedom beyond which a tail is called Gaussian: the factorised bound cannot tell them apart
@@ -58,3 +59,11 @@ def project(quadratic: Floats, linear: Floats, n_passes: int) -> Floats:
             c = 0.5 * (p + np.copysign(np.sqrt(p * p + 4 * r), p))
             turn[i] = solved[:, 1] + solved[:, 0] / c
     return turn
+
+
+def lighter_than_gaussian(sources: Floats) -> NDArray[np.bool_]:
+    """(K,), whether the kurtosis of (n, K) sources is below a Gaussian's by three standard errors."""
+    centred = sources - sources.mean(axis=0)
+    square = np.mean(centred**2, axis=0)
+    excess = np.mean(centred**4, axis=0) / np.maximum(square**2, 1e-300) - 3
+    return np.asarray(excess < -3 * np.sqrt(24 / len(sources)))

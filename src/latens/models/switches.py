@@ -20,10 +20,10 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.domains import unit
-from latens.array.special import logsumexp, xlogx
+from latens.array.special import softmax, xlogx
 from latens.array.states import all_states, pack, unpack
 from latens.array.sweeps import flips, score_states, switches
-from latens.array.transfer import column_sums, host, like
+from latens.array.transfer import column_sums, cross_sums, like
 from latens.core import Rows
 
 __all__ = ["Automatic", "Exact", "MeanField", "States", "Switches", "Truncated"]
@@ -57,7 +57,7 @@ class Switches:
     def summed_second(self, rows: Rows) -> Floats:
         """(K, K), the weighted sum of `second` over rows, without forming it."""
         weighted = rows.weigh(self.mean)
-        return host(weighted.T @ self.mean) + np.diag(column_sums(weighted * (1 - self.mean)))
+        return cross_sums(weighted, self.mean) + np.diag(column_sums(weighted * (1 - self.mean)))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class States:
             return (table.T * column_sums(weighted)) @ table
         xp = array_namespace(bits)
         flat = xp.reshape(bits, (-1, self.k))
-        return host((flat * xp.reshape(weighted, (-1, 1))).T @ flat)
+        return cross_sums(flat * xp.reshape(weighted, (-1, 1)), flat)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class MeanField:
 class Exact:
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: States | None) -> States:
         k = drive.shape[1]
-        return States(None, k, _softmax(score_states(like(all_states(k)[None], drive), drive, gram)))
+        return States(None, k, softmax(score_states(like(all_states(k)[None], drive), drive, gram)))
 
     def is_exact(self, k: int) -> bool:
         return True
@@ -163,17 +163,20 @@ class Truncated:
 
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: States | None) -> States:
         xp, k = array_namespace(drive), drive.shape[1]
+        if self.is_exact(k):
+            return Exact().infer(drive, gram, usage, None)
         if warm is None:
             near = xp.round(MeanField().infer(drive, gram, usage, None).mean)
-            words = xp.concat([pack(near[:, None, :])] * min(self.n_states, 2**k), axis=1)
+            words = xp.concat([pack(near[:, None, :])] * self.n_states, axis=1)
         else:
             words = warm.words
         for _ in range(self.n_rounds):
             words, score = flips(words, drive, gram, self.n_parents)
-        return States(words, k, _softmax(score))
+        return States(words, k, softmax(score))
 
     def is_exact(self, k: int) -> bool:
-        return False
+        """Whether every state can be kept."""
+        return 2**k <= self.n_states
 
     def floats_per_row(self, k: int) -> int:
         return 3 * self.n_states * k
@@ -196,7 +199,3 @@ class Automatic:
 
     def floats_per_row(self, k: int) -> int:
         return self.choice(k).floats_per_row(k)
-
-
-def _softmax(score: Array) -> Array:
-    return array_namespace(score).exp(score - logsumexp(score))
