@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,16 +28,18 @@ from latens.estimators.answers import Answers
 from latens.estimators.checks import positive_number, whole_number, yes_or_no
 from latens.estimators.frame import Frame
 from latens.estimators.sampling import blocks, sample_rows
-from latens.estimators.validation import check_rows
+from latens.estimators.validation import check_rows, occupied
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.moves import improve
 from latens.inference.online import Accumulate, compressed, update
 from latens.inference.progress import ProgressBar
 from latens.inference.restarts import best_of, best_stacked
 from latens.inference.sweep import ThreadedSweep, serial_sweep
-from latens.inference.threads import one_blas_thread
+from latens.inference.threads import one_blas_thread, waking_map
 
 __all__ = ["VariationalTransformer"]
+
+MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
 
 
 class VariationalTransformer(Answers, BaseEstimator):
@@ -115,13 +117,16 @@ class VariationalTransformer(Answers, BaseEstimator):
 
     def _fit(self, X: Any, sample_weight: Any, *, moves: bool) -> None:
         with self._all_or_nothing(), one_blas_thread():
-            before = self.frame_ if self.warm_start is True and self.__sklearn_is_fitted__() else None
-            rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
+            rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
+            if not len(rows):
+                raise ValueError(
+                    "every row that shows a value has sample_weight 0; give one of them a positive weight."
+                )
             self._check_common()
             sample = sample_rows(rows, self.sample_size)
-            if before is not None and len(before.origin) != rows.x.shape[1]:
-                before = None  # other columns: nothing to go on from
+            before = self.frame_ if self._goes_on(rows) else None
             frame = before or self._frame(rows, sample)
+            frame.check_range()
             sample = frame.enter(sample)
             self.frame_ = frame  # parameters in data units are read through it
             model, rng = self._build(sample), generator(self.random_state)
@@ -158,7 +163,9 @@ class VariationalTransformer(Answers, BaseEstimator):
                 self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
             return self
         with self._all_or_nothing(), one_blas_thread():
-            rows = self.frame_.enter(check_rows(self, X, sample_weight))
+            rows = self.frame_.enter(occupied(check_rows(self, X, sample_weight)))
+            if not len(rows):
+                return self
             state, event = update(
                 self.model_, self.state_, rows, combine=Accumulate(), n_global=3, log_scale=self.frame_.log_scale
             )
@@ -206,7 +213,7 @@ class VariationalTransformer(Answers, BaseEstimator):
                     starts,
                     lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
                     notify,
-                    map_=pool.map if pool and len(batches) == 1 and notify is None else map,
+                    map_=waking_map(pool) if pool and len(batches) == 1 and notify is None else map,
                 )
             if moves and isinstance(model, Movable):
                 fit = improve(
@@ -258,6 +265,28 @@ class VariationalTransformer(Answers, BaseEstimator):
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
         return Frame.of(rows, centred=self._centred, scaled=self.scaled)
 
+    def _goes_on(self, rows: Rows) -> bool:
+        """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""
+        if not self.warm_start or not self.__sklearn_is_fitted__():
+            return False
+        return len(self.frame_.origin) == rows.x.shape[1] and self._question() == self.question_
+
+    def _question(self) -> dict[str, str]:
+        """The parameters that say what is asked, not how the answer is found."""
+        how = {
+            "max_iter",
+            "tol",
+            "n_init",
+            "init",
+            "moves",
+            "random_state",
+            "warm_start",
+            "verbose",
+            "callbacks",
+            "n_jobs",
+        }
+        return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
+
     def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
         return [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
@@ -274,13 +303,17 @@ class VariationalTransformer(Answers, BaseEstimator):
 
     def _check_common(self) -> None:
         whole_number("max_iter", self.max_iter)
+        whole_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        if self.n_jobs is not None and whole_number("n_jobs", self.n_jobs, least=-64) == 0:
+            raise ValueError("n_jobs=0 leaves no thread to work; choose 1 or more, or None for all cores.")
         positive_number("tol", self.tol, zero=True)
         whole_number("n_init", self.n_init)
         yes_or_no("moves", self.moves)
         yes_or_no("warm_start", self.warm_start)
         if self.n_components is not None:
-            whole_number("n_components", self.n_components)
-        if self.callbacks is not None and not (callable(self.callbacks) or all(map(callable, self.callbacks))):
+            whole_number("n_components", self.n_components, most=MOST_COMPONENTS)
+        given = () if self.callbacks is None or callable(self.callbacks) else self.callbacks
+        if not isinstance(given, Iterable) or not all(map(callable, given)):
             raise ValueError(f"callbacks={self.callbacks!r} holds something that cannot be called; give functions.")
 
     def _notify(self, bar: ProgressBar) -> OnIteration | None:
@@ -323,7 +356,7 @@ class VariationalTransformer(Answers, BaseEstimator):
         """Store the state and publish its living components, the most important first."""
         state = fit.state
         self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
-        self.state_ = replace(state, locals=None)
+        self.state_, self.question_ = replace(state, locals=None), self._question()
         importance = model.importance(state.q, state.stats)
         order = np.argsort(-importance, kind="stable")
         living = order[importance[order] > 0]

@@ -30,7 +30,7 @@ from latens.estimators.factor_starts import (
 )
 from latens.estimators.frame import Frame
 from latens.estimators.sampling import filled
-from latens.estimators.validation import check_rows
+from latens.estimators.validation import check_rows, occupied
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
 from latens.inference.online import Accumulate, follow
@@ -217,7 +217,7 @@ class FactorAnalysis(VariationalTransformer):
             if not self.__sklearn_is_fitted__() or not isinstance(self.model_, OnlineEM | TransportFactors):
                 return super().partial_fit(X, y, sample_weight)
             with self._all_or_nothing():
-                rows = self.frame_.enter(check_rows(self, X, sample_weight))
+                rows = self.frame_.enter(occupied(check_rows(self, X, sample_weight)))
                 self._solver_for(rows)
                 fit = self._follow(self.model_, rows, self.state_, self.frame_)
                 self._keep(self.model_, self.frame_, replace(fit, trace=(*self.trace_, *fit.trace)))

@@ -21,6 +21,7 @@ from latens.estimators.sampling import blocks
 
 __all__ = ["Frame"]
 
+MOST_EXPONENT = 505  # powers of two whose squares are still numbers
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
 
@@ -53,6 +54,14 @@ class Frame:
         exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
         grid = GRID * math.ldexp(1.0, exponent)
         return cls(np.round(largest * mean / grid) * grid if centred else np.zeros(d), exponent)
+
+    def check_range(self) -> None:
+        """Refuse data whose squares would leave the range of numbers."""
+        if abs(self.exponent) > MOST_EXPONENT:
+            raise ValueError(
+                f"the entries of X are about {self.scale:.0e} in size, too {'large' if self.exponent > 0 else 'small'} "
+                f"to be squared; divide X by {self.scale:.0e} or so."
+            )
 
     @property
     def log_scale(self) -> float:

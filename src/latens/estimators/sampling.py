@@ -26,7 +26,7 @@ def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
     stored = -(-rows.x.nnz // max(len(rows), 1)) if sparse else int(rows.x.shape[1])
     budget = BLOCK_FLOATS if sparse or is_numpy_array(rows.x) else DEVICE_FLOATS
     size = max(64, budget // max(stored + floats_per_row, 1))
-    return [rows[slice(at, at + size)] for at in range(0, len(rows), size)]
+    return [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)]
 
 
 def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
@@ -35,11 +35,11 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
     Sparse rows stay sparse.
     """
     weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
-    key = np.concatenate([_keys(block) for block in blocks(rows, 0)])
-    order = np.argsort(key, kind="stable")
+    keys = np.concatenate([_keys(block) for block in blocks(rows, 0)], axis=1)
+    order = np.lexsort(keys[::-1])
     order = order[weight[order] > 0]
     mass = np.cumsum(weight[order])
-    distinct = 1 + int(np.count_nonzero(np.diff(key[order])))
+    distinct = 1 + int(np.count_nonzero(np.any(np.diff(keys[:, order]), axis=0)))
     size = min(limit, distinct)
     # half a step in, and a hair less: a boundary between rows must not depend on the rounding of the sum
     at = np.searchsorted(mass, (np.arange(size) + 0.5) / size * mass[-1] * (1 - 1e-12))
@@ -60,16 +60,17 @@ def filled(sample: Rows) -> Floats:
 
 
 def _keys(block: Rows) -> Floats:
-    """(n,), one number per row that equal rows share and others do not; its order is the sample's order."""
+    """(1 or 2, n), numbers that equal rows share and others do not, of values and of holes: the sample's order."""
     d = block.x.shape[1]
     fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
     if is_sparse(block.x):
-        return np.asarray(block.x @ fixed[0], dtype=np.float64)
+        return np.asarray(block.x @ fixed[0], dtype=np.float64)[None]
     xp = array_namespace(block.x)
-    key = xp.sum(block.x * like(fixed[0], block.x), axis=1)
-    if block.seen is not None:
-        key = key + xp.sum(block.mask * like(fixed[1], block.x), axis=1)
-    return host(key)
+    values = host(xp.sum(block.x * like(fixed[0], block.x), axis=1))[None]
+    if block.seen is None:
+        return values
+    # apart from the values, whose unit is anything
+    return np.concatenate([values, host(xp.sum(block.mask * like(fixed[1], block.x), axis=1))[None]])
 
 
 def _take(x: Array, rows: Index) -> Any:

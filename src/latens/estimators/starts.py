@@ -40,16 +40,22 @@ def positive_parts(x: Array, k: int, rng: np.random.Generator) -> Floats:
 def independent_directions(x: Floats, k: int, rng: np.random.Generator) -> Floats:
     """(k, D), independent components, each as long as the step between its two levels, the rarer level being on."""
     n, d = x.shape
-    usable = max(1, min(k, n - 1, d, np.linalg.matrix_rank(x - x.mean(axis=0))))
+    centred = x - x.mean(axis=0)
+    usable = int(min(k, n - 1, d, np.linalg.matrix_rank(centred)))
+    if usable < 1:
+        return np.array([centred[0]] * k)  # rows that are all alike point nowhere
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ica = FastICA(usable, whiten="unit-variance", max_iter=400, tol=1e-3, random_state=_seed(rng))
-        sources = ica.fit_transform(x)
+        try:
+            sources = ica.fit_transform(x)
+        except ValueError:  # columns too far apart in size for it
+            return np.array(centred[rng.integers(n, size=k)])
     turn = np.where(np.mean(sources**3, axis=0) < 0, -1.0, 1.0)
     steps = np.array([_step(source) for source in (sources * turn).T])
     directions = (ica.mixing_ * turn * steps).T
     # more causes than directions: the rest start as residuals of single rows
-    rest = x[rng.integers(n, size=k - usable)] - x.mean(axis=0)
+    rest = centred[rng.integers(n, size=k - usable)]
     return np.asarray(np.nan_to_num(np.concatenate([directions, 0.3 * rest])), dtype=np.float64)
 
 

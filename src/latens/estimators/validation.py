@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from latens.array import Array
-from latens.array.transfer import host, is_sparse, like
+from latens.array.transfer import host, is_sparse, like, take
 from latens.core import Rows
 from latens.errors import ValuesCut
 from latens.estimators.checks import positive_number
 
-__all__ = ["binary_rows", "check_codes", "check_rows", "is_foreign"]
+__all__ = ["binary_rows", "check_codes", "check_rows", "is_foreign", "occupied"]
 
 
 def is_foreign(X: Any) -> bool:
@@ -32,6 +32,17 @@ def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
     """
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
     return binary_rows(rows, estimator.binarize) if estimator.binary else rows
+
+
+def occupied(rows: Rows) -> Rows:
+    """The rows that count: those of weight 0 are as if they had never been given, whatever they hold."""
+    if rows.weight is None:
+        return rows
+    keep = np.flatnonzero(host(rows.weight) > 0)
+    if len(keep) == len(rows):
+        return rows
+    x = rows.x[keep] if is_sparse(rows.x) else take(rows.x, keep)
+    return Rows(x, None if rows.seen is None else take(rows.seen, keep), take(rows.weight, keep))
 
 
 def binary_rows(rows: Rows, binarize: float | None) -> Rows:
@@ -112,12 +123,20 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
 def check_codes(codes: Any, n_components: int) -> Array:
     """Codes (n, K) for `inverse_transform`."""
     if not is_foreign(codes):
-        codes = np.asarray(codes)
-        codes = codes.astype(np.float32 if codes.dtype in (np.float16, np.float32) else np.float64)
+        given = np.asarray(codes)
+        try:
+            codes = given.astype(np.float32 if given.dtype in (np.float16, np.float32) else np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"codes of type {given.dtype} are no numbers; give what `transform` returns.") from error
+        if np.iscomplexobj(given):
+            raise ValueError("codes are complex; expected real numbers, such as `transform` returns.")
     if codes.ndim != 2 or codes.shape[1] != n_components:
         raise ValueError(
             f"codes have shape {tuple(codes.shape)}; expected (n, {n_components}), a column for each component."
         )
+    xp = array_namespace(codes)
+    if not bool(xp.all(xp.isfinite(codes))):
+        raise ValueError("codes contain NaN or infinity; give finite numbers, such as `transform` returns.")
     return codes
 
 

@@ -56,8 +56,10 @@ class LeastSquares:
     def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: LeastSquares) -> LeastSquares:
         """Best fit to sums over observed entries: zz_d = sum E[zz'], zx = sum E[z]x', xx_d = sum x^2."""
         mean = times_columns(symmetric_pinv(zz), zx)
-        # the whole quadratic: half of it is right only if the equations above were solved to the last digit
-        left = xx - 2 * np.sum(mean * zx, axis=0) + np.sum(mean * times_columns(zz, mean), axis=0)
+        left = _residual(mean, zz, zx, xx)
+        # where codes are all but redundant the equations lose digits: then what is there may be the better solution
+        left_now = _residual(current.mean, zz, zx, xx)
+        mean, left = np.where(left < left_now, mean, current.mean), np.minimum(left, left_now)
         count = np.broadcast_to(seen, xx.shape)
         if len(self.noise) == 1:
             left, count = left.sum(keepdims=True), count.sum(keepdims=True)
@@ -65,7 +67,7 @@ class LeastSquares:
 
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         """sum log Normal(x_nd | w_d'z_n, noise) over observed entries, linear in its arguments."""
-        quadratic = xx - 2 * np.sum(self.mean * zx, axis=0) + np.sum(self.mean * times_columns(zz, self.mean), axis=0)
+        quadratic = _residual(self.mean, zz, zx, xx)
         return float(-0.5 * np.sum(seen * (np.log(self.noise) + LOG_2PI) + quadratic / self.noise))
 
     def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
@@ -84,3 +86,9 @@ class LeastSquares:
 
     def only(self, keep: Index) -> LeastSquares:
         return LeastSquares(self.mean[keep], self.noise, self.floor)
+
+
+def _residual(mean: Floats, zz: Floats, zx: Floats, xx: Floats) -> Floats:
+    """(D,), sums of squared residuals; the whole quadratic, which is right for any mean."""
+    squares: Floats = xx - 2 * np.sum(mean * zx, axis=0) + np.sum(mean * times_columns(zz, mean), axis=0)
+    return squares

@@ -34,18 +34,24 @@ def improve(
     are what costs.
     """
     while not (fit.interrupted or fit.stopped):
-        better = _first_better(fit, candidates, climb, screen, n_steps, tol)
+        try:
+            better = _first_better(fit, candidates, climb, screen, n_steps, tol)
+        except KeyboardInterrupt:
+            return replace(fit, interrupted=True)
         if better is None:
             return fit
         # a trial starts below the bound it ends above: only its end belongs in a trace that never falls
         jump = replace(better.trace[-1], step=fit.state.step, restart=fit.trace[-1].restart)
         state = replace(better.state, step=jump.step + 1)
         stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
+        fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
         if better.interrupted or better.converged or stopped:
-            fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
             continue
-        rest = climb(state, max_iter, labelled(on_iteration, jump.restart))
-        fit = replace(rest, trace=(*fit.trace, jump, *_relabelled(rest, jump.restart)))
+        try:
+            rest = climb(state, max_iter, labelled(on_iteration, jump.restart))
+        except KeyboardInterrupt:
+            return replace(fit, interrupted=True)
+        fit = replace(rest, trace=(*fit.trace, *_relabelled(rest, jump.restart)))
     return fit
 
 
@@ -64,14 +70,14 @@ def _first_better(
         if screen is not None and target_screened is not None:
             glance = screen(State(candidate), n_steps, _Hopeless(target_screened, n_steps))
             if glance.interrupted:
-                return None
+                raise KeyboardInterrupt
             if glance.elbo <= target_screened:
                 continue
         trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
         if trial.elbo > target:
             return replace(trial, stopped=False)
         if trial.interrupted:
-            return None
+            raise KeyboardInterrupt
     return None
 
 

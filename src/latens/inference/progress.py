@@ -41,6 +41,8 @@ class ProgressBar:
 
     def show(self, event: Iteration) -> None:
         """Note one iteration; the line is rewritten a few times a second at most."""
+        if not self.active:
+            return
         last, now = self._last, time.perf_counter()
         if last is None or last.restart != event.restart:
             self._began, self._done, self._gain = now - event.seconds, 0, math.nan

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +15,7 @@ from latens.inference.stack import climb_stacked
 __all__ = ["best_of", "best_stacked", "labelled"]
 
 Climb = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
-Map = Callable[[Callable[[int, Any], Fit | None], Iterable[int], Iterable[Any]], Iterable[Fit | None]]
+Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 
 def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | None = None, *, map_: Map = map) -> Fit:
@@ -23,28 +25,38 @@ def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | Non
     """
     if not starts:
         raise ValueError("no start was given; expected at least one, so try n_init=1.")
-    over = False
+    over, running, done = threading.Event(), set[int](), dict[int, Fit]()
 
-    def one(restart: int, start: Any) -> Fit | None:
-        nonlocal over
-        if over and restart:
-            return None
-        fit = climb(start, labelled(on_iteration, restart))
-        over = over or fit.interrupted or fit.stopped
-        return replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
+    def one(restart: int, start: Any) -> None:
+        if over.is_set() and restart:
+            return
+        running.add(restart)
+        try:
+            fit = climb(start, _until(over, labelled(on_iteration, restart)))
+            done[restart] = replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
+        finally:
+            running.discard(restart)
+        if fit.interrupted or fit.stopped:
+            over.set()
 
-    return _highest(fit for fit in map_(one, range(len(starts)), starts) if fit is not None)
+    interrupted = False
+    try:
+        for _ in map_(one, range(len(starts)), starts):
+            pass
+    except KeyboardInterrupt:
+        over.set()
+        while running:  # those in other threads end with their current iteration
+            time.sleep(0.005)
+        if not done:
+            raise
+        interrupted = True
+    best = _highest([done[restart] for restart in sorted(done)])
+    return replace(best, interrupted=best.interrupted or interrupted)
 
 
 def best_stacked(model: Model[Any, Any, Any], batches: Sequence[Any], starts: Sequence[State], **options: Any) -> Fit:
     """The same by one ascent over all starts at once; `options` are those of `ascend`."""
     return _highest(climb_stacked(model, batches, starts, **options))
-
-
-def _highest(fits: Iterable[Fit]) -> Fit:
-    fits = list(fits)
-    best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
-    return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:
@@ -56,3 +68,18 @@ def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | No
         return on_iteration(replace(event, restart=restart))
 
     return relabel
+
+
+def _until(over: threading.Event, on_iteration: OnIteration | None) -> OnIteration:
+    """The same callback, which also stops once the round is over."""
+
+    def watch(event: Iteration) -> bool:
+        stop = bool(on_iteration and on_iteration(event))
+        return stop or over.is_set()
+
+    return watch
+
+
+def _highest(fits: Sequence[Fit]) -> Fit:
+    best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
+    return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))

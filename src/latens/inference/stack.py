@@ -6,11 +6,13 @@ between posteriors (`Sharing`), such as one matrix product for all their loading
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from latens.core import Fit, Iteration, Model, Rows, State, Statistics, kept
+from latens.errors import ElboDecreased
 from latens.inference.ascent import OnIteration, ascend
 
 __all__ = ["Sharing", "climb_stacked"]
@@ -76,6 +78,7 @@ def climb_stacked(
     batches: Sequence[Any],
     starts: Sequence[State],
     *,
+    slack: float = 1e-9,
     log_scale: float = 0.0,
     on_iteration: OnIteration | None = None,
     **options: Any,
@@ -92,12 +95,21 @@ def climb_stacked(
             terms = {name.partition("/")[2]: v for name, v in event.terms.items() if name.startswith(f"{i}/")}
             terms["scale"] = event.terms["scale"]
             one = Iteration(event.step, i, sum(terms.values()), terms, q.n_components, event.seconds, q)
+            size = sum(map(abs, terms.values()))
+            if events[i] and one.elbo < events[i][-1].elbo - slack * size:
+                fall = events[i][-1].elbo - one.elbo
+                warnings.warn(
+                    f"the bound fell by {fall:.3g} at iteration {event.step} of restart {i}",
+                    ElboDecreased,
+                    stacklevel=2,
+                )
             events[i].append(replace(one, posterior=None))
             stop = bool(on_iteration and on_iteration(one)) or stop
         return stop
 
     start = State(_Stack(tuple(state.q for state in starts)))
-    fit = ascend(_StackedModel(model), batches, start, log_scale=log_scale, on_iteration=unstack, **options)  # type: ignore[arg-type]
+    stacked: Any = _StackedModel(model)
+    fit = ascend(stacked, batches, start, slack=slack, log_scale=log_scale, on_iteration=unstack, **options)
     return [_member(fit, i, tuple(events[i])) for i in range(len(starts))]
 
 

@@ -7,13 +7,14 @@ of a result do not depend on how many threads there are.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, wait
 from contextlib import contextmanager
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "waking_map"]
 
 _lock = threading.Lock()
 _holders = 0
@@ -36,3 +37,20 @@ def one_blas_thread() -> Iterator[None]:
             if _holders == 0:
                 _limit.restore_original_limits()
                 _limit = None
+
+
+def waking_map(pool: Executor) -> Callable[..., Iterable[Any]]:
+    """`map` over a pool whose caller wakes up now and then, so that an interrupt reaches it while the pool works."""
+
+    def spread(function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        futures = [pool.submit(function, *one) for one in zip(*arguments, strict=False)]
+        try:
+            while wait(futures, timeout=0.1).not_done:
+                pass
+        except KeyboardInterrupt:
+            for future in futures:
+                future.cancel()
+            raise
+        return [future.result() for future in futures]
+
+    return spread

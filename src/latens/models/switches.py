@@ -176,7 +176,7 @@ class Truncated:
 
     def is_exact(self, k: int) -> bool:
         """Whether every state can be kept."""
-        return 2**k <= self.n_states
+        return bool(2**k <= self.n_states)
 
     def floats_per_row(self, k: int) -> int:
         return 3 * self.n_states * k
