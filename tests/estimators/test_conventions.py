@@ -14,27 +14,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
 
 import latens
 from latens.core import Iteration
 from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
 from tests.estimators.settings import Make, maker, switched_rows
+from tests.estimators.verdict import complaints
 
 QUICK = {"n_init": 1, "max_iter": 40, "random_state": 0}
-
-
-def complaints(estimator: BinaryFactorAnalysis) -> list[tuple[str, str]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(estimator, on_fail=None, on_skip=None)
-    assert len(results) > 40
-    assert all(result["expected_to_fail"] is False for result in results)
-    return [
-        (result["check_name"], str(result["exception"]))
-        for result in results
-        if result["status"] != "passed" and result["check_name"] != "check_array_api_input"  # needs SCIPY_ARRAY_API
-    ]
 
 
 @pytest.mark.parametrize("options", [{}, {"prior": "ml", "n_components": 2}], ids=["ard", "ml"])

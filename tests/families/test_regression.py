@@ -305,7 +305,7 @@ def test_divergence_with_relevance_is_the_mean_log_ratio(n_noises: int) -> None:
     """E_q[log q(w, tau) + log q(alpha) - log p(w, tau | alpha) - log p(alpha)] over draws of all three."""
     rng = np.random.default_rng(15)
     prior, q = relevance(rng, n_noises)
-    n = 4000
+    n = 16_000
     w, tau = draws_of(q.weights, n, rng)
     alpha = rng.gamma(q.alpha.shape, 1 / q.alpha.rate, size=(n, 2))
     ratio = log_joint(q.weights, w, tau)

@@ -271,7 +271,6 @@ LIES: dict[str, tuple[Lie, str]] = {
         field("model", intercept=True),
         r"expected \(k\+intercept d\) with intercept=1, d=16, k=4",
     ),
-    "a parameter that the model denies": (param(noise="diagonal", fit_intercept=True), "do not make a"),
     "no iterations": (field("", trace=[]), "trace is empty"),
     "a trace of other columns": (lambda f: f.at("")["trace"][0]["dict"].update(x=1), "trace has the columns"),
     "a trace of other lengths": (

@@ -132,7 +132,7 @@ Impostor.__module__, Impostor.__qualname__ = "latens.estimators.binary_factor_an
     ids=lambda thing: type(thing).__name__,
 )
 def test_other_things_are_not_saved(thing: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"cannot be saved; latens\.save writes BinaryFactorAnalysis"):
+    with pytest.raises(TypeError, match=r"cannot be saved; latens\.save writes .*BinaryFactorAnalysis"):
         latens.save(thing, tmp_path / "model")
     assert os.listdir(tmp_path) == []
 
