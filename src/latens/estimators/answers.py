@@ -60,7 +60,7 @@ class Answers(TransformerMixin):
         mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
         xp = array_namespace(mean)
         X = X.toarray() if is_sparse(X) else X
-        given = X if is_foreign(X) else np.asarray(X, dtype=mean.dtype)
+        given = X if is_foreign(X) else _numbers(X, mean.dtype)
         hole = xp.isnan(given)
         filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)
         if not return_std:
@@ -150,6 +150,11 @@ class Answers(TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def _numbers(X: Any, dtype: Any) -> Array:
+    """A table as an array, with NaN where it has a missing value of its own kind."""
+    return X.to_numpy(dtype=dtype, na_value=np.nan) if hasattr(X, "iloc") else np.asarray(X, dtype=dtype)
 
 
 def _as_given(values: Array, X: Any) -> Any:
