@@ -11,6 +11,13 @@ html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_show_sourcelink = False
 autodoc_typehints = "none"
+# scikit-learn's own methods are told in its documentation, to whose pages their texts refer.
+REQUESTS = [
+    f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "transform", "inverse_transform", "score")
+]
+FOREIGN = ["fit_transform", "get_metadata_routing", "get_params", "set_output", "set_params", *REQUESTS]
+autodoc_default_options = {"exclude-members": ", ".join(FOREIGN)}
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes that are properties too would be listed twice
 myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing"]

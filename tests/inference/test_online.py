@@ -145,6 +145,16 @@ try:
 except ZeroDivisionError:
     seen.append(("after", threads()))
 """,
+    "a holder in another thread, after one in the main thread": """
+with one_blas_thread():
+    seen.append(("inside", threads()))
+def work():
+    with one_blas_thread():
+        seen.append(("inside", threads()))
+    seen.append(("after", threads()))
+in_another_thread(work)
+seen.append(("after", threads()))
+""",
     "a holder in another thread that leaves first": """
 def work():
     with one_blas_thread():
@@ -152,6 +162,23 @@ def work():
 with one_blas_thread():
     in_another_thread(work)
     seen.append(("inside", threads()))
+seen.append(("after", threads()))
+""",
+    "a holder in another thread that leaves last": """
+entered, leave = threading.Event(), threading.Event()
+def work():
+    with one_blas_thread():
+        entered.set()
+        leave.wait()
+        seen.append(("inside", threads()))
+    seen.append(("after", threads()))
+worker = threading.Thread(target=work)
+with one_blas_thread():
+    worker.start()
+    entered.wait()
+seen.append(("inside", threads()))
+leave.set()
+worker.join()
 seen.append(("after", threads()))
 """,
 }

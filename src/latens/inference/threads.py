@@ -12,6 +12,7 @@ from concurrent.futures import Executor, wait
 from contextlib import contextmanager
 from typing import Any
 
+import threadpoolctl
 from threadpoolctl import threadpool_limits
 
 __all__ = ["one_blas_thread", "waking_map"]
@@ -27,6 +28,7 @@ def one_blas_thread() -> Iterator[None]:
     global _holders, _limit
     with _lock:
         if _holders == 0:
+            _take_control()
             _limit = threadpool_limits(1, "blas")
         _holders += 1
     try:
@@ -35,8 +37,17 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0:
+                _take_control()
                 _limit.restore_original_limits()
+                _take_control()
                 _limit = None
+
+
+def _take_control() -> None:
+    """threadpoolctl lets only the thread that first set a limit change it, where it knows; here any holder may."""
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 def waking_map(pool: Executor) -> Callable[..., Iterable[Any]]:
