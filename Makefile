@@ -71,7 +71,7 @@ $(DEV): $(CORE)
 
 $(EXTRAS): $(DEV)
 	@echo "installing the optional packages"
-	@$(INSTALL) -e '.[dev,all]'
+	@$(INSTALL) -e '.[dev,all,peers]'
 	@touch $@
 
 $(DOCS): $(DEV)

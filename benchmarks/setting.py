@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -26,6 +26,7 @@ class Setting:
     n_repeats: int
     n_fits: int  # in which the bound must not fall
     large: tuple[int, int, int, int]  # N, D, causes in the data, causes to start from
+    jobs: int = 1  # processes, for what is not timed
 
 
 FULL = Setting(
@@ -54,7 +55,12 @@ QUICK = Setting(
 class Section:
     name: str  # group.section
     about: str
-    run: Callable[[Setting], list[Table]]
+    home: str  # module:function, imported when it is run: each needs packages of its own
+
+    def run(self, setting: Setting) -> list[Table]:
+        module, _, name = self.home.partition(":")
+        tables: list[Table] = getattr(import_module(f"benchmarks.{module}"), name)(setting)
+        return tables
 
     def answers_to(self, name: str) -> bool:
         return name == self.name or name in self.name.split(".")

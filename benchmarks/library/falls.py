@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +20,20 @@ from latens.errors import ElboDecreased
 __all__ = ["run"]
 
 N_TOLD = 5  # cases described in full
+TOLD = ("n_components", "prior", "e_step", "fit_intercept", "noise", "moves")
 SLACK = {"float64": 1e-9, "float32": float(np.finfo(np.float32).eps ** 0.5)}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    seed: int
+    kind: str
+    iterations: int = 0
+    falls: int = 0
+    warned: int = 0
+    largest: float = 0.0
+    error: bool = False
+    told: str = ""  # of a case to look at
 
 
 @dataclass
@@ -31,15 +46,31 @@ class Tally:
     largest: float = 0.0  # fall relative to the sum of |terms|
     cases: dict[int, str] = field(default_factory=dict)  # by seed
 
+    def add(self, one: Outcome) -> None:
+        self.fits += 1
+        self.iterations += one.iterations
+        self.falls += one.falls
+        self.warned += one.warned
+        self.errors += one.error
+        self.largest = max(self.largest, one.largest)
+        if one.told:
+            self.cases[one.seed] = one.told
+
 
 def run(setting: Setting) -> list[Table]:
     tallies: dict[str, Tally] = defaultdict(Tally)
-    for seed in range(FIRST_SEED, FIRST_SEED + setting.n_fits):
-        x, weight, options = case(seed)
-        _fit(seed, x, weight, options, tallies[f"{x.dtype} {options['prior']}"])
+    for one in _outcomes(range(FIRST_SEED, FIRST_SEED + setting.n_fits), setting.jobs):
+        tallies[one.kind].add(one)
     rows = [_row(name, tally) for name, tally in sorted(tallies.items(), reverse=True)]
     notes = [note for tally in tallies.values() for note in _told(tally)]
     return [Table(f"Falls of the bound over {setting.n_fits} random fits", rows, notes)]
+
+
+def _outcomes(seeds: range, jobs: int) -> Iterable[Outcome]:
+    if jobs == 1:
+        return map(fit, seeds)
+    with ProcessPoolExecutor(jobs) as pool:
+        return list(pool.map(fit, seeds, chunksize=5))
 
 
 def case(seed: int) -> tuple[Floats, Floats | None, dict[str, Any]]:
@@ -71,29 +102,27 @@ def case(seed: int) -> tuple[Floats, Floats | None, dict[str, Any]]:
     return x.astype("float32" if rng.random() < 0.3 else "float64"), weight, options
 
 
-def _fit(seed: int, x: Floats, weight: Floats | None, options: dict[str, Any], tally: Tally) -> None:
-    tally.fits += 1
+def fit(seed: int) -> Outcome:
+    x, weight, options = case(seed)
+    kind = f"{x.dtype} {options['prior']}"
     model = BinaryFactorAnalysis(**options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model.fit(x, sample_weight=weight)
         except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-            tally.errors += 1
-            tally.cases[seed] = f"{type(error).__name__}: {str(error)[:160]}"
-            return
+            return Outcome(seed, kind, error=True, told=f"{type(error).__name__}: {str(error)[:160]}")
     bound = model.elbo_history_
     sizes = np.array([sum(map(abs, event.terms.values())) for event in model.trace_])
     falls = np.maximum(-np.diff(bound), 0.0) / sizes[1:]
+    n_falls, largest = int(np.sum(falls > SLACK[str(x.dtype)])), float(falls.max(initial=0.0))
     warned = sum(issubclass(warning.category, ElboDecreased) for warning in caught)
-    tally.iterations += len(bound)
-    tally.falls += int(np.sum(falls > SLACK[str(x.dtype)]))
-    tally.warned += warned
-    tally.largest = max(tally.largest, float(falls.max(initial=0.0)))
-    if warned or np.any(falls > SLACK[str(x.dtype)]):
-        kind = "holes" if np.isnan(x).any() else "whole"
-        told = {name: options[name] for name in ("n_components", "prior", "e_step", "fit_intercept", "noise", "moves")}
-        tally.cases[seed] = f"{x.dtype} {x.shape} {kind} {told} fall {falls.max(initial=0.0):.1e}"
+    told = ""
+    if warned or n_falls:
+        told_options = {name: options[name] for name in TOLD}
+        holes = "holes" if np.isnan(x).any() else "whole"
+        told = f"{x.dtype} {x.shape} {holes} {told_options} fall {largest:.1e}"
+    return Outcome(seed, kind, len(bound), n_falls, warned, largest, told=told)
 
 
 def _told(tally: Tally) -> list[str]:

@@ -16,13 +16,14 @@ _HOMES = {
     "BinaryFactorAnalysis": "latens.estimators.binary_factor_analysis",
     "FactorAnalysis": "latens.estimators.factor_analysis",
     "GaussianMixture": "latens.estimators.gaussian_mixture",
+    "MultiViewFactorAnalysis": "latens.estimators.multi_view_factor_analysis",
     "NoisyICA": "latens.estimators.noisy_ica",
     "NoisyOr": "latens.estimators.noisy_or",
     "load": "latens.io",
     "report": "latens.report",
     "save": "latens.io",
 }
-_MODULES = ("datasets", "errors", "metrics", "plots", "weights")
+_MODULES = ("datasets", "errors", "interop", "metrics", "plots", "weights")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 __all__ = [
     "BoundNotFinite",
+    "ConstantColumns",
+    "DoubtfulScale",
     "ElboDecreased",
     "FileRefused",
+    "FollowsTotals",
     "FitInterrupted",
     "LooksTransposed",
     "SourcesTooLight",
@@ -28,6 +31,18 @@ class ValuesCut(UserWarning):
 
 class LooksTransposed(UserWarning):
     """An array has so many more columns than rows that samples may have been put into columns."""
+
+
+class DoubtfulScale(UserWarning):
+    """A view is on a scale its likelihood describes badly, such as raw counts; its logarithm would serve better."""
+
+
+class ConstantColumns(UserWarning):
+    """Some columns never vary: they are kept, and no factor can move them."""
+
+
+class FollowsTotals(UserWarning):
+    """A factor is all but the row totals of a view: how much was measured, not what."""
 
 
 class SourcesTooLight(UserWarning):

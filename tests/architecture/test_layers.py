@@ -22,7 +22,7 @@ LONGEST_FILE = 400
 HEAVY = {
     *("sklearn", "numba", "joblib", "jinja2"),
     *("torch", "cupy", "dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow"),
-    *("anndata", "mudata", "h5py", "xarray", "zarr"),
+    *("anndata", "mudata", "h5py", "mne", "xarray", "zarr"),
 }
 
 # Who may import an optional package. Here rather than in the import contracts,

@@ -46,6 +46,14 @@ def test_log_of_a_sum_survives_extremes_and_absent_terms(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_entropy_of_a_softmax_needs_no_logarithm_of_chances(library: str) -> None:
+    rows = np.array([[3e4, 3e4 - 1.0, -1e30], [-1e4, -1e4, -1e4], [0.0, 1.0, -900.0], [7.0, -1e30, -1e30]])
+    chance, entropy = map(host, special.softmax_entropy(importlib.import_module(library).asarray(rows.copy())))
+    assert chance == pytest.approx(scipy.special.softmax(rows, axis=1), rel=1e-14, abs=0)
+    assert entropy == pytest.approx(scipy.special.entr(chance).sum(axis=1), rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_sums_accumulate_in_double_precision(library: str) -> None:
     xp = importlib.import_module(library)
     x = xp.asarray(np.concatenate([[1e8], np.ones(1000)])[:, None].astype(np.float32))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.__main__ import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,3 +33,17 @@ def test_an_unknown_section_is_refused_by_name() -> None:
     done = run("--quick", "binary.shaeps")
     assert done.returncode == 2
     assert "no section binary.shaeps; --list names them" in done.stderr
+
+
+def test_every_section_has_a_home() -> None:
+    """Sections are imported when they are run: a misspelt one would otherwise show only then."""
+    for section in SECTIONS:
+        module, _, name = section.home.partition(":")
+        source = (ROOT / "benchmarks" / f"{module.replace('.', '/')}.py").read_text("utf-8")
+        assert name in {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}, section
+
+
+def test_naming_the_sections_imports_none_of_them() -> None:
+    script = "import sys; from benchmarks.__main__ import main; main(['--list']); print('latens' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -6,12 +6,14 @@ everywhere: logarithms of positive numbers, logits of shares, a congruence of de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
+
+from latens.families.known import Known
 
 Curve = Callable[[float], Any]
 
@@ -22,12 +24,22 @@ def curves(value: Any, name: str = "") -> Iterator[tuple[str, Curve]]:
         part, domain, label = getattr(value, f.name), f.metadata.get("domain"), f"{name}.{f.name}"
         if domain is not None:
             inner = ((f"{label}{list(at)}", curve) for at, curve in DOMAINS[domain](np.asarray(part, float)))
-        elif is_dataclass(part) and not f.metadata.get("transient"):  # one that is transient recalls the globals
+        elif f.metadata.get("transient") or isinstance(part, Known):  # it recalls the globals, or never moves
+            continue
+        elif is_dataclass(part):
             inner = curves(part, label)
+        elif isinstance(part, Mapping):
+            inner = _entries(part, label)
         else:
             continue
         for title, curve in inner:
             yield title, lambda t, f=f, curve=curve: replace(value, **{f.name: curve(t)})
+
+
+def _entries(parts: Mapping[str, Any], label: str) -> Iterator[tuple[str, Curve]]:
+    for key, part in parts.items():
+        for title, curve in curves(part, f"{label}[{key}]"):
+            yield title, lambda t, key=key, curve=curve: {**parts, key: curve(t)}
 
 
 def slope(height: Callable[[Any], float], curve: Curve, h: float = 1e-3) -> float:

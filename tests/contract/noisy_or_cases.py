@@ -34,34 +34,34 @@ JENSEN = {"noisy-or-ml-jensen": True, "noisy-or-ard-jensen": False}
 
 
 class Cut:
-    """A model of binary rows before the contract's real rows: it sees which values are above 0."""
+    """A model of other rows before the contract's real ones: it sees what `see` makes of them, such as which are > 0."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, model: Any, see: Any = None) -> None:
+        self.model, self.see = model, see or ones_of
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)
 
     def local_step(self, q: Any, batch: Rows, warm: Any = None) -> Any:
-        return self.model.local_step(q, ones_of(batch), warm)
+        return self.model.local_step(q, self.see(batch), warm)
 
     def statistics(self, batch: Rows, local: Any) -> Any:
-        return self.model.statistics(ones_of(batch), local)
+        return self.model.statistics(self.see(batch), local)
 
     def codes(self, batch: Rows, local: Any) -> Any:
-        return self.model.codes(ones_of(batch), local)
+        return self.model.codes(self.see(batch), local)
 
     def log_predictive(self, q: Any, batch: Rows, local: Any) -> Any:
-        return self.model.log_predictive(q, ones_of(batch), local)
+        return self.model.log_predictive(q, self.see(batch), local)
 
     def row_bounds(self, q: Any, batch: Rows, local: Any) -> Any:
-        return self.model.row_bounds(q, ones_of(batch), local)
+        return self.model.row_bounds(q, self.see(batch), local)
 
     def impute(self, q: Any, batch: Rows, local: Any) -> Any:
-        return self.model.impute(q, ones_of(batch), local)
+        return self.model.impute(q, self.see(batch), local)
 
     def candidates(self, q: Any, stats: Any, sample: Rows, rng: Any, limit: int) -> Iterator[Any]:
-        return self.model.candidates(q, stats, ones_of(sample), rng, limit)
+        return self.model.candidates(q, stats, self.see(sample), rng, limit)
 
 
 def ones_of(rows: Rows) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -56,10 +57,20 @@ def answers(model: Any, q: Any, rows: Rows) -> dict[str, np.ndarray]:
     for name, values in told.items():
         assert array_namespace(values) is array_namespace(rows.x), name
         assert values.dtype == rows.x.dtype, name
-    for f in fields(stats):
-        assert np.asarray(getattr(stats, f.name)).dtype == np.float64, f.name
-    sums = {f.name: getattr(stats, f.name) for f in fields(stats)}
+    sums = dict(summed(stats))
+    for name, values in sums.items():
+        assert np.asarray(values).dtype == np.float64, name
     return {name: host(values) for name, values in told.items()} | sums | {"bound": bound(model, after, stats)}
+
+
+def summed(stats: Any) -> Iterator[tuple[str, Any]]:
+    """Every field, and every field of what a mapping holds."""
+    for f in fields(stats):
+        value = getattr(stats, f.name)
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", part) for key in value for name, part in summed(value[key]))
+        else:
+            yield f.name, value
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,20 @@ class TestTorch:
         model = maker("binary-ard")().fit(rows)
         for answer in (model.transform(rows), model.score_samples(rows), model.impute(rows)):
             assert answer.dtype == torch.float32
+
+    def test_rows_with_derivatives_are_taken_as_numbers(self, X: np.ndarray) -> None:
+        import torch
+
+        rows = torch.asarray(X).requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # torch warns where a number is read from a graph
+            model = maker("binary-ard")().fit(rows)
+            codes = model.transform(rows)
+            answers = (codes, model.score_samples(rows), model.impute(rows), model.inverse_transform(codes))
+            model.inverse_transform(codes.requires_grad_())
+        assert not any(answer.requires_grad for answer in answers[1:])
+        assert rows.requires_grad
+        assert model.elbo_ == maker("binary-ard")().fit(torch.asarray(X)).elbo_
 
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "bool"])
     def test_every_kind_of_tensor_is_taken(self, dtype: str, X: np.ndarray) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import BayesianGaussianMixture
 from sklearn.mixture import GaussianMixture as PlainMixture
 
 import latens
@@ -68,6 +70,53 @@ def test_binary_clusters_and_their_number_are_found(weight_prior: str) -> None:
     assert model.weights_.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("options", [{"moves": False}, {"init": "random", "moves": False}, {"init": "given"}])
+def test_sparse_binary_rows_are_fitted_like_dense_ones(options: dict[str, Any]) -> None:
+    x, _ = binary_rows()
+    x[:, 3], x[:, 7] = 0.0, 1.0  # columns that never vary
+    if options.get("init") == "given":
+        options = {"init": np.clip(x[:4] + 0.3, 0.2, 0.8), "moves": False}
+    weight = np.random.default_rng(1).integers(1, 4, len(x))
+    dense, thin = (
+        latens.BernoulliMixture(4, **options, **QUICK).fit(rows, sample_weight=weight)
+        for rows in (x, csr_matrix(x))
+    )
+    assert thin.elbo_ == pytest.approx(dense.elbo_, rel=1e-10)
+    assert thin.means_ == pytest.approx(dense.means_, rel=1e-8)
+    for name in ("predict_proba", "score_samples", "transform", "impute"):
+        assert getattr(thin, name)(csr_array(x)) == pytest.approx(getattr(dense, name)(x), rel=1e-8, abs=1e-12), name
+    thin.partial_fit(csr_array(x))
+    dense.partial_fit(x)
+    assert thin.elbo_ == pytest.approx(dense.elbo_, rel=1e-10)
+
+
+def test_other_values_in_sparse_rows_are_refused_with_a_remedy() -> None:
+    counts = csr_array(np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
+    with pytest.raises(ValueError, match=r"sparse X holds 2 value\(s\) other than 0 and 1.*pass \(X > 0.5\)"):
+        latens.BernoulliMixture(2).fit(counts)
+    assert latens.BernoulliMixture(2).fit(counts > 0.5).n_components_ >= 1
+
+
+def test_sparse_binary_rows_are_never_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    chance = np.kron(np.eye(3), np.full((1, 40), 0.25)) + 0.002
+    labels = rng.integers(3, size=600)
+    x = csr_array((rng.random((600, 120)) < chance[labels]).astype(float))
+
+    def refuse(self: Any, *arguments: Any, **options: Any) -> Any:
+        if self.shape[0] > 1:
+            raise AssertionError("made dense")
+        return kept(self, *arguments, **options)
+
+    kept = csr_array.toarray
+    monkeypatch.setattr(csr_array, "toarray", refuse)
+    monkeypatch.setattr(csr_array, "todense", refuse)
+    model = latens.BernoulliMixture(8, random_state=0, n_jobs=1).fit(x)
+    assert model.n_components_ == 3
+    assert adjusted_rand_score(labels, model.predict(x)) > 0.9
+    assert np.isfinite(model.score_samples(x)).all()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_attributes_have_the_names_and_shapes_of_scikit_learn(kind: str) -> None:
     x, _ = rows(spread=8.0)
@@ -89,7 +138,44 @@ def test_attributes_have_the_names_and_shapes_of_scikit_learn(kind: str) -> None
         assert model.precisions_ @ model.covariances_ == pytest.approx(np.broadcast_to(np.eye(3), root.shape), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_"])
+@pytest.mark.parametrize("weights", ["dirichlet", "dirichlet_process"])
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_everything_the_variational_mixture_of_scikit_learn_publishes_is_there(kind: str, weights: str) -> None:
+    x, _ = rows(spread=8.0)
+    model = latens.GaussianMixture(3, covariance_type=kind, weight_prior=weights, **QUICK).fit(x)
+    their = "dirichlet_process" if weights == "dirichlet_process" else "dirichlet_distribution"
+    peer = BayesianGaussianMixture(
+        n_components=3, covariance_type=kind, weight_concentration_prior_type=their, random_state=0
+    ).fit(x)
+    public = [name for name in vars(peer) if name.endswith("_") and not name.startswith(("_", "lower_bound"))]
+    assert len(public) > 12
+    for name in public:
+        ours, theirs = getattr(model, name), getattr(peer, name)
+        assert np.shape(ours) == np.shape(theirs), name
+
+
+def test_the_prior_is_published_in_data_units() -> None:
+    x, _ = rows()
+    given = {
+        "mean_prior": np.array([1.0, 2.0, 3.0]),
+        "covariance_prior": 2 * np.eye(3),
+        "mean_precision_prior": 0.3,
+        "degrees_of_freedom_prior": 7.0,
+        "weight_concentration_prior": 0.5,
+    }
+    for prior in ("dirichlet", "dirichlet_process"):
+        model = latens.GaussianMixture(3, weight_prior=prior, **given, **QUICK).fit(100 * x)
+        for name, value in given.items():
+            assert getattr(model, f"{name}_") == pytest.approx(value), name
+    for kind, scatter in (("diag", np.array([1.0, 2.0, 3.0])), ("spherical", 4.0)):
+        model = latens.GaussianMixture(3, covariance_type=kind, covariance_prior=scatter, **QUICK).fit(100 * x)
+        assert model.covariance_prior_ == pytest.approx(scatter)
+    assert not hasattr(latens.GaussianMixture(3, weight_prior="uniform").fit(x), "weight_concentration_prior_")
+    assert not hasattr(latens.GaussianMixture(3, covariance_type="known").fit(x), "covariance_prior_")
+    assert not hasattr(latens.GaussianMixture(3), "mean_prior_")
+
+
+@pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_", "lower_bounds_"])
 def test_what_the_bound_replaces_is_refused_by_name(name: str) -> None:
     model = latens.GaussianMixture(2)
     with pytest.raises(AttributeError, match=r"elbo_.*latens\.compare"):

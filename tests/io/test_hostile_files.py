@@ -271,6 +271,14 @@ LIES: dict[str, tuple[Lie, str]] = {
         field("model", intercept=True),
         r"expected \(k\+intercept d\) with intercept=1, d=16, k=4",
     ),
+    "a parameter that the model denies": (
+        param(noise="diagonal"),
+        "it states noise='diagonal', but its model was built with noise='shared'",
+    ),
+    "another prior": (param(prior="ml"), "built with prior='ard'"),
+    "an intercept that was not fitted": (param(fit_intercept=True), "built with fit_intercept=False"),
+    "another E step": (param(e_step="exact"), "built with e_step='auto'"),
+    "an E step that is an array": (param(e_step=[1.0]), "built with e_step='auto'"),
     "no iterations": (field("", trace=[]), "trace is empty"),
     "a trace of other columns": (lambda f: f.at("")["trace"][0]["dict"].update(x=1), "trace has the columns"),
     "a trace of other lengths": (

@@ -178,3 +178,10 @@ def test_saving_changes_nothing(tmp_path: Path) -> None:
     before = fitted("all at once, missing").set_params(init=np.zeros((2, 3)).T)
     latens.save(model, tmp_path / "model")
     assert estimators_differ(before, model) is None
+
+
+def test_a_parameter_changed_since_the_fit_is_named(tmp_path: Path) -> None:
+    model = fitted().set_params(prior="ml")
+    with pytest.raises(ValueError, match="states prior='ml', but its model was built with prior='ard'.*fit again"):
+        latens.save(model, tmp_path / "m")
+    assert not list(tmp_path.iterdir())

@@ -130,3 +130,50 @@ def test_missing_matplotlib_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'latens\[plot\]'"):
         plots.bound(fitted(np.eye(4)))
+
+
+@pytest.mark.extras
+def test_calibration_of_classes_is_accuracy_over_confidence() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1.0, size=4000)
+    chosen = rng.integers(2, size=4000)
+    y = np.where(rng.random(4000) < p, chosen, 1 - chosen)
+    probabilities = np.where(np.eye(2)[chosen] > 0, p[:, None], 1 - p[:, None])
+    ax = plots.calibration(SimpleNamespace(probabilities=probabilities), y, n_bins=10, label="honest")
+    diagonal, curve = ax.lines[:2]
+    assert diagonal.get_xydata().tolist() == [[0.5, 0.5], [1, 1]]
+    assert curve.get_xdata() == pytest.approx([0.55, 0.65, 0.75, 0.85, 0.95], abs=0.01)
+    assert curve.get_ydata() == pytest.approx(curve.get_xdata(), abs=0.06)
+    assert ax.get_legend().get_texts()[0].get_text().startswith("honest: calibration error 0.0")
+    boastful = plots.calibration(np.clip(probabilities * 1.5 - 0.25, 0, 1), y, ax=ax)
+    assert boastful is ax
+    sure, right = ax.lines[-1].get_data()
+    assert (right[1:] < sure[1:]).all()
+
+
+@pytest.mark.extras
+def test_calibration_of_a_regression_is_coverage_at_each_level() -> None:
+    y = np.random.default_rng(1).normal(scale=2.0, size=5000)
+    for spread, sign in ((4.0, 0), (1.0, -1), (16.0, 1)):
+        ax = plots.calibration(SimpleNamespace(mean=np.zeros(5000), variance=np.full(5000, spread)), y)
+        level, share = ax.lines[-1].get_data()
+        assert len(level) == 19
+        if sign == 0:
+            assert share == pytest.approx(level, abs=0.03)
+            assert "95 % inside 95 %" in ax.get_legend().get_texts()[0].get_text()
+        else:
+            assert (np.sign(share - level)[:-2] == sign).all()
+
+
+@pytest.mark.extras
+def test_calibration_takes_what_the_posteriors_answer_and_refuses_what_is_none() -> None:
+    from latens.weights import ClassPrediction, RegressionPrediction
+
+    classes = ClassPrediction(1, np.array([[0.8, 0.2], [0.3, 0.7]]), np.zeros(2), np.zeros(2))
+    assert plots.calibration(classes, [0, 1]).get_xlabel() == "probability of the predicted class"
+    numbers = RegressionPrediction(1, np.zeros((3, 2)), np.ones((3, 2)), np.ones((3, 2)))
+    assert plots.calibration(numbers, np.ones((3, 2))).get_xlabel() == "level of the interval"
+    with pytest.raises(ValueError, match="classes from 0 to 1"):
+        plots.calibration(classes, [0, 2])
+    with pytest.raises(ValueError, match="have shapes"):
+        plots.calibration(numbers, np.ones(3))

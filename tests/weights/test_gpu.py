@@ -21,17 +21,31 @@ def test_kernels_agree_with_the_plain_form(k, size):
     rows = 0.2 * torch.randn(k, size, device="cuda")
     rows[:, ::7] = 0.0
     snapshot[::7] = mean[::7]
-    g = 0.01
+    n = 100
     assert kernels.are_served(rows)
-    fused = kernels.inner(snapshot, mean, variance, rows, g, sketch.FLOOR)
-    exact = sketch._inner(*(t.double() for t in (snapshot, mean, variance, rows)), g, sketch.FLOOR)
-    assert np.linalg.norm(fused - exact) < 1e-5 * np.linalg.norm(exact)
-    matrix = torch.as_tensor(sketch._least_lost(exact, g), dtype=torch.float32, device="cuda")
+    fused = kernels.inner(snapshot, mean, variance, rows, 1 / n, sketch.FLOOR).cpu().numpy()
+    exact = sketch._inner(*(t.double() for t in (snapshot, mean, variance, rows)), n).cpu().numpy()
+    assert np.linalg.norm(sketch._whole(fused, k + 1) - exact) < 1e-5 * np.linalg.norm(exact)
+    matrix = torch.as_tensor(sketch._least_lost(exact, n), dtype=torch.float32, device="cuda")
     state, want = (mean, variance, rows), [t.double() for t in (mean, variance, rows)]
-    kernels.turn(snapshot, *state, g, matrix)
-    sketch._turn(snapshot.double(), *want, g, matrix.double())
+    kernels.turn(snapshot, *state, 1 / n, matrix)
+    sketch._turn(snapshot.double(), *want, n, matrix.double())
     for found, there in zip(state, want, strict=True):
         assert float((found - there).norm()) < 1e-5 * float(there.norm())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_the_fused_pass_sees_weights_that_are_not_finite(value):
+    import torch
+
+    module = torch.nn.Linear(200, 300).to("cuda")
+    posterior = trained(FactorPosterior, module, n=8, rank=3)
+    assert kernels.are_served(posterior._rows)
+    before = {k: v.clone() for k, v in posterior.state_dict().items() if hasattr(v, "clone")}
+    module.weight.data[100, 7] = value
+    with pytest.raises(FloatingPointError, match="snapshot 9"):
+        posterior.update()
+    assert all(torch.equal(posterior.state_dict()[k], v) for k, v in before.items())
 
 
 @pytest.mark.parametrize("kind", [SWAG, FactorPosterior])
@@ -58,3 +72,14 @@ def test_draws_and_predictions_stay_on_the_device():
     posterior = trained(FactorPosterior, net().to("cuda"), rank=3)
     assert posterior.sample(random_state=0)["0.weight"].is_cuda
     assert posterior.predict([torch.randn(4, 3)], 3, random_state=0).probabilities.shape == (4, 2)
+
+
+def test_the_module_may_have_left_the_device():
+    """As Lightning leaves it after training."""
+    import torch
+
+    posterior = trained(FactorPosterior, net().to("cuda"), rank=3)
+    posterior.module.to("cpu")
+    assert not posterior.sample(random_state=0)["0.weight"].is_cuda
+    assert posterior.predict([torch.randn(4, 3)], 3, random_state=0).probabilities.shape == (4, 2)
+    assert np.isfinite(posterior.log_prob())

@@ -69,11 +69,11 @@ def test_too_few_steps_are_refused() -> None:
 
 def test_swag_keeps_moments_and_the_last_deviations() -> None:
     path = 1e4 + np.random.default_rng(5).normal(size=(300, 6))
-    swag = Swag.empty(6, rank=4)
+    swag = Swag(6, rank=4)
     for weights in path:
-        swag = swag.update(weights)
+        swag.update(weights)
     assert swag.mean == pytest.approx(path.mean(axis=0), rel=1e-12)
-    assert swag.squares / 300 == pytest.approx(path.var(axis=0), rel=1e-9)
+    assert swag.variance == pytest.approx(path.var(axis=0), rel=1e-9)
     means = np.cumsum(path, axis=0) / np.arange(1, 301)[:, None]
     last = (path - means)[-4:]
     expected = np.diag(path.var(axis=0)) / 2 + last.T @ last / 6
@@ -82,6 +82,6 @@ def test_swag_keeps_moments_and_the_last_deviations() -> None:
 
 def test_swag_needs_enough_weights() -> None:
     with pytest.raises(ValueError, match="rank=1"):
-        Swag.empty(3, rank=1)
+        Swag(3, rank=1)
     with pytest.raises(ValueError, match="only 0 weights"):
-        Swag.empty(3).to_low_rank()
+        Swag(3).to_low_rank()

@@ -103,6 +103,22 @@ def test_compiled_modules_have_the_names_of_the_plain_one():
         assert torch.allclose(compiled(x), module(x))
 
 
+def test_weights_and_layers_that_were_replaced_are_found_and_those_that_went_are_told():
+    import torch
+
+    module = net()
+    posterior = SWAG(module, rank=0).update()
+    module[0].weight = torch.nn.Parameter(torch.full((4, 3), 5.0))
+    module[2] = torch.nn.Linear(4, 2)
+    posterior.update()
+    now = torch.nn.utils.parameters_to_vector(module.parameters())
+    assert torch.equal(posterior.selection.gather(), now)
+    assert posterior.selection.parameters[2] is module[2].weight
+    module[2] = torch.nn.Linear(4, 2, bias=False)
+    with pytest.raises(KeyError, match=r"no longer has the weights '2\.bias'"):
+        posterior.update()
+
+
 def test_updates_leave_no_trace_in_gradients():
     import torch
 

@@ -63,6 +63,31 @@ def test_factors_come_near_a_covariance_of_that_rank():
     assert np.linalg.norm(found - np.cov(x.T)) < 0.04 * np.linalg.norm(truth)
 
 
+def test_the_least_direction_is_the_one_dropped():
+    from latens.weights.sketch import _least_lost
+
+    root = np.random.default_rng(30).standard_normal((5, 5))
+    inner, n = root @ root.T, 12
+    scale = np.sqrt((1 - 1 / n) * np.array([1, 1, 1, 1, 1 / n]))
+    kept = _least_lost(inner, n) / scale
+    least = np.linalg.eigh(inner * scale * scale[:, None])[1][:, 0]
+    assert kept @ kept.T == pytest.approx(np.eye(4), abs=1e-12)
+    assert kept @ least == pytest.approx(np.zeros(4), abs=1e-12)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_seen_in_the_gram_matrix(value):
+    import torch
+
+    from latens.weights import sketch
+
+    rows = torch.randn(2, 50, generator=torch.Generator().manual_seed(0))
+    snapshot = torch.zeros(50)
+    assert torch.isfinite(sketch.measured(snapshot, torch.zeros(50), torch.ones(50), rows, 9)).all()
+    snapshot[17] = value
+    assert not torch.isfinite(sketch.measured(snapshot, torch.zeros(50), torch.ones(50), rows, 9)).all()
+
+
 def test_factors_do_not_care_for_units():
     x = snapshots(300, seed=6)
     one = covariance(fed(FactorPosterior, x, rank=2, double=True))
@@ -228,9 +253,9 @@ def test_diverged_weights_are_refused_and_change_nothing(kind):
 def test_swag_is_that_of_the_arrays():
     from latens.weights.moments import Swag
 
-    x, arrays = snapshots(30, seed=20), Swag.empty(5, rank=4)
+    x, arrays = snapshots(30, seed=20), Swag(5, rank=4)
     for row in x:
-        arrays = arrays.update(row)
+        arrays.update(row)
     mine, theirs = fed(SWAG, x, rank=4, double=True).to_low_rank(), arrays.to_low_rank()
     assert mine.mean == pytest.approx(theirs.mean, rel=1e-12)
     assert mine.covariance() == pytest.approx(theirs.covariance(), rel=1e-10)

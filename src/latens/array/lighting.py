@@ -17,7 +17,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.special import logsumexp
+from latens.array.special import expit, logsumexp
 from latens.array.states import all_states, unpack
 from latens.array.sweeps import best_flips, distinct
 from latens.array.transfer import column_sums, host, is_sparse, like
@@ -32,8 +32,10 @@ __all__ = [
     "score_kept",
     "share_all",
     "share_kept",
+    "sum_states",
 ]
 
+MOST_WORK = 2**23  # additions for which a row's chance is summed over all states: some milliseconds
 Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets only NumPy and CSR rows
 
 
@@ -106,6 +108,17 @@ def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | None, words
     score = score_words(*_arguments(effects, mask, ones), words)  # type: ignore[call-arg]
     score = score + _base(effects, x, mask)[:, None]
     return distinct(words, score.astype(mask.dtype, copy=False))
+
+
+def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones) -> Floats:
+    """(n,), log chance of each row summed over all states; -inf for rows of too many ones. Effects are of points."""
+    from latens.array.lighting_kernels import cover_ones
+
+    indptr, indices, first, flash, theta, cost, _, _ = _arguments(effects, mask, ones)
+    on = np.ascontiguousarray(expit(effects.odds).T)
+    weight = np.exp(effects.profile + np.logaddexp(0.0, effects.odds).sum(axis=1))
+    rows = cover_ones(indptr, indices, first, flash, theta, cost, weight, on, MOST_WORK)
+    return np.asarray(rows + _base(effects, x, mask))
 
 
 def improve(

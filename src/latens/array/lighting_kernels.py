@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-__all__ = ["flip_words", "score_words", "share_ones"]
+__all__ = ["cover_ones", "flip_words", "score_words", "share_ones"]
 
 RARE = 1e-13  # a share of a row too small to be counted
 
@@ -203,3 +203,48 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
             if (touched >> b) & 1:
                 for t in range(n_ones):
                     caused[b, ones[t]] += blame[b, t] * lights[b, t]
+
+
+@nb.njit(cache=True, nogil=True)
+def cover_ones(indptr, indices, first, flash, theta, cost, weight, on, most):  # type: ignore[no-untyped-def]
+    """(n,), log chance of each row under point parameters, less what no state changes, summed over all 2^K states.
+
+    Causes come one after another; what is carried is the chance that exactly a set of the row's ones has been lit so
+    far, for every set and profile. Only positive numbers are added. -inf where m 2^m K P exceeds `most`; on is (K, P).
+    """
+    n, (k, n_profiles) = len(indptr) - 1, on.shape
+    answer, own = np.full(n, -np.inf), np.empty(k)
+    last = cost.shape[0] - 1
+    for i in range(n):
+        ones = indices[indptr[i] : indptr[i + 1]]
+        m = len(ones)
+        if m > 40 or (max(m, 1) << m) * k * n_profiles > most:
+            continue
+        _price(ones, theta, cost[min(i, last)], own)
+        lit, new = np.empty((1 << m, n_profiles)), np.empty((1 << m, n_profiles))
+        for s in range(1 << m):
+            chance = 1.0
+            for t in range(m):
+                chance *= first[ones[t]] if (s >> t) & 1 else 1.0 - first[ones[t]]
+            for p in range(n_profiles):
+                lit[s, p] = chance * weight[p]
+        for b in range(k):
+            dark = np.exp(-own[b])
+            for s in range(1 << m):
+                for p in range(n_profiles):
+                    new[s, p] = lit[s, p] * on[b, p] * dark
+            for t in range(m):
+                chance = flash[b, ones[t]]
+                for s in range(1 << m):
+                    if not (s >> t) & 1:
+                        without, into = new[s], new[s | (1 << t)]
+                        for p in range(n_profiles):
+                            moved = without[p] * chance
+                            into[p] += moved
+                            without[p] -= moved
+            for s in range(1 << m):
+                for p in range(n_profiles):
+                    lit[s, p] = lit[s, p] * (1.0 - on[b, p]) + new[s, p]
+        total = lit[(1 << m) - 1].sum()
+        answer[i] = np.log(total) if total > 0.0 else -np.inf
+    return answer

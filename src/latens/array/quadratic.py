@@ -5,12 +5,15 @@ x'M x = sum_{a <= b} packed(M)_ab x_a x_b
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
+from latens.array.transfer import take
 
-__all__ = ["packed", "unpacked", "with_pairs"]
+__all__ = ["diagonal_places", "packed", "pair_places", "square", "unpacked", "upper", "with_pairs"]
 
 
 def with_pairs(x: Array) -> Array:
@@ -43,3 +46,29 @@ def unpacked(sums: Floats, d: int) -> Floats:
     full[:, rows, columns] = sums
     full[:, columns, rows] = sums
     return full
+
+
+@lru_cache(maxsize=64)
+def pair_places(d: int) -> Index:
+    """(D, D), where each pair of columns stands among the products."""
+    rows, columns = np.triu_indices(d)
+    places = np.empty((d, d), dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
+
+
+def diagonal_places(d: int) -> Index:
+    """(D,), where the squares stand among the products."""
+    return np.diagonal(pair_places(d))
+
+
+def upper(matrices: Array) -> Array:
+    """(n, D (D + 1) / 2), entries (a, b) with a <= b of symmetric matrices, in the order of the products."""
+    n, d, _ = matrices.shape
+    rows, columns = np.triu_indices(d)
+    return take(array_namespace(matrices).reshape(matrices, (n, d * d)), rows * d + columns, axis=1)
+
+
+def square(products: Array, d: int) -> Array:
+    """(n, D, D), the symmetric matrices whose `upper` that is."""
+    return array_namespace(products).reshape(take(products, pair_places(d).ravel(), axis=1), (-1, d, d))

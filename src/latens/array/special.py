@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_
 
 from latens.array import Array
 
-__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax", "xlogx"]
+__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax", "softmax_entropy", "softplus", "xlogx"]
 
 
 def expit(x: Array) -> Array:
@@ -23,6 +23,12 @@ def expit(x: Array) -> Array:
         return scipy.special.expit(x)
     xp = array_namespace(x)
     return xp.exp(-xp.logaddexp(xp.zeros_like(x), -x))
+
+
+def softplus(x: Array) -> Array:
+    """log(1 + e^x), by functions that every library has in vector form; `logaddexp` is none of them."""
+    xp = array_namespace(x)
+    return xp.log1p(xp.exp(-xp.abs(x))) + xp.where(x > 0, x, xp.zeros_like(x))
 
 
 def xlogx(x: Array) -> Array:
@@ -38,6 +44,18 @@ def softmax(x: Array) -> Array:
     xp = array_namespace(x)
     grown = xp.exp(x - xp.max(x, axis=-1, keepdims=True))
     return grown / xp.sum(grown, axis=-1, keepdims=True)
+
+
+def softmax_entropy(x: Array) -> tuple[Array, Array]:
+    """The same and its entropy over the last axis, without a logarithm per entry; spoils x, which is finite."""
+    xp = array_namespace(x)
+    x -= xp.max(x, axis=-1, keepdims=True)
+    grown = xp.exp(x)
+    size = xp.sum(grown, axis=-1, keepdims=True)
+    x *= grown
+    entropy = xp.log(size) - xp.sum(x, axis=-1, keepdims=True) / size
+    grown /= size
+    return grown, entropy[..., 0]
 
 
 def logsumexp(x: Array) -> Array:

@@ -15,7 +15,7 @@ from latens.array.special import expit
 from latens.array.states import pack, unpack
 from latens.array.transfer import like
 
-__all__ = ["best_flips", "distinct", "flips", "score_states", "switches"]
+__all__ = ["best_flips", "distinct", "flips", "pair_costs", "score_states", "switches"]
 
 
 def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) -> Array:
@@ -49,12 +49,17 @@ def switches_plain(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: flo
 
 
 def score_states(bits: Array, drive: Array, gram: Array) -> Array:
-    """(n, C), log p(z | row) up to a constant, for states (1 or n, C, K)."""
-    xp = array_namespace(drive)
-    pairs = xp.sum((bits @ gram) * bits, axis=2) - xp.sum(bits * xp.linalg.diagonal(gram)[:, None, :], axis=2)
+    """(n, C), log p(z | row) up to a constant, for states (1 or n, C, K) and drives (n, K)."""
     shared = bits.shape[0] == 1
-    alone = drive @ bits[0, ...].T if shared else xp.sum(bits * drive[:, None, :], axis=2)
-    return alone - 0.5 * pairs
+    score = drive @ bits[0, ...].T if shared else array_namespace(drive).sum(bits * drive[:, None, :], axis=2)
+    score -= 0.5 * pair_costs(bits, gram)
+    return score
+
+
+def pair_costs(bits: Array, gram: Array) -> Array:
+    """(1 or n, C), sum_{j != k} gram_jk z_j z_k for states (1 or n, C, K)."""
+    xp = array_namespace(bits)
+    return xp.sum((bits @ gram) * bits, axis=2) - xp.sum(bits * xp.linalg.diagonal(gram)[:, None, :], axis=2)
 
 
 def flips(words: Array, drive: Array, gram: Array, n_parents: int) -> tuple[Array, Array]:

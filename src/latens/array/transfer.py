@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from latens.array import Array, Floats
 
-__all__ = ["cast", "column_sums", "cross_sums", "host", "is_sparse", "like", "take", "total"]
+__all__ = ["cast", "column_sums", "cross_sums", "detached", "host", "is_sparse", "like", "take", "total"]
 
 
 def like(values: Any, x: Array) -> Array:
@@ -24,11 +24,15 @@ def like(values: Any, x: Array) -> Array:
 
 def host(values: Array) -> Floats:
     """Values as float64 NumPy: the form in which statistics are kept and added."""
-    if is_torch_array(values):
-        values = values.detach()
+    values = detached(values)
     if is_torch_array(values) or is_cupy_array(values):
         values = to_device(values, "cpu")
     return np.asarray(values, dtype=np.float64)
+
+
+def detached(x: Array) -> Array:
+    """The same numbers without the graph of derivatives that torch may keep with them."""
+    return x.detach() if is_torch_array(x) else x
 
 
 def is_sparse(x: Any) -> bool:

@@ -12,7 +12,20 @@ from latens.array import Array, Floats, Index
 from latens.core.rows import Rows
 from latens.core.statistics import Statistics
 
-__all__ = ["Carrying", "Compressing", "L", "Local", "Model", "Movable", "Posterior", "Q", "S", "kept", "transient"]
+__all__ = [
+    "Carrying",
+    "Compressing",
+    "L",
+    "Local",
+    "Loose",
+    "Model",
+    "Movable",
+    "Posterior",
+    "Q",
+    "S",
+    "kept",
+    "transient",
+]
 
 
 class Posterior(Protocol):
@@ -74,6 +87,13 @@ class Movable(Protocol):
     """A model that proposes posteriors with other components."""
 
     def candidates(self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int) -> Iterator[Any]: ...
+
+
+@runtime_checkable
+class Loose(Protocol):
+    """A model whose bound gives away a known part of the evidence, more with some components than with others."""
+
+    def looseness(self, q: Any, sample: Rows, n: float) -> float: ...  # nats, of n rows like the sample
 
 
 @runtime_checkable

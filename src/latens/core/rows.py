@@ -10,6 +10,7 @@ from array_api_compat import array_namespace
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
+from latens.array.special import gammaln
 from latens.array.transfer import column_sums, host, is_sparse
 
 __all__ = ["Rows"]
@@ -36,6 +37,16 @@ class Rows:
             None if self.weight is None else self.weight[rows],
         )
 
+    def columns(self, which: slice) -> Rows:
+        """These columns alone, with a mask only if they have holes; kept, so that their sums too are taken once."""
+        parts: dict[tuple[int, int], Rows] = self.__dict__.setdefault("_columns", {})
+        key = (which.start, which.stop)
+        if key not in parts:
+            seen = None if self.seen is None else self.seen[:, which]
+            complete = seen is None or bool(array_namespace(seen).all(seen))
+            parts[key] = Rows(self.x[:, which], None if complete else seen, self.weight)
+        return parts[key]
+
     def weigh(self, values: Array) -> Array:
         """Rows of `values` (n, ...) times their weights."""
         if self.weight is None:
@@ -60,6 +71,32 @@ class Rows:
         return xp.zeros_like(self.x[:, 0]) + xp.sum(self.mask, axis=1)
 
     @cached_property
+    def present(self) -> Array:
+        """(n,), 1.0 for the rows that show anything."""
+        xp = array_namespace(self.x)
+        return xp.ones_like(self.x[:, 0]) if self.seen is None else xp.astype(xp.any(self.seen, axis=1), self.x.dtype)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every row shows all of its columns or none."""
+        if self.seen is None:
+            return True
+        xp = array_namespace(self.seen)
+        return bool(xp.all(xp.all(self.seen, axis=1) == xp.any(self.seen, axis=1)))
+
+    @cached_property
+    def gaps(self) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+        """What the rows that show anything lack: columns row by row, then rows column by column, as CSR lists."""
+        lacking = csr_array(~np.asarray(self.seen) & (np.asarray(self.present) > 0)[:, None])
+        down = lacking.tocsc()
+        return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
+
+    @cached_property
+    def log_factorials(self) -> Array:
+        """(n, D), log x! of counts."""
+        return gammaln(self.x + 1)
+
+    @cached_property
     def patterns(self) -> list[tuple[Index, Index, Index]]:
         """Rows with the same holes together: their numbers, the columns they show, the columns they lack."""
         seen = host(self.mask) > 0
@@ -80,7 +117,8 @@ class Rows:
         """(D,), sum of weights over the rows in which each column was seen."""
         if self.seen is None:
             return np.full(self.x.shape[1], self.n)
-        return column_sums(self.weigh(self.mask))
+        xp = array_namespace(self.x)
+        return column_sums(self.weigh(xp.astype(self.seen, self.x.dtype)))  # not the mask, which would be kept
 
     @cached_property
     def ones(self) -> tuple[Index, Index]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
+from latens.array import Floats
+
 __all__ = ["Statistics"]
 
 
@@ -21,8 +23,11 @@ class Statistics:
     if TYPE_CHECKING:
 
         @property
-        def entries(self) -> float:
-            """Sum of row weights over observed entries: what a change of units multiplies. A field or a property."""
+        def entries(self) -> float | Floats:
+            """Sum of row weights over observed entries: what a change of units multiplies. A field or a property.
+
+            One for each column (D,) where columns have units of their own.
+            """
 
     def __add__(self, other: Self) -> Self:
         return self._map(lambda name: _add(getattr(self, name), getattr(other, name)))

@@ -9,6 +9,7 @@ from latens.datasets.noisy_or import make_baskets, make_noisy_or
 from latens.datasets.shapes import make_shapes
 from latens.datasets.sources import SourceTruth, make_ica
 from latens.datasets.truth import CauseTruth, ImageTruth
+from latens.datasets.views import ViewTruth, make_multiview
 
 __all__ = [
     "CauseTruth",
@@ -16,11 +17,13 @@ __all__ = [
     "ImageTruth",
     "MixtureTruth",
     "SourceTruth",
+    "ViewTruth",
     "make_baskets",
     "make_factor_model",
     "make_ica",
     "make_images",
     "make_mixture",
+    "make_multiview",
     "make_noisy_or",
     "make_shapes",
 ]

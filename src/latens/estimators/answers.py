@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
 from latens.array.randomness import generator
-from latens.array.transfer import host, is_sparse
+from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
 from latens.estimators.checks import whole_number
 from latens.estimators.frame import Frame
@@ -60,7 +60,7 @@ class Answers(TransformerMixin):
         mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
         xp = array_namespace(mean)
         X = X.toarray() if is_sparse(X) else X
-        given = X if is_foreign(X) else _numbers(X, mean.dtype)
+        given = detached(X) if is_foreign(X) else _numbers(X, mean.dtype)
         hole = xp.isnan(given)
         filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)
         if not return_std:
@@ -75,7 +75,8 @@ class Answers(TransformerMixin):
         """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            return (self.model_.log_predictive(self.posterior_, rows, local) - self.frame_.log_scale * rows.observed,)
+            density = self.model_.log_predictive(self.posterior_, rows, local)
+            return (density - self.frame_.log_volume(rows),)
 
         return self._ask(X, density)[0]
 
@@ -95,7 +96,7 @@ class Answers(TransformerMixin):
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
         draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
-        return {name: np.stack([np.asarray(draw[name]) for draw in draws]) for name in draws[0]}
+        return {name: _stacked([draw[name] for draw in draws]) for name in draws[0]}
 
     def set_component_names(self, names: Sequence[str]) -> Self:
         """Name the components; every output and picture uses the names from then on."""
@@ -150,6 +151,13 @@ class Answers(TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Values of several draws along a new first axis, name by name where they have names."""
+    if isinstance(values[0], Mapping):
+        return {name: _stacked([value[name] for value in values]) for name in values[0]}
+    return np.stack([np.asarray(value) for value in values])
 
 
 def _numbers(X: Any, dtype: Any) -> Array:

@@ -7,50 +7,41 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from array_api_compat import is_numpy_array
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from latens.array import Floats, Index
 from latens.array.randomness import generator
-from latens.array.transfer import is_sparse
-from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Statistics
+from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.answers import Answers
 from latens.estimators.checks import positive_number, whole_number, yes_or_no
+from latens.estimators.climbing import Climbing
 from latens.estimators.frame import Frame
-from latens.estimators.sampling import blocks, sample_rows
+from latens.estimators.sampling import sample_rows
 from latens.estimators.validation import check_rows, occupied
-from latens.inference.ascent import OnIteration, ascend
-from latens.inference.moves import improve
-from latens.inference.online import Accumulate, compressed, update
-from latens.inference.progress import ProgressBar
-from latens.inference.restarts import best_of, best_stacked
-from latens.inference.sweep import ThreadedSweep, serial_sweep
-from latens.inference.threads import one_blas_thread, waking_map
+from latens.inference.online import Accumulate, update
+from latens.inference.threads import one_blas_thread
 
-__all__ = ["VariationalTransformer"]
+__all__ = ["VariationalTransformer", "living_components"]
 
 MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
 
 
-class VariationalTransformer(Answers, BaseEstimator):
+class VariationalTransformer(Climbing, Answers, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives."""
 
     scaled: ClassVar[bool] = True  # False where the data have no unit, such as binary rows
     binary: ClassVar[bool] = False  # whether rows hold 0 and 1, what else they hold being cut at `binarize`
     sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
+    sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
-    sampled: ClassVar[bool] = False  # whether restarts are judged on a sample, and only the best sees all rows
-    stacked: ClassVar[bool] = False  # whether restarts climb together; else one after another, or in threads
 
     def __init__(
         self,
@@ -115,7 +106,8 @@ class VariationalTransformer(Answers, BaseEstimator):
         self._fit(X, sample_weight, moves=self.moves)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any, *, moves: bool) -> None:
+    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> None:
+        """Search and keep; with `spare`, X is rows that may be written over."""
         with self._all_or_nothing(), one_blas_thread():
             rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
             if not len(rows):
@@ -130,7 +122,7 @@ class VariationalTransformer(Answers, BaseEstimator):
             sample = frame.enter(sample)
             self.frame_ = frame  # parameters in data units are read through it
             model, rng = self._build(sample), generator(self.random_state)
-            rows = rows if isinstance(model, Compressing) else frame.enter(rows)
+            rows = rows if isinstance(model, Compressing) else frame.enter(rows, spare=spare)
             if before:
                 starts = [State(self.state_.q)]
             else:  # a model that compresses rows starts from their total
@@ -177,91 +169,6 @@ class VariationalTransformer(Answers, BaseEstimator):
             self._keep(self.model_, self.frame_, fit)
         return self
 
-    def _climb(
-        self,
-        model: Model[Any, Any, Any],
-        rows: Rows,
-        sample: Rows,
-        frame: Frame,
-        rng: np.random.Generator,
-        starts: list[State],
-        moves: bool,
-    ) -> Fit:
-        """Restarts, then moves, on blocks of rows that threads share."""
-        limit = self._starting_size(sample)
-        batches = blocks(rows, model.floats_per_row(limit))
-        slack = 1e-9 if str(rows.x.dtype).endswith("float64") else float(np.finfo(np.float32).eps ** 0.5)
-        options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
-        with self._pool(rows, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
-            notify = self._notify(bar)
-            sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
-            if isinstance(model, Compressing):
-                # blocks enter the frame one by one, while they are in cache
-                total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
-                return self._read_out(model, total, frame, rng, starts, notify, moves)
-            climb = partial(options, batches, sweep=sweep)
-            screen = self._screen(options, sample, rows)
-            if self.sampled and screen is not None and len(starts) > 1:
-                ahead = best_of(starts, lambda start, on: screen(start, self.max_iter, on))
-                starts = [State(ahead.state.q)]
-            if self.stacked:
-                fit = best_stacked(
-                    model, batches, starts, **climb.keywords, max_iter=self.max_iter, on_iteration=notify
-                )
-            else:
-                fit = best_of(
-                    starts,
-                    lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
-                    notify,
-                    map_=waking_map(pool) if pool and len(batches) == 1 and notify is None else map,
-                )
-            if moves and isinstance(model, Movable):
-                fit = improve(
-                    fit,
-                    lambda state: model.candidates(state.q, state.stats, sample, rng, limit),
-                    lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
-                    screen=screen,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    on_iteration=notify,
-                )
-        return fit
-
-    def _read_out(
-        self,
-        model: Any,
-        total: Any,
-        frame: Frame,
-        rng: np.random.Generator,
-        starts: list[State],
-        notify: OnIteration | None = None,
-        moves: bool = False,
-    ) -> Fit:
-        """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
-        climb = partial(ascend, model, [total], tol=self.tol, log_scale=frame.log_scale)
-        fit = best_of(
-            starts or self._starts(model, total, frame, rng),
-            lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
-            notify,
-        )
-        if moves and isinstance(model, Movable):
-            fit = improve(
-                fit,
-                lambda state: model.candidates(state.q, state.stats, total, rng, state.q.n_components),
-                lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                on_iteration=notify,
-            )
-        return replace(fit, state=replace(fit.state, stats=total, locals=None))
-
-    def _screen(self, options: Callable[..., Fit], sample: Rows, rows: Rows) -> Callable[..., Fit] | None:
-        """An ascent over the sample, weighted to count as much as all rows; none if it is no smaller."""
-        if 2 * len(sample) > rows.n:  # their weight, not their number: a row given twice counts like a weight of 2
-            return None
-        part = replace(sample, weight=np.full(len(sample), rows.n / len(sample)))
-        return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)
-
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
         return Frame.of(rows, centred=self._centred, scaled=self.scaled)
 
@@ -286,10 +193,6 @@ class VariationalTransformer(Answers, BaseEstimator):
             "n_jobs",
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
-
-    def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
-        times = self.n_init if isinstance(self.init, str) else 1
-        return [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
 
     def _starting_size(self, sample: Rows) -> int:
         """Components to start with: `n_components`, or a bound chosen from the data."""
@@ -316,31 +219,6 @@ class VariationalTransformer(Answers, BaseEstimator):
         if not isinstance(given, Iterable) or not all(map(callable, given)):
             raise ValueError(f"callbacks={self.callbacks!r} holds something that cannot be called; give functions.")
 
-    def _notify(self, bar: ProgressBar) -> OnIteration | None:
-        """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""
-        given = self.callbacks or ()
-        watchers: list[Callable[[Any], Any]] = [given] if callable(given) else list(given)
-        if bar.active:
-            watchers.insert(0, bar.show)
-        if not watchers:
-            return None
-
-        def notify(event: Iteration) -> bool:
-            # every watcher sees every iteration, also after one of them asked to stop
-            return True in [bool(watcher(event)) for watcher in watchers]
-
-        return notify
-
-    @contextmanager
-    def _pool(self, rows: Rows, n_batches: int) -> Iterator[ThreadPoolExecutor | None]:
-        """Threads for row blocks, or for restarts where one block holds all rows; none for other libraries' arrays."""
-        n_threads = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
-        if n_threads < 2 or not (is_numpy_array(rows.x) or is_sparse(rows.x)) or (n_batches == 1 and self.n_init == 1):
-            yield None
-            return
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
-            yield pool
-
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Whatever fails inside leaves the estimator as it was before: never half fitted."""
@@ -357,12 +235,8 @@ class VariationalTransformer(Answers, BaseEstimator):
         state = fit.state
         self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
         self.state_, self.question_ = replace(state, locals=None), self._question()
-        importance = model.importance(state.q, state.stats)
-        order = np.argsort(-importance, kind="stable")
-        living = order[importance[order] > 0]
-        living = living if len(living) else order[:1]
-        self.posterior_ = state.q.only(living)
-        self.n_components_, self.share_ = len(living), importance[living]
+        living, self.share_ = living_components(model, state)
+        self.posterior_, self.n_components_ = state.q.only(living), len(living)
         self.n_iter_, self.elbo_ = len(fit.trace), fit.elbo
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
         self.score_is_bound_ = model.score_is_bound(self.posterior_)
@@ -375,5 +249,14 @@ class VariationalTransformer(Answers, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.sparse
+        tags.input_tags.sparse = self.sparse and self.sparse_cut  # any sparse rows, not only those of ones
         return tags
+
+
+def living_components(model: Model[Any, Any, Any], state: State) -> tuple[Index, Floats]:
+    """Which components are published, the most important first, and their shares; at least one."""
+    importance = model.importance(state.q, state.stats)
+    order = np.argsort(-importance, kind="stable")
+    living = order[importance[order] > 0]
+    living = living if len(living) else order[:1]
+    return living, importance[living]

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from latens.array import Floats
+from latens.array import Array, Floats
+from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.checks import positive_number
 from latens.estimators.frame import Frame
@@ -62,6 +63,11 @@ class BernoulliMixture(MixtureEstimator):
         Share of the rows in each cluster.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
 
+    Notes
+    -----
+    X may be a SciPy sparse matrix of zeros and ones, which is never made dense; time grows with its ones. Other values
+    in it are refused, not cut.
+
     Examples
     --------
     >>> import latens
@@ -76,6 +82,8 @@ class BernoulliMixture(MixtureEstimator):
 
     scaled: ClassVar[bool] = False
     binary: ClassVar[bool] = True
+    sparse: ClassVar[bool] = True
+    sparse_cut: ClassVar[bool] = False  # scikit-learn's check takes who predicts chances from such rows for a classifier
 
     def __init__(
         self,
@@ -115,12 +123,12 @@ class BernoulliMixture(MixtureEstimator):
         self.probability_prior = probability_prior
 
     def _build(self, sample: Rows) -> Mixture:
-        x = filled(sample)
+        x: Array = sample.x if is_sparse(sample.x) else filled(sample)
         worth = positive_number("probability_prior", self.probability_prior)
-        mean = (x.sum(axis=0) + 0.5) / (len(x) + 1.0)  # a column of one value alone leaves room for the other
+        mean = (np.asarray(x.sum(axis=0), dtype=np.float64) + 0.5) / (x.shape[0] + 1.0)  # a column of one value alone leaves room for the other
         return Mixture(self._weight_family(), BernoulliColumns(Beta(worth * mean[None], worth * (1 - mean)[None])))
 
-    def _random_centres(self, x: Floats, k: int, rng: np.random.Generator) -> Floats:
+    def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: uniform between a quarter and three quarters."""
         return rng.uniform(0.25, 0.75, size=(k, x.shape[1]))
 

@@ -60,7 +60,7 @@ class BinaryFactorAnalysis(VariationalTransformer):
     init : {"auto", "random"} or array of shape (K, D)
         Starts found in the data, the textbook's uniform noise, or given causes in data units.
     moves : bool
-        Whether to try deleting and exchanging causes, accepted only where the bound rises.
+        Whether to try deleting, merging, splitting and exchanging causes, accepted only where the bound rises.
     random_state : int, RandomState, Generator or None
     warm_start : bool
         Whether `fit` goes on from the last fit.

@@ -9,12 +9,14 @@ float32, look alike to every model.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
 from latens.array.transfer import column_sums, like, total
 from latens.core import Rows
 from latens.estimators.sampling import blocks
@@ -28,7 +30,7 @@ GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed mu
 @dataclass(frozen=True)
 class Frame:
     origin: Floats  # (D,), in the units of the data
-    exponent: int
+    exponent: int | Index  # one for all columns, or (D,)
 
     @classmethod
     def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
@@ -55,28 +57,57 @@ class Frame:
         grid = GRID * math.ldexp(1.0, exponent)
         return cls(np.round(largest * mean / grid) * grid if centred else np.zeros(d), exponent)
 
+    @classmethod
+    def joined(cls, frames: Sequence[Frame]) -> Frame:
+        """Columns side by side, each in the units of its own frame."""
+        exponents = [np.full(len(frame.origin), frame.exponent, dtype=np.intp) for frame in frames]
+        return cls(np.concatenate([frame.origin for frame in frames]), np.concatenate(exponents))
+
     def check_range(self) -> None:
         """Refuse data whose squares would leave the range of numbers."""
-        if abs(self.exponent) > MOST_EXPONENT:
+        exponent = int(max(np.ravel(self.exponent), key=abs))
+        if abs(exponent) > MOST_EXPONENT:
+            scale = math.ldexp(1.0, exponent)
             raise ValueError(
-                f"the entries of X are about {self.scale:.0e} in size, too {'large' if self.exponent > 0 else 'small'} "
-                f"to be squared; divide X by {self.scale:.0e} or so."
+                f"the entries of X are about {scale:.0e} in size, too {'large' if exponent > 0 else 'small'} "
+                f"to be squared; divide X by {scale:.0e} or so."
             )
 
     @property
-    def log_scale(self) -> float:
+    def log_scale(self) -> Any:
+        """A number, or one for each column."""
         return self.exponent * math.log(2)
 
     @property
-    def scale(self) -> float:
-        return math.ldexp(1.0, self.exponent)
+    def scale(self) -> Any:
+        return np.ldexp(1.0, self.exponent)
 
-    def enter(self, rows: Rows) -> Rows:
-        """Rows of data as the model sees them."""
+    def log_volume(self, rows: Rows) -> Array:
+        """(n,), what a density in data units is divided by, as a logarithm: the units of the entries seen."""
+        if np.ndim(self.log_scale):
+            return rows.mask @ like(self.log_scale, rows.x)
+        return float(self.log_scale) * rows.observed
+
+    def enter(self, rows: Rows, *, spare: bool = False) -> Rows:
+        """Rows of data as the model sees them; with `spare` they are written over where NumPy holds them."""
+        if not np.any(self.origin) and not np.any(self.exponent):
+            return rows
+        if spare and is_numpy_array(rows.x):
+            for block in blocks(rows, 0):  # a mask of all rows would be as large as they are
+                self._enter(block, block.x)
+            return rows
         x = rows.x
-        if np.any(self.origin):
-            x = (x - like(self.origin, x)) * rows.mask
-        return replace(rows, x=x * math.ldexp(1.0, -self.exponent) if self.exponent else x)
+        return replace(rows, x=self._enter(rows, x - like(self.origin, x) if np.any(self.origin) else x * 1.0))
+
+    def _enter(self, rows: Rows, x: Array) -> Array:
+        """Write the model's units into x."""
+        if x is rows.x:
+            x -= like(self.origin, x)
+        if rows.seen is not None and np.any(self.origin):
+            x *= array_namespace(x).astype(rows.seen, x.dtype)
+        if np.any(self.exponent):
+            x *= like(np.ldexp(1.0, np.negative(self.exponent)), x)
+        return x
 
     def leave(self, x: Array) -> Array:
         """Positions in data units."""
@@ -84,10 +115,10 @@ class Frame:
 
     def leave_direction(self, x: Array) -> Array:
         """Differences in data units: loadings, standard deviations."""
-        return x * self.scale
+        return x * like(self.scale, x) if np.ndim(self.scale) else x * float(self.scale)
 
     def enter_direction(self, x: Floats) -> Floats:
-        return x * math.ldexp(1.0, -self.exponent)
+        return np.asarray(x * np.ldexp(1.0, np.negative(self.exponent)))
 
     def leave_variance(self, x: Floats) -> Floats:
-        return x * self.scale * self.scale
+        return np.asarray(x * self.scale * self.scale)

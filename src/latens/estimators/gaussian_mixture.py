@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
@@ -80,7 +81,9 @@ class GaussianMixture(MixtureEstimator):
     share_ : array (K,)
         Share of the rows in each cluster.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : array
-        The posterior's counts, where the family has them.
+        The posterior's counts, where the family has them; for sticks a pair of arrays, as in scikit-learn.
+    weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
+        What the prior was, given or found in the data, where the family has it; in data units.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
 
     Examples
@@ -140,6 +143,34 @@ class GaussianMixture(MixtureEstimator):
         self.mean_precision_prior = mean_precision_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
+
+    @property
+    def weight_concentration_prior_(self) -> float:
+        if self.weight_prior == "dirichlet_process":
+            return float(self._prior_of("weights", "alpha").mean[0])
+        return float(self._prior_of("weights", "concentration")[0])
+
+    @property
+    def mean_prior_(self) -> Floats:
+        return np.asarray(self.frame_.leave(self._prior_of("clusters", "mean")[0]))
+
+    @property
+    def mean_precision_prior_(self) -> float:
+        return float(self._prior_of("clusters", "strength").reshape(-1)[0])
+
+    @property
+    def degrees_of_freedom_prior_(self) -> float:
+        return float(self._prior_of("clusters", "dof").reshape(-1)[0])
+
+    @property
+    def covariance_prior_(self) -> Floats | float:
+        scatter = self.frame_.leave_variance(self._prior_of("clusters", "scatter")[0])
+        return float(scatter[0]) if self.covariance_type == "spherical" else scatter
+
+    def _prior_of(self, part: str, name: str) -> Any:
+        """What the prior has by that name, in model units; an AttributeError where this kind of mixture has none."""
+        check_is_fitted(self)
+        return getattr(getattr(self.model_, part), name)
 
     @property
     def _centred(self) -> bool:
@@ -227,7 +258,7 @@ class GaussianMixture(MixtureEstimator):
             public["mean_precision"] = (
                 clusters.strength if clusters.strength.ndim == 1 else clusters.strength.mean(axis=1)
             )
-            dof = clusters.dof if clusters.joint else 2 * clusters.shape.mean(axis=1)
+            dof = clusters.dof if clusters.joint else clusters.dof.mean(axis=1)
             public["degrees_of_freedom"] = dof[0] if self.covariance_type == "tied" else dof
         return public
 

@@ -9,11 +9,12 @@ from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
+from latens.array.transfer import is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.checks import one_of, positive_number, whole_number
 from latens.estimators.frame import Frame
-from latens.estimators.sampling import filled
+from latens.estimators.sampling import column_variances, filled
 from latens.estimators.starts import kmeans_labels, nearest_labels
 from latens.families.dirichlet import Dirichlet
 from latens.families.proportions import Proportions
@@ -60,7 +61,7 @@ class MixtureEstimator(VariationalTransformer):
         }
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("bic", "aic", "lower_bound_"):
+        if name in ("bic", "aic", "lower_bound_", "lower_bounds_"):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: use elbo_, a lower bound on the log evidence with all its "
                 "constants, and latens.compare to rank models by it."
@@ -79,18 +80,19 @@ class MixtureEstimator(VariationalTransformer):
     def _start(
         self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
     ) -> MixturePosterior:
-        x = filled(sample)
-        scale = np.sqrt(np.maximum(x.var(axis=0), np.finfo(float).tiny))
+        x: Array = sample.x if is_sparse(sample.x) else filled(sample)
+        variance = column_variances(x)
+        scale = np.sqrt(np.where(variance > 0, variance, 1.0))
         if not isinstance(self.init, str):
             centres = self._given_centres(x.shape[1], frame)
             return _posterior_of(model, x, nearest_labels(x / scale, centres / scale), len(centres))
         k = self._starting_size(sample)
         if one_of("init", self.init, ["auto", "random"]) == "random":
             centres = self._random_centres(x, k, rng)
-            return model.global_step(model.prior(k), model.imagined(np.full(k, len(x) / k), centres, x.var(axis=0)))
+            return model.global_step(model.prior(k), model.imagined(np.full(k, x.shape[0] / k), centres, variance))
         return _posterior_of(model, x, kmeans_labels(x / scale, k, rng), k)
 
-    def _random_centres(self, x: Floats, k: int, rng: np.random.Generator) -> Floats:
+    def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: normal about the mean of the data, at their scale."""
         return np.asarray(x.mean(axis=0) + rng.normal(size=(k, x.shape[1])) * x.std(axis=0))
 
@@ -113,7 +115,7 @@ class MixtureEstimator(VariationalTransformer):
         return int(max(1, min(MOST_CLUSTERS, len(sample) // FEWEST_ROWS)))
 
 
-def _posterior_of(model: Mixture, x: Floats, labels: Any, k: int) -> MixturePosterior:
+def _posterior_of(model: Mixture, x: Array, labels: Any, k: int) -> MixturePosterior:
     """What rows would say if their clusters were known."""
     local = Memberships(np.eye(k)[labels])
     return model.global_step(model.prior(k), model.statistics(Rows(x), local))

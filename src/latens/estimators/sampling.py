@@ -11,7 +11,7 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
-__all__ = ["blocks", "filled", "sample_rows"]
+__all__ = ["blocks", "column_variances", "filled", "sample_rows"]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
@@ -34,12 +34,16 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
 
     Sparse rows stay sparse.
     """
-    weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
     keys = np.concatenate([_keys(block) for block in blocks(rows, 0)], axis=1)
-    order = np.lexsort(keys[::-1])
-    order = order[weight[order] > 0]
-    mass = np.cumsum(weight[order])
-    distinct = 1 + int(np.count_nonzero(np.any(np.diff(keys[:, order]), axis=0)))
+    order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
+    if rows.weight is None:
+        mass = np.arange(1.0, len(order) + 1)
+    else:
+        weight = host(rows.weight)
+        order = order[weight[order] > 0]
+        mass = np.cumsum(weight[order])
+    along = keys[:, order]
+    distinct = 1 + int(np.count_nonzero(np.any(along[:, 1:] != along[:, :-1], axis=0)))
     size = min(limit, distinct)
     # half a step in, and a hair less: a boundary between rows must not depend on the rounding of the sum
     at = np.searchsorted(mass, (np.arange(size) + 0.5) / size * mass[-1] * (1 - 1e-12))
@@ -57,6 +61,14 @@ def filled(sample: Rows) -> Floats:
         return x
     means = x.sum(axis=0) / np.maximum(sample.seen.sum(axis=0), 1)
     return np.where(sample.seen, x, means)
+
+
+def column_variances(x: Any) -> Floats:
+    """(D,), of a sample, which may be CSR."""
+    if not is_sparse(x):
+        return np.asarray(x.var(axis=0))
+    mean = np.asarray(x.mean(axis=0), dtype=np.float64)
+    return np.maximum(np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64) - mean**2, 0.0)
 
 
 def _keys(block: Rows) -> Floats:

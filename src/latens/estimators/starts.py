@@ -79,16 +79,16 @@ def _seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
-def kmeans_labels(x: Floats, k: int, rng: np.random.Generator) -> Index:
-    """(n,), clusters by a few rounds of k-means from a k-means++ start; some may be empty."""
-    k = min(k, len(x))
+def kmeans_labels(x: Array, k: int, rng: np.random.Generator) -> Index:
+    """(n,), clusters of rows, which may be CSR, by k-means from a k-means++ start; some may be empty."""
+    k = min(k, x.shape[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         means = KMeans(k, init="k-means++", n_init=1, max_iter=20, algorithm="lloyd", random_state=_seed(rng)).fit(x)
     return np.asarray(means.labels_, dtype=np.intp)
 
 
-def nearest_labels(x: Floats, centres: Floats) -> Index:
+def nearest_labels(x: Array, centres: Floats) -> Index:
     """(n,), the nearest of given centres (K, D)."""
     return np.asarray(np.argmin(np.sum(centres**2, axis=1) - 2 * x @ centres.T, axis=1), dtype=np.intp)
 

@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from latens.array import Array
-from latens.array.transfer import host, is_sparse, like, take
+from latens.array.transfer import detached, host, is_sparse, like, take
 from latens.core import Rows
 from latens.errors import ValuesCut
 from latens.estimators.checks import positive_number
 
-__all__ = ["binary_rows", "check_codes", "check_rows", "is_foreign", "occupied"]
+__all__ = ["binary_rows", "check_codes", "check_rows", "check_weight", "is_foreign", "occupied"]
 
 
 def is_foreign(X: Any) -> bool:
@@ -28,10 +28,20 @@ def is_foreign(X: Any) -> bool:
 def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool = False, at_least: int = 1) -> Rows:
     """Validate X (n, D) and its weights; NaN becomes a missing entry, a row without entries gets weight 0.
 
-    The class flags of the estimator say whether CSR rows stay as they are and whether rows are binary.
+    The class flags of the estimator say whether CSR rows stay as they are and whether rows are binary. What is rows
+    already has been checked.
     """
+    if isinstance(X, Rows):
+        return X
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
-    return binary_rows(rows, estimator.binarize) if estimator.binary else rows
+    if not estimator.binary:
+        return rows
+    if is_sparse(rows.x) and not estimator.sparse_cut and np.any(rows.x.data != 1):
+        raise ValueError(
+            f"sparse X holds {np.count_nonzero(rows.x.data != 1)} value(s) other than 0 and 1, which "
+            f"{type(estimator).__name__} does not cut in sparse rows; pass (X > {estimator.binarize or 0.5:g})."
+        )
+    return binary_rows(rows, estimator.binarize)
 
 
 def occupied(rows: Rows) -> Rows:
@@ -103,10 +113,13 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
     if is_sparse(x) and np.isnan(x.data).any():
         x = x.toarray()  # a hole needs a mask, which is dense
     if is_sparse(x):
-        weight = None if sample_weight is None else _check_weight(sample_weight, np.empty(x.shape[0], x.dtype))
+        weight = None if sample_weight is None else check_weight(sample_weight, np.empty(x.shape[0], x.dtype))
         return Rows(_canonical(x), None, weight)
     xp = array_namespace(x)
-    weight = None if sample_weight is None else _check_weight(sample_weight, x)
+    weight = None if sample_weight is None else check_weight(sample_weight, x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if bool(xp.isfinite(xp.sum(x))):  # one pass, and nothing of the size of x, where nothing is missing
+            return Rows(x, None, weight)
     hole = xp.isnan(x)
     if not bool(xp.any(hole)):
         return Rows(x, None, weight)
@@ -122,7 +135,9 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
 
 def check_codes(codes: Any, n_components: int) -> Array:
     """Codes (n, K) for `inverse_transform`."""
-    if not is_foreign(codes):
+    if is_foreign(codes):
+        codes = detached(codes)
+    else:
         given = np.asarray(codes)
         try:
             codes = given.astype(np.float32 if given.dtype in (np.float16, np.float32) else np.float64)
@@ -141,7 +156,7 @@ def check_codes(codes: Any, n_components: int) -> Array:
 
 
 def _check_foreign(estimator: Any, X: Array, reset: bool, at_least: int) -> Array:
-    xp, name = array_namespace(X), type(estimator).__name__
+    X, xp, name = detached(X), array_namespace(X), type(estimator).__name__
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; {name} expects 2, rows x columns. Try X[:, None] or X[None, :].")
     n, d = X.shape
@@ -172,7 +187,8 @@ def _canonical(x: Any) -> Any:
     return x
 
 
-def _check_weight(sample_weight: Any, x: Array) -> Array:
+def check_weight(sample_weight: Any, x: Array) -> Array:
+    """Weights (n,) of the rows x, in the library and dtype of x."""
     if is_foreign(sample_weight):
         sample_weight = host(sample_weight)
     stand_in = np.empty((x.shape[0], 1))

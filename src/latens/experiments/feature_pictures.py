@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
 from latens.metrics import Match, match_components
 from latens.report import Figure
@@ -12,7 +13,7 @@ from latens.report.pixels import Scale
 from latens.report.sheets import tile_sheet
 from latens.report.tiles import Tile, tile_grid
 
-__all__ = ["FOUND", "Learnt", "compared", "picture", "thresholded"]
+__all__ = ["FOUND", "Learnt", "compared", "picture", "thresholded", "unscrolled"]
 
 FOUND = 0.9  # cosine from which a feature counts as found
 
@@ -69,3 +70,8 @@ def picture(name: str, tiles: list[Tile], shape: tuple[int, int], scale: Scale, 
     return Figure(
         tile_grid(tiles, shape, scale), caption, wide=True, name=name, drawing=tile_sheet(tiles, shape, scale)
     )
+
+
+def unscrolled(chart: Markup) -> Markup:
+    """A heat map without the scroll bar that it has on a page, for a file of its own."""
+    return Markup(chart[chart.index("<svg") : chart.rindex("</svg>") + len("</svg>")])

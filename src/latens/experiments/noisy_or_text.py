@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from scipy.io import loadmat
 from scipy.sparse import csr_array
 
 import latens
 from latens.datasets import make_baskets
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.feature_pictures import unscrolled
 from latens.report import Figure, Section
 from latens.report.pixels import Scale
 from latens.report.svg import bar_chart, heat_map
@@ -99,8 +99,8 @@ def _causes(model: Any, words: list[str]) -> Section:
     names = [f"cause {k}" for k in range(len(values))]
     chart = heat_map(values, names, [words[j] for j in strongest], Scale.of(values))
     caption = "How likely each cause, when on, is to light each word; the causes of most ones first."
-    drawing = Markup(chart[chart.index("<svg") : chart.rindex("</svg>") + len("</svg>")])  # without its scroll bar
-    return Section("Causes", figures=(Figure(chart, caption, wide=True, name="causes", drawing=drawing),))
+    figure = Figure(chart, caption, wide=True, name="causes", drawing=unscrolled(chart))
+    return Section("Causes", figures=(figure,))
 
 
 def _usage(model: Any, best: list[list[str]]) -> Section:

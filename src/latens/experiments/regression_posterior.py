@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import latens
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.uci_sets import SETS, read
 from latens.metrics import covariance_distance, gaussian_kl
 from latens.report import Figure, Section
 from latens.report.svg import Line, line_chart
@@ -19,8 +19,6 @@ from latens.weights.langevin import langevin_path, sgd_path
 from latens.weights.moments import Swag
 
 __all__ = ["EXPERIMENT"]
-
-SETS = {"housing": (506, 13), "concrete": (1030, 8), "energy": (768, 8), "yacht": (308, 6)}  # rows, columns: table 6.1
 
 
 @dataclass(frozen=True)
@@ -85,21 +83,13 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]:
     for name, (n, d) in SETS.items():
         if settings.data:
-            table = np.loadtxt(_file(settings.data, name), delimiter=",")
+            table = read(settings.data, name)
             yield Problem.of(name, table[:, :-1], table[:, -1])
         else:
             mixing = rng.standard_normal((d, d)) * np.geomspace(1, 0.1, d)  # columns that say nearly the same
             x = rng.standard_normal((n, d)) @ mixing
             y = x @ rng.standard_normal(d)
             yield Problem.of(f"like {name}", x, y + 0.5 * y.std() * rng.standard_normal(n))
-
-
-def _file(folder: str, name: str) -> Path:
-    places = [Path(folder) / part / name / "data.csv.gz" for part in ("uci", ".")]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise ValueError(f"no file {places[0]} or {places[1]}; give the folder that holds the data sets.")
-    return found
 
 
 def _trial(
@@ -116,9 +106,9 @@ def _trial(
 
     path = np.array(list(sgd_path(problem.gradient, batches, start, rate, n_steps)))[settings.n_before * per_epoch :]
     draws = np.array(list(langevin_path(problem.gradient, batches, start, rate, n_steps, rng)))
-    swag = Swag.empty(d, rank=min(20, d))
+    swag = Swag(d, rank=min(20, d))
     for weights in path[::per_epoch]:
-        swag = swag.update(weights)
+        swag.update(weights)
     fits: dict[str, Any] = {"SGD iterates": _moments(path), "SWAG": swag, "Langevin": _moments(draws)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -41,6 +41,16 @@ class NormalColumns:
         return Gamma(self.shape, self.rate)
 
     @property
+    def dof(self) -> Floats:
+        """(K, 1 or D), the Wishart's counterpart of the shape."""
+        return 2 * self.shape
+
+    @property
+    def scatter(self) -> Floats:
+        """(K, D), or (K, 1) where shared: the Wishart's counterpart of the rate."""
+        return 2 * self.rate
+
+    @property
     def covariance(self) -> Floats:
         """(K, 1 or D), 1 / E[tau]."""
         return self.rate / self.shape

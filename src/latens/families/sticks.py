@@ -41,6 +41,13 @@ class Sticks:
         return np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken))
 
     @property
+    def concentration(self) -> tuple[Floats, Floats]:
+        """(K,) each: one and what belongs to a component, and alpha and what belongs to later ones."""
+        alpha = float(self.alpha.mean[0])
+        last = self.breaks.off[-1:] - alpha if len(self.breaks.off) else np.zeros(1)
+        return np.append(self.breaks.on, 1 + np.maximum(last, 0.0)), np.append(self.breaks.off, alpha)
+
+    @property
     def mean_log(self) -> Floats:
         """(K,), E[log pi]."""
         log_on, log_off = self.breaks.mean_log

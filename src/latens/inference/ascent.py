@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from latens.array import Floats
 from latens.core import Carrying, Fit, Iteration, Model, State, kept
 from latens.errors import ElboDecreased
 from latens.inference.bound import measure
@@ -31,7 +32,7 @@ def ascend(
     max_iter: int = 200,
     tol: float = 1e-6,
     slack: float = 1e-9,
-    log_scale: float = 0.0,
+    log_scale: float | Floats = 0.0,
     sweep: Sweep = serial_sweep,
     on_iteration: OnIteration | None = None,
 ) -> Fit:

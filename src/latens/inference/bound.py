@@ -6,21 +6,26 @@ import math
 import time
 from typing import Any
 
+import numpy as np
+
+from latens.array import Floats
 from latens.core import Iteration, Model
 from latens.errors import BoundNotFinite
 
 __all__ = ["measure"]
 
 
-def measure(model: Model[Any, Any, Any], q: Any, stats: Any, step: int, clock: float, log_scale: float) -> Iteration:
-    """Evaluate the bound in the caller's units, whose rows are exp(log_scale) times the model's.
+def measure(
+    model: Model[Any, Any, Any], q: Any, stats: Any, step: int, clock: float, log_scale: float | Floats
+) -> Iteration:
+    """Evaluate the bound in the caller's units, whose rows are exp(log_scale) times the model's, column by column if need be.
 
     Raises
     ------
     BoundNotFinite
         If a term is NaN or infinite; the message names it.
     """
-    terms = {**model.data_terms(q, stats), **model.global_terms(q), "scale": -log_scale * stats.entries}
+    terms = {**model.data_terms(q, stats), **model.global_terms(q), "scale": -float(np.sum(log_scale * stats.entries))}
     broken = [name for name, value in terms.items() if not math.isfinite(value)]
     if broken:
         raise BoundNotFinite(

@@ -26,16 +26,18 @@ def improve(
     max_iter: int = 200,
     tol: float = 1e-6,
     on_iteration: OnIteration | None = None,
+    looseness: Callable[[Any], float] | None = None,
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
     A candidate climbs `n_steps` iterations before it is judged, on all rows. With `screen`, an ascent over a
     weighted subsample, only candidates that are promising there are tried in full: most are not, and they
-    are what costs.
+    are what costs. With `looseness`, nats that the bound of a posterior is known to miss, the bound must still rise
+    when they are added to both sides: a component is not given up because a bound is loose about it.
     """
     while not (fit.interrupted or fit.stopped):
         try:
-            better = _first_better(fit, candidates, climb, screen, n_steps, tol)
+            better = _first_better(fit, candidates, climb, screen, n_steps, tol, looseness)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
@@ -62,6 +64,7 @@ def _first_better(
     screen: Climb | None,
     n_steps: int,
     tol: float,
+    looseness: Callable[[Any], float] | None,
 ) -> Fit | None:
     margin = tol * fit.state.stats.n
     target = fit.elbo + margin
@@ -74,11 +77,15 @@ def _first_better(
             if glance.elbo <= target_screened:
                 continue
         trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
-        if trial.elbo > target:
+        if trial.elbo > target and (looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin):
             return replace(trial, stopped=False)
         if trial.interrupted:
             raise KeyboardInterrupt
     return None
+
+
+def _tighter(fit: Fit, looseness: Callable[[Any], float]) -> float:
+    return fit.elbo + looseness(fit.state.q)
 
 
 class _Hopeless:

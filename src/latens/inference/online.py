@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from latens.array import Floats
 from latens.core import Compressing, Fit, Iteration, Model, State
 from latens.inference.ascent import OnIteration, advance
 from latens.inference.bound import measure
@@ -50,7 +51,7 @@ def update(
     *,
     combine: Combine,
     n_global: int = 1,
-    log_scale: float = 0.0,
+    log_scale: float | Floats = 0.0,
 ) -> tuple[State, Iteration]:
     """See one batch once; then `n_global` global steps on all that was seen so far."""
     clock = time.perf_counter()
@@ -67,7 +68,7 @@ def follow(
     combine: Combine,
     n_global: int = 1,
     every: int = 1,
-    log_scale: float = 0.0,
+    log_scale: float | Floats = 0.0,
     on_iteration: OnIteration | None = None,
 ) -> Fit:
     """See a stream once, batch by batch; the bound is read after every so many of them, and after the last."""

@@ -11,9 +11,11 @@ from latens.core import Model
 __all__ = ["settle"]
 
 
-def settle(model: Model[Any, Any, Any], q: Any, batch: Any, *, tol: float = 1e-6, max_iter: int = 100) -> Any:
-    """Repeat the local step from its neutral start until no code moves by more than `tol`."""
-    local = model.local_step(q, batch)
+def settle(
+    model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any = None, *, tol: float = 1e-6, max_iter: int = 100
+) -> Any:
+    """Repeat the local step, from its neutral start if no other is given, until no code moves by more than `tol`."""
+    local = model.local_step(q, batch, warm)
     if model.exact_local(q):
         return local
     mean, _ = model.codes(batch, local)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
+from latens.array import Floats
 from latens.core import Fit, Iteration, Model, Rows, State, Statistics, kept
 from latens.errors import ElboDecreased
 from latens.inference.ascent import OnIteration, ascend
@@ -79,7 +80,7 @@ def climb_stacked(
     starts: Sequence[State],
     *,
     slack: float = 1e-9,
-    log_scale: float = 0.0,
+    log_scale: float | Floats = 0.0,
     on_iteration: OnIteration | None = None,
     **options: Any,
 ) -> list[Fit]:

@@ -13,6 +13,7 @@ from latens.core import Fit, State
 from latens.errors import FileRefused
 from latens.estimators.frame import Frame
 from latens.inference.threads import one_blas_thread
+from latens.io.agreement import check_agreement
 from latens.io.shapes import check_shapes
 from latens.io.soundness import arrays_in, check_domains, check_finite, check_settings, kinds
 from latens.io.table import ESTIMATORS, estimator_class, name_of
@@ -75,6 +76,7 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
         # absurd numbers may divide by zero on their way to being refused
         with np.errstate(all="ignore"), one_blas_thread():
             _check_parts(name, fitted)
+            check_agreement(name, params, fitted.model)
             return _assembled(estimator_class(name), params, fitted)
     except (FileRefused, MemoryError):
         raise

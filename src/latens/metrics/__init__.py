@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from latens.metrics.calibration import brier, coverage, expected_calibration_error
+from latens.metrics.calibration import brier, coverage, expected_calibration_error, reliability
 from latens.metrics.gaussians import covariance_distance, gaussian_kl, wasserstein2
 from latens.metrics.matching import Match, match_components
 from latens.metrics.separation import amari_distance, source_correlation
@@ -16,6 +16,7 @@ __all__ = [
     "expected_calibration_error",
     "gaussian_kl",
     "match_components",
+    "reliability",
     "source_correlation",
     "wasserstein2",
 ]

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from latens.array import Floats
 
-__all__ = ["brier", "coverage", "expected_calibration_error"]
+__all__ = ["brier", "coverage", "expected_calibration_error", "reliability"]
 
 
 def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> float:
@@ -35,13 +35,33 @@ def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> 
     >>> expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1])
     0.4
     """
+    counts, sure, right = reliability(probabilities, y, n_bins)
+    return float(np.sum(counts * np.abs(right - sure)) / counts.sum())
+
+
+def reliability(probabilities: Any, y: Any, n_bins: int = 15) -> tuple[Floats, Floats, Floats]:
+    """How sure predictions were and how often they were right; arguments as in `expected_calibration_error`.
+
+    Returns
+    -------
+    counts, confidence, accuracy : ndarrays
+        For each bin that has rows: their number, the mean probability of the predicted class, the share that is right.
+
+    Examples
+    --------
+    >>> from latens.metrics import reliability
+    >>> reliability([0.9, 0.9, 0.6], [1, 0, 1])
+    (array([1., 2.]), array([0.6, 0.9]), array([1. , 0.5]))
+    """
     if isinstance(n_bins, bool) or int(n_bins) != n_bins or n_bins < 1:
         raise ValueError(f"n_bins={n_bins!r}; expected a whole number from 1 on.")
     p, y = _classes(probabilities, y)
     confidence, right = p.max(axis=1), p.argmax(axis=1) == y
     bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gaps = np.bincount(bins, weights=right - confidence, minlength=n_bins)
-    return float(np.sum(np.abs(gaps)) / len(y))
+    weights = np.ones(len(y)), confidence, right
+    counts, sure, hits = (np.bincount(bins, w, minlength=n_bins).astype(np.float64) for w in weights)
+    filled = counts > 0
+    return counts[filled], sure[filled] / counts[filled], hits[filled] / counts[filled]
 
 
 def brier(probabilities: Any, y: Any) -> float:

@@ -38,7 +38,7 @@ from latens.families.least_squares import LeastSquares
 from latens.families.relevance import Relevance
 from latens.families.share import Share
 from latens.models.binary_moves import propose
-from latens.models.linear_rows import evidence, predicted_variance, products, second_with_ones, with_ones
+from latens.models.linear_rows import evidence, level, predicted_variance, products, second_with_ones, sharp, with_ones
 from latens.models.switches import Automatic, Exact, MeanField, States, Switches, Truncated
 
 __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
@@ -114,10 +114,11 @@ class BinaryFactors:
     def local_steps(self, qs: Sequence[BinaryPosterior], batch: Rows, warm: Sequence[Any]) -> list[Switches | States]:
         """One product of the rows with the loadings of all posteriors, then each by itself."""
         weights = [(q.loadings.tau * q.loadings.mean).T for q in qs]
+        batch = sharp(batch, np.max([q.loadings.tau for q in qs], axis=0))
         pull, at, answers = batch.x @ like(np.concatenate(weights, axis=1), batch.x), 0, []
         for q, start in zip(qs, warm, strict=True):
             width = len(q.loadings.mean)
-            drive, gram, _ = self._evidence(q, batch, pull[:, at : at + width])
+            drive, gram = self._evidence(q, batch, pull[:, at : at + width])
             answers.append(self.e_step.infer(drive, gram, q.usage.mean, start))
             at += width
         return answers
@@ -157,6 +158,7 @@ class BinaryFactors:
         }
 
     def codes(self, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
+        local = local.rounded(batch.x)
         return local.mean, local.variance
 
     def log_predictive(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> Array:
@@ -173,11 +175,13 @@ class BinaryFactors:
 
     def row_bounds(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
-        xp = array_namespace(batch.x)
-        drive, gram, level = self._evidence(q, batch)
-        return level + xp.sum(local.mean * drive, axis=1) - 0.5 * local.energy(gram) + local.entropy
+        xp, local = array_namespace(batch.x), local.rounded(batch.x)
+        drive, gram = self._evidence(q, batch)
+        flat = level(q.loadings, batch, q.n_components) + float(q.usage.mean_log[1].sum())
+        return flat + xp.sum(local.mean * drive, axis=1) - 0.5 * local.energy(gram) + local.entropy
 
     def impute(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
+        local = local.rounded(batch.x)
         mean = self.reconstruct(q, local.mean)
         second = second_with_ones(local.second(), local.mean, self.intercept)
         return mean, predicted_variance(q.loadings, second, mean, batch.x)
@@ -218,13 +222,12 @@ class BinaryFactors:
     ) -> Iterator[BinaryPosterior]:
         return propose(self, q, stats, sample, rng, limit)
 
-    def _evidence(self, q: BinaryPosterior, batch: Rows, pull: Array | None = None) -> tuple[Array, Array, Array]:
-        """What a row says for each cause alone (n, K), what pairs cost (1 or n, K, K), what no code changes (n,)."""
+    def _evidence(self, q: BinaryPosterior, batch: Rows, pull: Array | None = None) -> tuple[Array, Array]:
+        """What a row says for each cause alone (n, K), and what pairs cost (1 or n, K, K)."""
         log_on, log_off = q.usage.mean_log
-        drive, gram, level = evidence(q.loadings, batch, q.n_components, pull)
+        drive, gram = evidence(q.loadings, batch, q.n_components, pull)
         own = array_namespace(batch.x).linalg.diagonal(gram)
-        drive = drive + like(log_on - log_off, batch.x) - 0.5 * own
-        return drive, gram, level + float(log_off.sum())
+        return drive + (like(log_on - log_off, batch.x) - 0.5 * own), gram
 
 
 def _with_rest(keep: Index, q: BinaryPosterior) -> Index:

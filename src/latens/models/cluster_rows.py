@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
 from latens.array.quadratic import with_pairs
-from latens.array.transfer import cast, host, like
+from latens.array.transfer import cast, host, is_sparse, like
 from latens.core import Rows
 from latens.models.holes import fill
 
@@ -62,8 +62,7 @@ def looks(clusters: Sequence[Any], log_weights: Sequence[Floats], batch: Rows) -
     view = expand(clusters[0], x)
     terms = [one.natural for one in clusters]
     levels = np.concatenate(log_weights)
-    # one row for each cluster in memory: sums over clusters then run along rows of data
-    density = (like(np.concatenate([theta for theta, _ in terms]), x) @ view.values.T).T
+    density = _products(view.values, like(np.concatenate([theta for theta, _ in terms]), x))
     if not clusters[0].joint and batch.seen is not None:
         density += cast(batch.mask, x) @ like(np.concatenate([level for _, level in terms]).T, x)
     else:
@@ -85,14 +84,27 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
 
 def expand(clusters: Any, x: Array) -> Features:
     """The numbers that clusters of this family ask of a row; the family decides, not its parameters."""
-    xp, d = array_namespace(x), x.shape[1]
+    d = x.shape[1]
     if clusters.joint:
         return Features(x if clusters.tied else with_pairs(x), d, clusters.tied, True)
     width = clusters.natural[0].shape[1] - d
     if width == 0:
         return Features(x, d)
-    squares = x**2
-    return Features(xp.concat([x, squares if width == d else xp.sum(squares, axis=1, keepdims=True)], axis=1), d)
+    xp = array_namespace(x)
+    if width == d:
+        both = xp.empty((x.shape[0], 2 * d), dtype=x.dtype, device=device(x))
+        both[:, :d] = x
+        both[:, d:] = x**2
+        return Features(both, d)
+    return Features(xp.concat([x, xp.sum(x**2, axis=1, keepdims=True)], axis=1), d)
+
+
+def _products(values: Array, theta: Array) -> Array:
+    """(n, K), in memory a row for each cluster: sums over clusters then run along rows of data."""
+    # single precision, whose transposed product is the slower by half, and CSR rows
+    if is_sparse(values) or (is_numpy_array(values) and values.dtype == np.float32):
+        return np.ascontiguousarray((values @ theta.T).T).T
+    return (theta @ values.T).T
 
 
 def _summed(level: Floats) -> Floats:
@@ -106,6 +118,8 @@ def _form(matrix: Floats, x: Array) -> Array:
 
 def _in_safe_precision(clusters: Sequence[Any], x: Array) -> Array:
     """The rows, in double precision where single would cancel: clusters far from the origin beside their width."""
+    if is_sparse(x):  # binary: clusters lie within their width of the origin
+        return x
     xp = array_namespace(x)
     if x.dtype != xp.float32:
         return x

@@ -190,8 +190,19 @@ def _is_better(there: _Point, here: _Point, slope: Floats, lowest: Floats) -> bo
     return bool(same and np.max(np.abs(_free_slope(there, lowest))) < 0.9 * np.max(np.abs(slope)))
 
 
+def _is_definite(matrix: Floats) -> bool:
+    try:
+        cho_factor(matrix, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 class _Step:
-    """Newton's step with every negative curvature turned round, in units of each column's own curvature."""
+    """Newton's step with every negative curvature turned round, in units of each column's own curvature.
+
+    Where none is negative, as near the top, Cholesky's factors do what the eigenvectors would.
+    """
 
     def __init__(self, point: _Point, slope: Floats) -> None:
         self.free, self.size = np.flatnonzero(slope), len(slope)
@@ -201,7 +212,7 @@ class _Step:
         self.slope = slope[self.free] * self.unit
         exact = self.size <= MOST_FULL
         self.matrix = (point.hessian[inside] if exact else sure) * self.unit * self.unit[:, None]
-        self.spectrum = eigh(self.matrix, check_finite=False) if exact else None
+        self.spectrum = eigh(self.matrix, check_finite=False) if exact and not _is_definite(self.matrix) else None
 
     def damped(self, damping: float) -> Floats:
         step = np.zeros(self.size)

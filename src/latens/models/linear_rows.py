@@ -6,6 +6,7 @@ An intercept is a row of W after those of the components, whose code is always 1
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -16,13 +17,14 @@ from latens.core import Rows
 from latens.families.least_squares import LOG_2PI, LeastSquares
 from latens.families.relevance import Relevance
 
-__all__ = ["evidence", "predicted_variance", "products", "second_with_ones", "with_ones"]
+__all__ = ["evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp", "with_ones"]
 
 Loadings = Relevance | LeastSquares
+SINGLE = 1e-10  # between the rounding errors of double and of single precision
 
 
-def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tuple[Array, Array, Array]:
-    """Drive (n, K), gram (1 or n, K, K) and level (n,): E[log p(row | z)] = level + drive'z - 1/2 z'gram z.
+def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tuple[Array, Array]:
+    """Drive (n, K) and gram (1 or n, K, K): E[log p(row | z)] = level + drive'z - 1/2 z'gram z.
 
     `pull` is the product of the rows with the weighted loadings, where that is already known.
     """
@@ -32,14 +34,34 @@ def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tup
         gram = like(w.gram[None], x)
     else:
         gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (-1, rows, rows))
-    tau, log_tau = (np.broadcast_to(part, (d,)) for part in (w.tau, w.log_tau))
-    pull = x @ like((tau * w.mean).T, x) if pull is None else pull
+    pull = x @ like((w.tau * w.mean).T, x) if pull is None else pull
     drive = pull[:, :k]
-    level = 0.5 * (batch.mask @ like(log_tau - LOG_2PI, x) - x**2 @ like(tau, x))
     if rows > k:
         drive = drive - gram[:, :k, k]
-        level = level + pull[:, k] - 0.5 * gram[:, k, k]
-    return drive, gram[:, :k, :k], level
+    return drive, gram[:, :k, :k]
+
+
+def level(w: Loadings, batch: Rows, k: int) -> Array:
+    """(n,), the part of E[log p(row | z)] that no code changes."""
+    x, mask, (rows, d) = batch.x, batch.mask, w.mean.shape
+    tau, log_tau = (np.broadcast_to(part, (d,)) for part in (w.tau, w.log_tau))
+    flat = 0.5 * (mask @ like(log_tau - LOG_2PI, x) - x**2 @ like(tau, x))
+    if rows > k:
+        flat = flat + x @ like(tau * w.mean[k], x) - 0.5 * (mask @ like(w.grams[:, k, k], x))
+    return flat
+
+
+def sharp(batch: Rows, tau: Floats) -> Rows:
+    """The same rows, in double precision where noise is so small that single would blur which codes explain them.
+
+    What rows say for their codes is as large as tau x^2, and rounded in proportion; the bound may fall by sqrt(eps)
+    of its terms, of which every entry brings a few.
+    """
+    xp = array_namespace(batch.x)
+    eps = float(xp.finfo(batch.x.dtype).eps)
+    if eps < SINGLE or eps * float(np.sum(tau * batch.squares)) < 0.3 * eps**0.5 * float(batch.counts.sum()):
+        return batch
+    return replace(batch, x=xp.astype(batch.x, xp.float64))
 
 
 def with_ones(codes: Array, intercept: bool) -> Array:

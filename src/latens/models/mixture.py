@@ -21,7 +21,7 @@ References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,9 @@ from scipy.special import gammaln
 from latens.array import Array, Floats, Index
 from latens.array.domains import simplex
 from latens.array.quadratic import packed
-from latens.array.special import logsumexp, softmax, xlogx
-from latens.array.transfer import column_sums, like, total
-from latens.core import Rows, Statistics
+from latens.array.special import logsumexp, softmax_entropy, xlogx
+from latens.array.transfer import column_sums, is_sparse, like, total
+from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
@@ -71,7 +71,15 @@ class MixturePosterior:
 @dataclass(frozen=True)
 class Memberships:
     mean: Array = simplex()  # (n, K), q(c_n = k)
-    view: Features | Filled | None = field(default=None, metadata={"transient": True})  # its rows, for their sums
+    view: Features | Filled | None = transient()  # its rows, for their sums
+    solved: tuple[Array, Array] | None = transient()  # the memberships of the local step, and their entropy (n,)
+
+    @property
+    def entropy(self) -> Array:
+        """(n,)."""
+        if self.solved is not None and self.solved[0] is self.mean:
+            return self.solved[1]
+        return -array_namespace(self.mean).sum(xlogx(self.mean), axis=1)
 
 
 @dataclass(frozen=True)
@@ -109,15 +117,16 @@ class Mixture:
     def local_steps(self, qs: Sequence[MixturePosterior], batch: Rows, warm: Sequence[Any]) -> list[Memberships]:
         """The rows are expanded once, and meet the clusters of all posteriors in one product."""
         views = looks([q.clusters for q in qs], [q.weights.mean_log for q in qs], batch)
-        return [Memberships(softmax(joint), view) for joint, view in views]
+        answers = [(softmax_entropy(joint), view) for joint, view in views]
+        return [Memberships(solved[0], view, solved) for solved, view in answers]
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
         view = local.view or self._complete(batch)
         weighted = batch.weigh(local.mean)
         counts = column_sums(weighted)
         seen, x, xx, entropy = view.sums(batch, weighted, counts)
-        own = total(batch.weigh(xlogx(local.mean)))
-        return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy - own)
+        entropy += total(batch.weigh(local.entropy))
+        return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy)
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
@@ -167,11 +176,14 @@ class Mixture:
 
     def row_bounds(self, q: MixturePosterior, batch: Rows, local: Memberships) -> Array:
         """(n,), each row's part of the bound, with the best filling for q; weighted, they add up to `data_terms`."""
-        xp, (joint, _) = array_namespace(batch.x), look(q.clusters, q.weights.mean_log, batch)
-        return xp.sum(local.mean * joint - xlogx(local.mean), axis=1)
+        joint, _ = look(q.clusters, q.weights.mean_log, batch)
+        return array_namespace(joint).sum(local.mean * joint, axis=1) + local.entropy
 
     def impute(self, q: MixturePosterior, batch: Rows, local: Memberships) -> tuple[Array, Array]:
         """Observed entries are certain; missing ones have the moments of the local posterior."""
+        if is_sparse(batch.x):  # nothing is missing
+            x = batch.x.toarray()
+            return x, np.zeros_like(x)
         xp = array_namespace(batch.x)
         if q.clusters.joint and batch.seen is not None:
             _, view = look(q.clusters, q.weights.mean_log, batch)
@@ -202,8 +214,8 @@ class Mixture:
         return True
 
     def floats_per_row(self, k: int) -> int:
-        d = int(self.clusters.mean.shape[1])
-        return 20 * k + (d * (d + 3) // 2 if self.clusters.joint and not self.tied else 4 * d)
+        width = int(self.clusters.natural[0].shape[1])
+        return 5 * k + (width if width > self.clusters.mean.shape[1] else 0)
 
     @property
     def tied(self) -> bool:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from latens.array import Floats
-from latens.array.transfer import host
+from latens.array import Array, Floats
+from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.families.sticks import Sticks
 
@@ -27,6 +28,7 @@ N_MERGES = 4  # merges tried
 N_SPLITS = 4  # splits tried
 N_SWAPS = 10  # pairs of a merge and a split tried
 N_ROUNDS = 5  # steps of the two-cluster fit that a split is
+N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
 FEWEST = 4  # rows of the sample that can be split
 
 
@@ -86,10 +88,11 @@ def _splits(
 ) -> list[tuple[float, int, Any]]:
     """(gain, cluster, statistics of its halves), the best first."""
     local = model.local_step(q, sample)
-    share, x = host(local.mean), host(model.impute(q, sample, local)[0])
+    share = host(local.mean)
+    x = sample.x if is_sparse(sample.x) else host(model.impute(q, sample, local)[0])
     label, found = np.argmax(share, axis=1), []
     for which in range(q.n_components):
-        rows = Rows(x[label == which])
+        rows = Rows(x[np.flatnonzero(label == which)])
         if len(rows) < FEWEST:
             continue
         scale = stats.counts[which] / len(rows)
@@ -103,8 +106,11 @@ def _splits(
     return sorted(found, key=lambda split: -split[0])
 
 
-def _sides(x: Floats, rng: np.random.Generator) -> Iterator[Floats]:
+def _sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
     """Ways to cut rows in two (n,): at the mean of their widest direction, and nearer to one of two distant rows."""
+    if is_sparse(x):
+        yield from _sparse_sides(x, rng)
+        return
     centred = x - x.mean(axis=0)
     spread = np.sqrt(np.mean(centred**2, axis=0))
     z = centred / np.where(spread > 0, spread, 1.0)
@@ -116,6 +122,32 @@ def _sides(x: Floats, rng: np.random.Generator) -> Iterator[Floats]:
     if away.sum() > 0:
         other = np.sum((z - z[rng.choice(len(z), p=away / away.sum())]) ** 2, axis=1)
         yield (other < away).astype(float)
+
+
+def _sparse_sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
+    """The same of CSR rows, which are not centred but in thought; the direction by a few steps of the power method."""
+    mean = np.asarray(x.mean(axis=0), dtype=np.float64)
+    spread = np.sqrt(np.maximum(np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64) - mean**2, 0.0))
+    scale = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
+    z, mean = csr_array(x.multiply(scale)), mean * scale
+    if not scale.any():
+        return
+    direction = rng.normal(size=z.shape[1])
+    for _ in range(N_POWERS):
+        along = z @ direction - mean @ direction
+        direction = z.T @ along - mean * along.sum()
+        direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+    yield (z @ direction > mean @ direction).astype(float)
+    sizes = np.asarray(z.multiply(z).sum(axis=1), dtype=np.float64)
+    away = _distances(z, sizes, int(rng.integers(z.shape[0])))
+    if away.sum() > 0:
+        yield (_distances(z, sizes, int(rng.choice(len(away), p=away / away.sum()))) < away).astype(float)
+
+
+def _distances(z: Array, sizes: Floats, row: int) -> Floats:
+    """(n,), squared, of CSR rows from one of them."""
+    to = z[[row]].toarray()[0]
+    return np.maximum(sizes - 2 * (z @ to) + sizes[row], 0.0)
 
 
 def _halved(model: Mixture, rows: Rows, side: Floats) -> Any:

@@ -35,12 +35,14 @@ from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
 from latens.families.relevance import Relevance
-from latens.models.linear_rows import evidence, predicted_variance, products, second_with_ones, with_ones
+from latens.models.linear_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.source_moves import propose
-from latens.models.source_shapes import best_split, best_tail, project
+from latens.models.source_shapes import best_split, best_tail, given_away, project
 from latens.models.sources import Shapes, Sources, infer
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
+
+DOUBT = 1.0  # nats per loading by which giving up a source must pay
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class NoisyIca:
         return IcaPosterior(shapes, loadings, np.eye(k), np.ones(k))
 
     def local_step(self, q: IcaPosterior, batch: Rows, warm: Sources | None = None) -> Sources:
-        drive, gram, _ = evidence(q.loadings, batch, q.n_components)
+        drive, gram = evidence(q.loadings, batch, q.n_components)
         return infer(q.shapes, drive, gram, warm, self.n_sweeps, self.diagonal)
 
     def statistics(self, batch: Rows, local: Sources) -> IcaStatistics:
@@ -208,12 +210,13 @@ class NoisyIca:
     def row_bounds(self, q: IcaPosterior, batch: Rows, local: Sources) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
         xp, mean, u = array_namespace(batch.x), local.mean, local.u
-        drive, gram, level = evidence(q.loadings, batch, q.n_components)
+        drive, gram = evidence(q.loadings, batch, q.n_components)
         second = local.covariance() + mean[:, :, None] * mean[:, None, :]
         one, log_u, alone, square, signed = (like(price, batch.x) for price in q.shapes.prices())
         priced = one + log_u * local.log_u + alone * u + square * u * xp.linalg.diagonal(second)
         each = xp.sum(mean * drive + priced + signed * local.own_signed, axis=1)
-        return level + each - 0.5 * xp.sum(gram * second, axis=(1, 2)) + local.entropy
+        flat = level(q.loadings, batch, q.n_components)
+        return flat + each - 0.5 * xp.sum(gram * second, axis=(1, 2)) + local.entropy
 
     def impute(self, q: IcaPosterior, batch: Rows, local: Sources) -> tuple[Array, Array]:
         mean = local.mean
@@ -257,6 +260,25 @@ class NoisyIca:
         self, q: IcaPosterior, stats: IcaStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[IcaPosterior]:
         return propose(self, q, stats, sample)
+
+    def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
+        """What two independences give away: of heavy sources and their scales, and of sources and their loadings.
+
+        Rows tell the loadings as much as E[z] does, sum E[z] E[z]'; given z they would tell sum E[zz']. What is still
+        missed, since q(z) is Gaussian, is not known; a nat per loading is allowed for it.
+        """
+        local = self.local_step(q, sample)
+        for _ in range(2):  # scales settle
+            local = self.local_step(q, sample, local)
+        heavy, mean = np.flatnonzero(q.shapes.split == 0), local.mean
+        scales = n * float(given_away(q.shapes.tails[heavy], mean[:, heavy], local.variance[:, heavy]).sum())
+        if self.points:
+            return scales
+        known, each = mean.T @ mean, n / len(sample)
+        prior = np.diag(q.loadings.alpha.mean[: q.n_components])  # type: ignore[union-attr]
+        whole = log_determinant(each * (known + local.covariance().sum(axis=0)) + prior)
+        both = 0.5 * float(whole - log_determinant(each * known + prior))
+        return scales + self.n_features * (both + DOUBT * q.n_components)
 
     def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
         prices = q.shapes.prices()

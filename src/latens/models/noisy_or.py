@@ -40,6 +40,7 @@ from latens.array.lighting import (
     score_kept,
     share_all,
     share_kept,
+    sum_states,
 )
 from latens.array.special import logsumexp
 from latens.array.states import all_states
@@ -55,6 +56,7 @@ from latens.models.switches import States
 __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
+WIDER = 4  # times as many states are kept where it cannot
 
 
 @dataclass(frozen=True)
@@ -243,10 +245,20 @@ class NoisyOrCauses:
         return local.mean, local.variance
 
     def log_predictive(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
-        """log E_q[p(row)] over all states while that is feasible, else over those that are kept: a lower bound."""
+        """log E_q[p(row)] over all states where causes or ones are few, else over the best states: a lower bound."""
         if not self.score_is_bound(q):
             return logsumexp(score_all(q.at_means, batch.x, batch.mask))[:, 0]
-        return logsumexp(self._scores(q.at_means, batch, local))[:, 0]
+        ones = _ones(batch)
+        if ones is None:
+            return logsumexp(self._scores(q.at_means, batch, local))[:, 0]
+        answer = sum_states(q.at_means, batch.x, batch.mask, ones)
+        rest = np.flatnonzero(np.isneginf(answer))
+        if len(rest):
+            rows = Rows(batch.x[rest], None if batch.seen is None else batch.seen[rest])
+            wide = replace(self, n_states=WIDER * self.n_states, n_parents=WIDER * self.n_parents)
+            states = wide.local_step(q, rows, wide.local_step(q, rows))
+            answer[rest] = logsumexp(wide._scores(q.at_means, rows, states))[:, 0]
+        return answer.astype(batch.x.dtype, copy=False)
 
     def score_is_bound(self, q: CausePosterior) -> bool:
         return q.n_components > max(MOST_ENUMERATED, self.most_exact)

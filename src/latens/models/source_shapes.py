@@ -8,7 +8,7 @@ from scipy.special import digamma, zeta
 
 from latens.array import Floats
 
-__all__ = ["GAUSSIAN", "best_split", "best_tail", "lighter_than_gaussian", "project"]
+__all__ = ["GAUSSIAN", "best_split", "best_tail", "given_away", "lighter_than_gaussian", "project"]
 
 GAUSSIAN = (
     30.0  # degrees of freedom beyond which a tail is called Gaussian: the factorised bound cannot tell them apart
@@ -41,6 +41,18 @@ def best_split(signed: float, square: float) -> float:
     m = np.append(inside, [SMALLEST_SPLIT, LARGEST_SPLIT])
     height = -0.5 * np.log(1 - m**2) - 0.5 * (square - 2 * m * signed + m**2) / (1 - m**2)
     return float(m[np.argmax(height)])
+
+
+def given_away(tails: Floats, mean: Floats, variance: Floats) -> Floats:
+    """(K,), nats per row that independence of a source and its scale costs, where q(z) are Normal (n, K).
+
+    The scale's best factor turns E[log Student-t(z)] into its value at the mean square, below it by Jensen:
+    (a + 1)/2 (log(a + E[z^2]) - E[log(a + z^2)]), the expectation by Gauss and Hermite.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    z = mean[..., None] + np.sqrt(variance)[..., None] * nodes
+    expected = np.log(tails[:, None] + z**2) @ (weights / weights.sum())
+    return np.asarray(0.5 * (tails + 1) * np.mean(np.log(tails + mean**2 + variance) - expected, axis=0))
 
 
 def project(quadratic: Floats, linear: Floats, n_passes: int) -> Floats:

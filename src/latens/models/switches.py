@@ -12,7 +12,8 @@ Each answers with a posterior that offers the same moments, so a model is writte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,15 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.domains import unit
-from latens.array.special import softmax, xlogx
+from latens.array.special import softmax_entropy, xlogx
 from latens.array.states import all_states, pack, unpack
-from latens.array.sweeps import flips, score_states, switches
-from latens.array.transfer import column_sums, cross_sums, like
+from latens.array.sweeps import flips, pair_costs, score_states, switches
+from latens.array.transfer import cast, column_sums, cross_sums, like
 from latens.core import Rows
 
 __all__ = ["Automatic", "Exact", "MeanField", "States", "Switches", "Truncated"]
+
+ABSENT = -1e30  # score of a slot that holds no state: finite, so that 0 times it is 0
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Switches:
     """Independent q(z_nk = 1)."""
 
     mean: Array = unit()  # (n, K)
+
+    def rounded(self, x: Array) -> Switches:
+        """In the precision of the rows, where a sharper one was needed to find them."""
+        return self if self.mean.dtype == x.dtype else Switches(cast(self.mean, x))
 
     @property
     def variance(self) -> Array:
@@ -75,7 +82,19 @@ class States:
             return like(all_states(self.k)[None], self.chance)
         return unpack(self.words, self.k, self.chance)
 
-    @property
+    @classmethod
+    def at(cls, words: Array | None, k: int, score: Array) -> States:
+        """Chances in proportion to exp(score), whose entropy is then known as well; spoils the scores."""
+        chance, entropy = softmax_entropy(score)
+        states = cls(words, k, chance)
+        vars(states)["entropy"] = entropy  # as the property would cache it, at many times the cost
+        return states
+
+    def rounded(self, x: Array) -> States:
+        """As for `Switches`; sums over rows must not: chances that add up to a hair off 1 make squares negative."""
+        return self if self.chance.dtype == x.dtype else replace(self, chance=cast(self.chance, x))
+
+    @cached_property
     def mean(self) -> Array:
         bits = self.bits
         if self.words is None:
@@ -87,14 +106,12 @@ class States:
         mean, xp = self.mean, array_namespace(self.chance)
         return xp.maximum(mean * (1 - mean), xp.zeros_like(mean))  # chances may add up to a hair above 1
 
-    @property
+    @cached_property
     def entropy(self) -> Array:
         return -array_namespace(self.chance).sum(xlogx(self.chance), axis=1)
 
     def energy(self, gram: Array) -> Array:
-        bits = self.bits
-        pairs = -2 * score_states(bits, 0 * bits[:, 0, :], gram)
-        return array_namespace(pairs).sum(self.chance * pairs, axis=1)
+        return array_namespace(self.chance).sum(self.chance * pair_costs(self.bits, gram), axis=1)
 
     def second(self) -> Array:
         bits, xp = self.bits, array_namespace(self.chance)
@@ -118,7 +135,7 @@ class MeanField:
     n_sweeps_cooling: int = 3
 
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: Switches | None) -> Switches:
-        on = self.cool(drive, gram, usage) if warm is None else warm.mean
+        on = self.cool(drive, gram, usage) if warm is None else cast(warm.mean, drive)
         return Switches(switches(drive, gram, on, self.n_sweeps, self.tol))
 
     def cool(self, drive: Array, gram: Array, usage: Floats) -> Array:
@@ -146,7 +163,7 @@ class MeanField:
 class Exact:
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: States | None) -> States:
         k = drive.shape[1]
-        return States(None, k, softmax(score_states(like(all_states(k)[None], drive), drive, gram)))
+        return States.at(None, k, score_states(like(all_states(k)[None], drive), drive, gram))
 
     def is_exact(self, k: int) -> bool:
         return True
@@ -172,7 +189,7 @@ class Truncated:
             words = warm.words
         for _ in range(self.n_rounds):
             words, score = flips(words, drive, gram, self.n_parents)
-        return States(words, k, softmax(score))
+        return States.at(words, k, xp.maximum(score, xp.full_like(score, ABSENT)))
 
     def is_exact(self, k: int) -> bool:
         """Whether every state can be kept."""

@@ -6,7 +6,10 @@ matplotlib is imported when the first picture is drawn (`pip install 'latens[plo
 from __future__ import annotations
 
 from latens.plots.bars import usage
+from latens.plots.calibrated import calibration
+from latens.plots.explained import variance_explained
+from latens.plots.groups import clusters
 from latens.plots.pictures import components
 from latens.plots.traces import bound
 
-__all__ = ["bound", "components", "usage"]
+__all__ = ["bound", "clusters", "components", "usage", "variance_explained"]

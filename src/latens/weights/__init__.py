@@ -11,7 +11,9 @@ from typing import Any
 _HOMES = {
     "ClassPrediction": "latens.weights.prediction",
     "FactorPosterior": "latens.weights.factor_posterior",
+    "LangevinOptimizer": "latens.weights.langevin_optimizer",
     "MultiPosterior": "latens.weights.multi_posterior",
+    "PosteriorCallback": "latens.weights.callback",
     "Prediction": "latens.weights.prediction",
     "RegressionPrediction": "latens.weights.prediction",
     "SWAG": "latens.weights.swag",

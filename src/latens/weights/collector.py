@@ -55,14 +55,22 @@ class Collector(Draws):
 
     _least_rank = 0
 
+    @property
+    def _device_type(self) -> str:
+        return str(self._mean.device.type)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(rank={self.rank}): {self.n} snapshots of {self.selection.size} weights"
 
     # what the kinds differ in
 
+    def _measured(self, snapshot: Tensor) -> Tensor:
+        """What the host is to know before the next snapshot is taken in, (m,), not finite if a weight is not."""
+        return require("torch", "torch").linalg.vector_norm(snapshot, ord=float("inf")).double()[None]
+
     @abstractmethod
-    def _take(self, snapshot: Tensor) -> None:
-        """Change mean, variance and rows by the n-th snapshot."""
+    def _take(self, snapshot: Tensor, told: Floats) -> None:
+        """Change mean, variance and rows by the n-th snapshot, of which `_measured` told."""
 
     @abstractmethod
     def _merge_rows(self, other: Self, n: int) -> Tensor:
@@ -89,27 +97,26 @@ class Collector(Draws):
         """
         torch = require("torch", "torch")
         snapshot = self.selection.gather()
-        if not torch.isfinite(torch.linalg.vector_norm(snapshot, ord=float("inf"))):
+        measured = self._measured(snapshot)
+        stride = max(1, self.selection.size // N_WATCHED)
+        watched, before = snapshot[::stride].clone(), self._watched
+        step = (watched - (watched if before is None else before)).square().mean()
+        moved = torch.stack([step, self._variance[::stride].mean()])
+        told = torch.cat([measured, moved]).cpu().numpy()  # the one wait for the device
+        if not np.isfinite(told).all():
             raise FloatingPointError(
                 f"snapshot {self.n + 1} has weights that are NaN or infinite, so it was not taken in; the training "
                 "has diverged: try a lower learning rate, or collect before it does."
             )
         self.n += 1
-        self._answer = None
-        self._take(snapshot)
-        self._watch(snapshot)
+        self._answer, self._watched = None, watched
+        self._take(snapshot, told[:-2])
+        if before is not None:
+            self._warn(*told[-2:])
         return self
 
-    def _watch(self, snapshot: Tensor) -> None:
-        """Warn when the weights have all but stopped moving."""
-        torch = require("torch", "torch")
-        stride = max(1, self.selection.size // N_WATCHED)
-        now = snapshot[::stride].clone()
-        before, self._watched = self._watched, now
-        if before is None or len(before) != len(now):
-            return
-        both = torch.stack([((now - before) ** 2).mean(), self._variance[::stride].mean()])
-        step, spread = both.tolist()  # one wait for the device
+    def _warn(self, step: float, spread: float) -> None:
+        """Say when the weights have all but stopped moving: mean squared step, and variance before it."""
         self._n_still = self._n_still + 1 if step <= STILL * spread else 0
         if self._n_still == N_STILL:
             warnings.warn(

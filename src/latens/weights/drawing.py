@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from latens.array.extras import require
 from latens.array.randomness import Seed, generator
 from latens.weights.prediction import Prediction, predicted
-from latens.weights.selection import Tensor, plain, write
+from latens.weights.selection import Tensor, write
 
 if TYPE_CHECKING:
     from latens.weights.collector import Collector
@@ -23,8 +23,9 @@ class Draws(ABC):
     module: Any
 
     @property
+    @abstractmethod
     def _device_type(self) -> str:
-        return str(next(plain(self.module).parameters()).device.type)
+        """Where the posterior lies: a trainer may have moved the module away since."""
 
     @abstractmethod
     def _draw(self, scale: float, source: Any) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ from latens.array import Floats
 from latens.array.extras import require
 from latens.weights.collector import Collector
 from latens.weights.selection import Chooser, Tensor
-from latens.weights.sketch import compressed, shrunk, update
+from latens.weights.sketch import compressed, measured, shrunk, update
 
 __all__ = ["FactorPosterior"]
 
@@ -65,8 +65,11 @@ class FactorPosterior(Collector):
     def __init__(self, module: Any, rank: int = 10, parameters: Chooser = None) -> None:
         super().__init__(module, rank, parameters)
 
-    def _take(self, snapshot: Tensor) -> None:
-        update(snapshot, self._mean, self._variance, self._rows, self.n)
+    def _measured(self, snapshot: Tensor) -> Tensor:
+        return measured(snapshot, self._mean, self._variance, self._rows, self.n + 1)
+
+    def _take(self, snapshot: Tensor, told: Floats) -> None:
+        update(snapshot, self._mean, self._variance, self._rows, self.n, told)
 
     def _read_out(self) -> tuple[Floats, Tensor]:
         return shrunk(self._rows, self._variance, self.n)

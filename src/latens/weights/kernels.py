@@ -10,11 +10,6 @@ Triton comes with torch where there is CUDA; without it the plain form of `sketc
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
-
-from latens.array import Floats, Index
 from latens.array.extras import require
 from latens.weights import triton_kernels
 from latens.weights.selection import Tensor
@@ -35,8 +30,8 @@ def are_served(rows: Tensor) -> bool:
     return bool(fits and rows.is_contiguous() and triton_kernels.turn is not None)
 
 
-def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, floor: float) -> Floats:
-    """(K + 1, K + 1): of the rows and the new deviation, in units of the noise."""
+def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, floor: float) -> Tensor:
+    """Upper triangle of the Gram matrix (K + 1, K + 1) of the rows and of delta, in units of the noise; float64."""
     torch = require("torch", "torch")
     k, size = rows.shape
     n_sums = (k + 1) * (k + 2) // 2
@@ -46,16 +41,7 @@ def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: flo
     sums = rows.new_empty((programs, n_sums))
     given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, WIDTH, parts, n_sums)
     triton_kernels.reduce[(programs * parts,)](*given, num_warps=WIDTH // 32, maxnreg=registers)
-    flat = sums.sum(0, dtype=torch.float64).cpu().numpy()
-    return np.asarray(flat[_places(k + 1)])
-
-
-@functools.cache
-def _places(n: int) -> Index:
-    """(n, n): where the entries of a symmetric matrix are among those of its upper triangle."""
-    places = np.zeros((n, n), dtype=np.intp)
-    places[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
-    return np.maximum(places, places.T)
+    return sums.sum(0, dtype=torch.float64)
 
 
 def turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, matrix: Tensor) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from latens.array import Floats
 
-__all__ = ["Gradient", "Kernel", "Secants", "langevin_path", "sgd_path"]
+__all__ = ["Gradient", "Kernel", "Secants", "langevin_path", "probe", "sgd_path"]
 
 Gradient = Callable[[Floats, Any], Floats]  # (weights, batch): unbiased for minus the log posterior of all rows
 Batches = Callable[[], Any]  # the next batch
@@ -48,25 +48,30 @@ class Secants:
     ) -> tuple[Secants, Floats]:
         """Add what three gradients about `weights` say; return the first of them too."""
         here, other = batches(), batches()
-        step = 1e-3 * (1 + np.abs(weights)) * rng.standard_normal(len(weights))
-        slope = gradient(weights, here)
+        step, slope = probe(weights, rng), gradient(weights, here)
         rise, gap = gradient(weights + step, here) - slope, gradient(weights, other) - slope
-        told = Secants(
+        return self.add(step, rise, gap), slope
+
+    def add(self, step: Floats, rise: Floats, gap: Floats) -> Secants:
+        """Add a step with the rise of the gradient along it, and a gap between gradients of other rows."""
+        return Secants(
             self.n + 1,
             self.steps + np.outer(step, step),
             self.rises + np.outer(step, rise),
             self.noise + 0.5 * np.outer(gap, gap),
         )
-        return told, slope
 
-    def curvature(self) -> tuple[Floats, Floats]:
-        """H (D, D), positive definite, and the gradient noise C (D, D)."""
+    def curvature(self, least: float = 0.0) -> tuple[Floats, Floats]:
+        """H (D, D), with eigenvalues of at least `least` and above 0, and the gradient noise C (D, D).
+
+        Where the gradient falls along a direction it bends by as much as where it rises, so signs are dropped.
+        """
         d = len(self.steps)
         if self.n < 2 * d:
             raise ValueError(f"{self.n} steps cannot tell the curvature of {d} weights; take at least {2 * d}.")
         slope = np.linalg.solve(self.steps, self.rises)
         values, vectors = np.linalg.eigh(0.5 * (slope + slope.T))
-        curvature = (vectors * np.maximum(values, SMALLEST * values[-1])) @ vectors.T
+        curvature = (vectors * np.maximum(np.abs(values), max(least, SMALLEST * values[-1]))) @ vectors.T
         return curvature, self.noise / self.n
 
 
@@ -91,6 +96,11 @@ class Kernel:
     def move(self, weights: Floats, gradient: Floats, rng: np.random.Generator) -> Floats:
         drift = self.step * (self.preconditioner @ gradient)
         return np.asarray(weights - drift + self.root @ rng.standard_normal(len(weights)))
+
+
+def probe(weights: Floats, rng: np.random.Generator) -> Floats:
+    """A step small enough to see the slope of the gradient, large enough for single precision."""
+    return np.asarray(1e-3 * (1 + np.abs(weights)) * rng.standard_normal(len(weights)))
 
 
 def sgd_path(gradient: Gradient, batches: Batches, start: Floats, rate: float, n_steps: int) -> Iterator[Floats]:

@@ -75,6 +75,10 @@ class MultiPosterior(Draws):
     def __repr__(self) -> str:
         return f"MultiPosterior of {len(self.members)}: {', '.join(map(repr, self.members))}"
 
+    @property
+    def _device_type(self) -> str:
+        return self.members[0]._device_type
+
     @exactly
     def _weighed(self, weights: str | Sequence[float], log_joints: Sequence[float] | None) -> Floats:
         m = len(self.members)

@@ -44,6 +44,8 @@ class Selection:
         odd = [name for name, p in zip(self.names, picked, strict=True) if not p.is_floating_point()]
         if odd:
             raise ValueError(f"the weights {odd[0]!r} are {parameters[odd[0]].dtype}; expected real floating numbers.")
+        self._picked: list[Any] = []
+        self._links: list[tuple[dict[str, Any], str, Any]] = []
         self.shapes = [tuple(p.shape) for p in picked]
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self.device = picked[0].device
@@ -55,17 +57,33 @@ class Selection:
 
     @property
     def parameters(self) -> list[Any]:
-        """The live parameters, looked up each time: a module may replace them."""
+        """The live parameters: a module may replace them, so each link of the way to them is looked at each time."""
+        if not self._links or not all(there.get(name) is found for there, name, found in self._links):
+            self._look_up()
+        return self._picked
+
+    def _look_up(self) -> None:
         found = dict(self.module.named_parameters())
         missing = [name for name in self.names if name not in found]
         if missing:
             raise KeyError(f"the module no longer has the weights {missing[0]!r}; make a new posterior for it.")
-        return [found[name] for name in self.names]
+        self._picked, self._links = [found[name] for name in self.names], []
+        for name in self.names:
+            *way, last = name.split(".")
+            owner = self.module
+            for part in way:
+                self._links.append((owner._modules, part, owner._modules.get(part)))
+                owner = owner._modules[part]
+            self._links.append((owner._parameters, last, owner._parameters.get(last)))
 
     def gather(self) -> Tensor:
         """The weights as they are now, (D,), a copy."""
         torch = require("torch", "torch")
-        return torch.cat([p.detach().reshape(-1).to(self.device, self.dtype) for p in self.parameters])
+        with torch.no_grad():
+            flat = [p.reshape(-1) for p in self.parameters]
+            if any(p.dtype != self.dtype or p.device != self.device for p in flat):
+                flat = [p.to(self.device, self.dtype) for p in flat]
+            return torch.cat(flat)
 
     def parts(self, vector: Tensor) -> Iterator[Tensor]:
         """Views of a vector in the shapes of the weights."""

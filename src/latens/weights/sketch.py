@@ -5,8 +5,9 @@
 
 While fewer than K + 2 snapshots were seen A'A is S itself. Then each new row is stacked below the others and the
 least direction is dropped, in units of the noise psi = diag S - colsum A^2 (at least FLOOR of the variance): what
-A forgets stays in the exact diagonal. Two passes over the weights, (8 + 3 K) words each: one for the Gram matrix,
-one that writes. Everything goes block by block, so that nothing of size D is allocated besides the snapshot.
+A forgets stays in the exact diagonal. Two passes over the weights, (8 + 3 K) words for each of them: `measured` makes
+the Gram matrix, from which the host tells what to drop, and `update` writes. Everything goes block by block, so that
+nothing of size D is allocated besides the snapshot.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.linalg.lapack import dsyevr
 
 from latens.array import Floats
 from latens.array.extras import require
 from latens.weights import kernels
+from latens.weights.moments import absorb, grown
 from latens.weights.selection import Tensor
 
-__all__ = ["blocks", "compressed", "gram", "rotation", "shrunk", "update"]
+__all__ = ["blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update"]
 
 BLOCK = 2**22  # weights at a time
 FLOOR = 0.1  # least noise that directions are measured in, as a share of a weight's variance
@@ -34,11 +37,11 @@ def blocks(size: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK, size))
 
 
-def gram(rows: Tensor, noise: Tensor) -> Floats:
-    """(K, K), rows diag(1 / noise) rows' of one block."""
+def gram(rows: Tensor, noise: Tensor) -> Tensor:
+    """(K, K), rows diag(1 / noise) rows' of one block, in float64 on the device."""
     torch = require("torch", "torch")
     scaled = rows * torch.rsqrt(noise.clamp_min(torch.finfo(noise.dtype).tiny))
-    return np.asarray((scaled @ scaled.T).double().cpu().numpy())
+    return (scaled @ scaled.T).double()
 
 
 def rotation(matrix: Floats, k: int) -> tuple[Floats, Floats]:
@@ -47,62 +50,96 @@ def rotation(matrix: Floats, k: int) -> tuple[Floats, Floats]:
     return values[::-1][:k].copy(), vectors[:, ::-1][:, :k].T.copy()
 
 
-def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int) -> None:
-    """Take in the n-th snapshot, in place; rows is (K, D), of which min(n - 1, K) then hold something."""
+def measured(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int) -> Tensor:
+    """What the host needs to know before the n-th snapshot can be taken in: float64, (m,), on the device.
+
+    The Gram matrix of the rows and of delta, in units of the noise; or, as long as nothing is to be dropped, the
+    largest weight. Either is NaN or infinite if a weight is.
+    """
     torch = require("torch", "torch")
-    g, k = 1 / n, len(rows)
-    if n > k + 1:
-        fused = kernels.are_served(rows)
-        inner = (kernels.inner if fused else _inner)(snapshot, mean, variance, rows, g, FLOOR)
-        matrix = torch.from_numpy(_least_lost(inner, g)).to(rows.dtype).to(rows.device, non_blocking=True)
-        return (kernels.turn if fused else _turn)(snapshot, mean, variance, rows, g, matrix)
+    if n <= len(rows) + 1:
+        return torch.linalg.vector_norm(snapshot, ord=float("inf")).double()[None]
+    if kernels.are_served(rows):
+        return kernels.inner(snapshot, mean, variance, rows, 1 / n, FLOOR)
+    return _inner(snapshot, mean, variance, rows, n)[tuple(np.triu_indices(len(rows) + 1))]
+
+
+def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, told: Floats) -> None:
+    """Take in the n-th snapshot, in place, given what `measured` told of it.
+
+    rows is (K, D), of which min(n - 1, K) then hold something.
+    """
+    torch = require("torch", "torch")
+    if n > len(rows) + 1:
+        given = torch.from_numpy(_least_lost(_whole(told, len(rows) + 1), n)).to(rows.dtype)
+        matrix = given.to(rows.device, non_blocking=True)
+        if kernels.are_served(rows):
+            return kernels.turn(snapshot, mean, variance, rows, 1 / n, matrix)
+        return _turn(snapshot, mean, variance, rows, n, matrix)
     for part in blocks(len(mean)):
-        delta = snapshot[part] - mean[part]
-        mean[part] += g * delta
-        variance[part] = (1 - g) * (variance[part] + g * delta * delta)
+        delta = absorb(mean[part], variance[part], snapshot[part], n)
         if n > 1:
-            rows[: n - 2, part] *= math.sqrt(1 - g)
-            rows[n - 2, part] = math.sqrt((1 - g) * g) * delta
+            rows[: n - 2, part] *= math.sqrt(1 - 1 / n)
+            rows[n - 2, part] = math.sqrt((1 - 1 / n) / n) * delta
     return None
 
 
-def _inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, floor: float) -> Floats:
-    """(K + 1, K + 1), Gram matrix of the rows and of delta in units of the noise."""
+def _inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int) -> Tensor:
+    """(K + 1, K + 1), Gram matrix of the rows and of delta in units of the noise, on the device."""
     torch = require("torch", "torch")
-    inner = np.zeros((len(rows) + 1, len(rows) + 1))
+    inner = rows.new_zeros((len(rows) + 1, len(rows) + 1), dtype=torch.float64)
     for part in blocks(len(mean)):
         delta = snapshot[part] - mean[part]
-        spread = (1 - g) * (variance[part] + g * delta * delta)
-        noise = torch.maximum(spread - (1 - g) * (rows[:, part] ** 2).sum(0), floor * spread)
+        spread = grown(variance[part], delta, n)
+        noise = torch.maximum(spread - (1 - 1 / n) * (rows[:, part] ** 2).sum(0), FLOOR * spread)
         inner += gram(torch.cat([rows[:, part], delta[None]]), noise)
     return inner
 
 
-def _least_lost(inner: Floats, g: float) -> Floats:
-    """(K, K + 1): what the new rows are of the old ones and of delta."""
+def _whole(told: Floats, k: int) -> Floats:
+    """(k, k) of the entries of its upper triangle."""
+    inner = np.zeros((k, k))
+    inner[np.triu_indices(k)] = told
+    return np.asarray(inner + np.triu(inner, 1).T)
+
+
+def _least_lost(inner: Floats, n: int) -> Floats:
+    """(K, K + 1): what the new rows are of the old ones and of delta, with the least direction v left out.
+
+    Rows that are orthogonal to v and to each other will do, whichever they are: those of the reflection that takes v
+    to the last axis.
+    """
     k = len(inner) - 1
-    scale = np.sqrt((1 - g) * np.append(np.ones(k), g))
-    return np.asarray(rotation(inner * scale * scale[:, None], k)[1] * scale)
+    scale = np.sqrt((1 - 1 / n) * np.append(np.ones(k), 1 / n))
+    least = _least(inner * scale * scale[:, None])
+    mirror = least.copy()
+    mirror[-1] += math.copysign(1.0, least[-1])
+    kept = np.eye(k, k + 1) - np.outer(mirror[:-1], mirror * (2 / (mirror @ mirror)))
+    return np.asarray(kept * scale)
 
 
-def _turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, matrix: Tensor) -> None:
+def _least(matrix: Floats) -> Floats:
+    """The eigenvector of the least eigenvalue; it alone costs a third of all of them."""
+    _, vectors, *_, failed = dsyevr(matrix, range="I", il=1, iu=1)
+    return np.asarray(np.linalg.eigh(matrix)[1][:, 0] if failed else vectors[:, 0])
+
+
+def _turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, matrix: Tensor) -> None:
     """Mean and variance with the new snapshot, and rows = matrix @ [rows; delta], in place."""
     k = len(rows)
     for part in blocks(len(mean)):
-        delta = snapshot[part] - mean[part]
-        mean[part] += g * delta
-        variance[part] = (1 - g) * (variance[part] + g * delta * delta)
+        delta = absorb(mean[part], variance[part], snapshot[part], n)
         rows[:, part] = matrix[:, :k] @ rows[:, part] + matrix[:, k:] * delta
 
 
 def compressed(stacked: Tensor, variance: Tensor, k: int) -> Tensor:
     """(k, D): k rows that stand for more, in the same units of noise."""
     torch = require("torch", "torch")
-    inner = np.zeros((len(stacked), len(stacked)))
+    inner = stacked.new_zeros((len(stacked), len(stacked)), dtype=torch.float64)
     for part in blocks(stacked.shape[1]):
         spread = variance[part]
         inner += gram(stacked[:, part], torch.maximum(spread - (stacked[:, part] ** 2).sum(0), FLOOR * spread))
-    turn = rotation(inner, k)[1]
+    turn = rotation(inner.cpu().numpy(), k)[1]
     return torch.as_tensor(turn, dtype=stacked.dtype, device=stacked.device) @ stacked
 
 
@@ -124,10 +161,10 @@ def shrunk(rows: Tensor, variance: Tensor, n: int) -> tuple[Floats, Tensor]:
     variance = variance * (n / t)
     noise, factors = variance.clone(), np.zeros((0, len(rows)))
     for _ in range(PASSES):
-        inner = np.zeros((len(rows), len(rows)))
+        inner = rows.new_zeros((len(rows), len(rows)), dtype=torch.float64)
         for part in blocks(rows.shape[1]):
             inner += gram(rows[:, part], noise[part])
-        values, turn = rotation(inner * (n / t), len(rows))
+        values, turn = rotation(inner.cpu().numpy() * (n / t), len(rows))
         factors = turn * (np.sqrt(n / t) * _size(values, aspect))[:, None]
         factors = factors[np.any(factors != 0, axis=1)]
         mixing = torch.as_tensor(factors, dtype=rows.dtype, device=rows.device)

@@ -1,10 +1,7 @@
-"""SWAG: mean and variance of the weights along training, and the last deviations from the mean.
+"""SWAG of a module: mean and variance of the weights along training, and the last deviations from the mean.
 
-    w ~ Normal(mean, diag(variance)/2 + Dev'Dev / (2 (K - 1)))       Dev: the last K of w_t - mean_t, (K, D)
-    w ~ Normal(mean, diag(variance))                                 rank = 0
-
-Moments are Welford's: in float32, E[w^2] - E[w]^2 has no digit left where a weight moves by a thousandth of itself.
-Memory 2 + K words a weight, and about one and a half more while a snapshot is taken in.
+The equations are those of `moments`. Memory 2 + K words a weight, and about one and a half more while a snapshot is
+taken in.
 
 References: Maddox et al. (2019).
 """
@@ -13,11 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from latens.array import Floats
 from latens.array.extras import require
 from latens.weights.collector import Collector
+from latens.weights.moments import held, place, shares, take
 from latens.weights.selection import Chooser, Tensor
 from latens.weights.sketch import blocks
 
@@ -64,26 +60,13 @@ class SWAG(Collector):
     def __init__(self, module: Any, rank: int = 20, parameters: Chooser = None) -> None:
         super().__init__(module, rank, parameters)
 
-    @property
-    def _held(self) -> int:
-        """Deviations kept; the first snapshot has none."""
-        return min(max(self.n - 1, 0), self.rank)
-
-    def _take(self, snapshot: Tensor) -> None:
-        g = 1 / self.n
-        row = (self.n - 2) % self.rank if self.rank and self.n > 1 else None
+    def _take(self, snapshot: Tensor, told: Floats) -> None:
         for part in blocks(self.selection.size):
-            delta = snapshot[part] - self._mean[part]
-            self._mean[part] += g * delta
-            self._variance[part] = (1 - g) * (self._variance[part] + g * delta * delta)
-            if row is not None:
-                self._rows[row, part] = (1 - g) * delta  # from the mean that includes it
+            take(self._mean[part], self._variance[part], self._rows[:, part], snapshot[part], self.n)
 
     def _read_out(self) -> tuple[Floats, Tensor]:
-        k = self._held
-        if k < 2:
-            return np.zeros((0, self.rank)), self._variance
-        return np.eye(k, self.rank) / np.sqrt(2 * (k - 1)), self._variance / 2
+        mixing, share = shares(self.n, self.rank)
+        return mixing, share * self._variance
 
     def _merge_rows(self, other: SWAG, n: int) -> Tensor:
         """The latest of both in turn, so that each has its share; the latest of all at the place written last."""
@@ -91,12 +74,11 @@ class SWAG(Collector):
         own, theirs = self._latest(), other._latest().to(self._rows)
         pairs = [own[i : i + 1] for i in range(len(own))], [theirs[i : i + 1] for i in range(len(theirs))]
         turns = [row for i in range(self.rank) for side in pairs for row in side[i : i + 1]][: self.rank]
-        held = min(n - 1, self.rank)
         rows = torch.zeros_like(self._rows)
-        for age, row in enumerate(turns[:held]):
-            rows[(n - 2 - age) % self.rank] = row[0]
+        for age, row in enumerate(turns[: held(n, self.rank)]):
+            rows[place(n - age, self.rank)] = row[0]
         return rows
 
     def _latest(self) -> Tensor:
         """The deviations kept, the latest first."""
-        return self._rows[[(self.n - 2 - age) % self.rank for age in range(self._held)]]
+        return self._rows[[place(self.n - age, self.rank) for age in range(held(self.n, self.rank))]]

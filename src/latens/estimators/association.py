@@ -1,0 +1,157 @@
+"""Which factors go with what is known about the rows: age, sex, batch, outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from latens.array import Floats
+from latens.estimators.table import Table
+from latens.estimators.view_tables import listed
+
+__all__ = ["associate"]
+
+FEWEST = 3  # rows in which a test means anything
+
+
+def associate(
+    scores: Floats,
+    factor_names: Sequence[str],
+    metadata: Any,
+    row_names: Sequence[str] | None = None,
+) -> Table:
+    """Test each factor against each column of metadata.
+
+    Parameters
+    ----------
+    scores : array of shape (n, K)
+    factor_names : sequence of str
+    metadata : data frame, dict of arrays or structured array
+        One entry per row of `scores`; a frame with row names is matched by them where `row_names` are given, and rows
+        it lacks are left out. Numbers are tested by Pearson's correlation, labels (and numbers of two values) by the
+        Kruskal-Wallis test, whose effect is eta squared. Missing values are left out column by column.
+    row_names : sequence of str, optional
+        Of the rows of `scores`.
+
+    Returns
+    -------
+    Table
+        factor, column, test, effect, p, adjusted p (Benjamini-Hochberg over all tests) and n, the smallest
+        adjusted p first. A column that does not vary has effect 0 and p 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = np.arange(12.0)[:, None]
+    >>> table = associate(z, ["growth"], {"age": 40 + 2 * z[:, 0], "sex": ["f", "m"] * 6})
+    >>> table["column"], table["test"]
+    (['age', 'sex'], ['Pearson', 'Kruskal-Wallis'])
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    rows = []
+    for column, values in _columns(metadata, len(scores), row_names).items():
+        numbers = _numbers(values)
+        known = [value is not None for value in values] if numbers is None else np.isfinite(numbers)
+        keep = np.flatnonzero(known)
+        for name, z in zip(factor_names, scores.T, strict=True):
+            if numbers is None:
+                test, (effect, p) = "Kruskal-Wallis", _kruskal(z[keep], [str(values[i]) for i in keep])
+            else:
+                test, (effect, p) = "Pearson", _pearson(z[keep], numbers[keep])
+            rows.append((str(name), column, test, effect, p, len(keep)))
+    if not rows:
+        raise ValueError("metadata has no columns; give at least one.")
+    adjusted = stats.false_discovery_control([row[4] for row in rows])
+    order = sorted(range(len(rows)), key=lambda i: (adjusted[i], rows[i][4], -abs(rows[i][3])))
+    columns = ("factor", "column", "test", "effect", "p", "adjusted p", "n")
+    return Table(columns, tuple((*rows[i][:5], float(adjusted[i]), rows[i][5]) for i in order))
+
+
+def _pearson(z: Floats, x: Floats) -> tuple[float, float]:
+    if len(z) < FEWEST or not _varies(z) or not _varies(x):
+        return 0.0, 1.0
+    found = stats.pearsonr(z, x / np.max(np.abs(x)))
+    return float(found.statistic), float(found.pvalue)
+
+
+def _kruskal(z: Floats, labels: list[str]) -> tuple[float, float]:
+    """Eta squared of the ranks, and the test's p."""
+    levels = sorted(set(labels))
+    if len(z) < FEWEST or not 1 < len(levels) < len(z) or not _varies(z):
+        return 0.0, 1.0
+    which = np.array([levels.index(label) for label in labels])
+    found = stats.kruskal(*(z[which == level] for level in range(len(levels))))
+    effect = (float(found.statistic) - len(levels) + 1) / (len(z) - len(levels))
+    return max(effect, 0.0), float(found.pvalue)
+
+
+def _varies(x: Floats) -> bool:
+    return float(np.ptp(x)) > 1e-12 * float(np.max(np.abs(x)))
+
+
+def _columns(metadata: Any, n: int, row_names: Sequence[str] | None) -> dict[str, list[Any]]:
+    """Values of each column, one for each row, None where missing."""
+    at = None
+    if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):
+        at = _places(metadata.index, n, row_names)
+        found = {name: list(metadata[name]) for name in metadata.columns}
+    elif isinstance(metadata, Mapping):
+        found = {name: list(values) for name, values in metadata.items()}
+    elif hasattr(metadata, "columns") and hasattr(metadata, "schema"):
+        found = {name: metadata[name].to_list() for name in metadata.columns}
+    elif getattr(getattr(metadata, "dtype", None), "names", None):
+        found = {name: list(metadata[name]) for name in metadata.dtype.names}
+    else:
+        raise ValueError(
+            f"metadata is a {type(metadata).__name__}; give a data frame, a dict of columns or a structured array."
+        )
+    if at is not None:
+        found = {name: [None if i < 0 else values[i] for i in at] for name, values in found.items()}
+    for name, values in found.items():
+        if len(values) != n:
+            raise ValueError(
+                f"column {str(name)!r} of metadata has {len(values)} entries for {n} rows; give one for each row, or a "
+                "data frame with row names."
+            )
+    return {str(name): [None if _is_missing(value) else value for value in values] for name, values in found.items()}
+
+
+def _places(index: Any, n: int, row_names: Sequence[str] | None) -> list[int] | None:
+    """Where each row stands in a frame, -1 where it does not; None where rows are matched by place."""
+    names = [str(name) for name in index]
+    if row_names is None or tuple(names) == tuple(row_names):
+        return None
+    at = {name: i for i, name in enumerate(names)}
+    places = [at.get(name, -1) for name in row_names]
+    if max(places) < 0:
+        if len(names) == n and getattr(index, "start", None) == 0:
+            return None  # the frame has no names of its own
+        raise ValueError(
+            f"metadata and the model have no row name in common: {listed(names, 2)}, against "
+            f"{listed(list(row_names), 2)}."
+        )
+    if len(at) < len(names):
+        raise ValueError("metadata has duplicated row names; make them unique.")
+    return places
+
+
+def _numbers(values: list[Any]) -> Floats | None:
+    """(n,), NaN where missing; None where the values are labels, or take only two values."""
+    there = {value for value in values if value is not None}
+    if any(isinstance(value, str | bytes | bool | np.bool_) for value in there) or len(there) <= 2:
+        return None
+    try:
+        return np.array([np.nan if value is None else _number(value) for value in values])
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(value: Any) -> float:
+    return float(value.timestamp()) if hasattr(value, "timestamp") else float(value)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or bool(str(value) in ("nan", "<NA>", "NaT", "None", ""))

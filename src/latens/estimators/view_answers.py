@@ -1,0 +1,83 @@
+"""Wide tables back as the views the caller gave, and what a multi-view fit says of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.stats import nbinom, norm, poisson
+
+from latens.array import Array, Floats
+from latens.array.extras import require
+from latens.array.transfer import host
+from latens.estimators.table import Table
+from latens.estimators.view_tables import is_plain
+from latens.estimators.views import Layout
+
+__all__ = ["as_given", "explained_table", "predictive_limits"]
+
+
+def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
+    """The columns of a wide table (n, D or more) in the kind of container that `views` is.
+
+    One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict, whose
+    views are frames where frames were given.
+    """
+    parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
+    if is_plain(views):
+        only = parts[layout.views[0]]
+        return type(views)(only, index=views.index, columns=views.columns) if hasattr(views, "iloc") else only
+    if hasattr(views, "iloc"):
+        pandas = require("pandas", "frames")
+        return pandas.concat({name: _frame(part, layout, name, row_names) for name, part in parts.items()}, axis=1)
+    if isinstance(views, Mapping):
+        framed = any(hasattr(view, "iloc") for view in views.values())
+        return {name: _frame(part, layout, name, row_names) if framed else part for name, part in parts.items()}
+    return list(parts.values()) if isinstance(views, list | tuple) else parts
+
+
+def _frame(part: Array, layout: Layout, name: str, row_names: Sequence[str] | None) -> Any:
+    features = layout.features[layout.views.index(name)]
+    return require("pandas", "frames").DataFrame(host(part), index=row_names, columns=list(features))
+
+
+def predictive_limits(kind: str, mean: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+    """Limits between which a new entry falls with that chance, from its predictive mean and variance.
+
+    A negative binomial of those moments stands for an overdispersed count.
+    """
+    xp, tail = array_namespace(mean), 0.5 * (1 - coverage)
+    if kind == "gaussian":
+        half = float(norm.isf(tail)) * xp.sqrt(variance)
+        return mean - half, mean + half
+    if kind == "bernoulli":
+        ones = xp.ones_like(mean)
+        return xp.where(mean > 1 - tail, ones, 0 * ones), xp.where(mean > tail, ones, 0 * ones)
+    middle, spread = host(mean), host(variance)
+    extra = np.maximum(spread - middle, 1e-9 * middle + 1e-300)
+    size = middle**2 / extra
+    few = np.where(size < 1e6, size, 1.0)
+    limits = [
+        np.where(size < 1e6, nbinom.ppf(at, few, few / (few + middle)), poisson.ppf(at, middle))
+        for at in (tail, 1 - tail)
+    ]
+    low, high = (xp.asarray(limit, dtype=mean.dtype) for limit in limits)
+    return low, high
+
+
+def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Any:
+    """(group, view) x factor and "total", as a DataFrame where pandas is installed, else as a `Table`."""
+    groups = layout.groups or ("all",)
+    keys = [(group, view) for group in groups for view in layout.views]
+    values = np.concatenate([single.reshape(len(keys), -1), total.reshape(len(keys), 1)], axis=1)
+    columns = [*map(str, factors), "total"]
+    if importlib.util.find_spec("pandas") is None:
+        return Table(
+            ("group", "view", *columns), tuple((*key, *row) for key, row in zip(keys, values.tolist(), strict=True))
+        )
+    pandas = require("pandas", "frames")
+    index = pandas.MultiIndex.from_tuples(keys, names=["group", "view"])
+    return pandas.DataFrame(values, index=index, columns=columns)

@@ -1,0 +1,93 @@
+"""Where multi-view factors begin: principal directions of all views together, turned so that loadings are sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import host
+from latens.core import Rows
+from latens.estimators.factor_starts import varimax
+from latens.families.gamma import Gamma
+from latens.families.offsets import Offsets
+from latens.families.spike_slab import SpikeSlab
+from latens.models.multi_view import MultiView, MultiViewPosterior, View
+from latens.models.view_rows import ViewPosterior
+
+__all__ = ["posterior_from_codes", "principal_codes", "random_codes"]
+
+SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
+
+
+def principal_codes(model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool) -> Floats:
+    """(n, K), unit-variance scores on the first directions of all views, rotated by varimax.
+
+    With `alike` every view counts the same, however many columns it has and whatever their unit.
+    """
+    parts = [_centred(model, view, sample)[0] for view in model.views]
+    sizes = [np.sqrt(np.mean(part**2)) * (np.sqrt(part.shape[1]) if alike else 1.0) for part in parts]
+    parts = [part / size if size > 0 else part for part, size in zip(parts, sizes, strict=True)]
+    n, width = len(sample), sum(part.shape[1] for part in parts)
+    rank = min(k, n - 1, width)
+    codes = rng.normal(size=(n, k))
+    if rank < 1:
+        return codes
+    scores = _leading(parts, rank, rng)
+    spread = scores.std(axis=0)
+    scores = scores[:, spread > 1e-9 * max(spread.max(), np.finfo(float).tiny)]
+    if not scores.shape[1]:
+        return codes
+    scores = scores / scores.std(axis=0)
+    turn = varimax(np.concatenate([part.T @ scores / n for part in parts]).T)
+    codes[:, : scores.shape[1]] = scores @ turn.T
+    return codes
+
+
+def random_codes(n: int, k: int, rng: np.random.Generator) -> Floats:
+    """(n, K), the textbook's start."""
+    return rng.normal(size=(n, k))
+
+
+def posterior_from_codes(model: MultiView, sample: Rows, codes: Floats) -> MultiViewPosterior:
+    """What the sample says about loadings, offsets and noise if these were its codes."""
+    prior = model.prior(codes.shape[1])
+    views = {view.name: _view(model, view, prior.views[view.name], sample, codes) for view in model.views}
+    return MultiViewPosterior(views, prior.activity)
+
+
+def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats:
+    """(n, rank), leading left singular vectors times singular values, by subspace iteration."""
+    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8)) for part in parts)
+    for _ in range(4):
+        basis = np.linalg.qr(basis)[0]
+        basis = sum(part @ (part.T @ basis) for part in parts)
+    basis = np.linalg.qr(basis)[0]
+    small = np.concatenate([part.T @ basis for part in parts])
+    _, values, right = np.linalg.svd(small, full_matrices=False)
+    return np.asarray(basis @ (right.T[:, :rank] * values[:rank]))
+
+
+def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats, Floats]:
+    """Values about the level of their column and group, 0 where missing; the levels (G, D); the mask."""
+    part = sample.columns(view.columns)
+    x, seen = host(part.x), np.ones(part.x.shape) if part.seen is None else host(part.mask)
+    members = host(model.members(sample))
+    overall = (x * seen).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    counts = members.T @ seen
+    levels = np.where(counts > 0, (members.T @ (x * seen)) / np.maximum(counts, 1), overall)
+    return (x - members @ levels) * seen, levels, seen
+
+
+def _view(model: MultiView, view: View, prior: ViewPosterior, sample: Rows, codes: Floats) -> ViewPosterior:
+    k = codes.shape[1]
+    x, levels, seen = _centred(model, view, sample)
+    eta, slope = view.likelihood.start(levels)
+    slope = np.maximum(slope.mean(axis=0), np.finfo(float).tiny)
+    weights = (x.T @ codes) / np.maximum(seen.T @ codes**2, np.finfo(float).tiny) / slope[:, None]
+    variance = np.full_like(weights, SLIGHT * (np.mean(weights**2) + np.finfo(float).tiny))
+    slab = SpikeSlab(np.ones_like(weights), weights, variance, np.ones(k))
+    left = ((x - (codes @ weights.T) * slope) ** 2 * seen).sum(axis=0)
+    noise = prior.noise.observe(seen.sum(axis=0), left)
+    alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
+    offsets = Offsets(np.ascontiguousarray(eta.T), np.full(eta.T.shape, 1e-2))
+    return ViewPosterior(slab, offsets, alpha, prior.theta, noise)

@@ -1,0 +1,300 @@
+"""Document 002's purpose: posteriors over the weights of nets beside SWAG and MultiSWAG, on real regressions.
+
+Every training goes on for the same number of epochs. Where the rate of SGD falls to 0 over the last of them, that of
+the others is held and a snapshot is taken after each, by SWAG and by FactorPosterior from the same path. Predictions
+are mixtures of Gaussians about the outputs of draws; the variance of the noise, and the scale of the covariance
+of the weights, are those with the highest log-likelihood of rows left out of the training rows, fold by fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from latens.array.extras import require
+from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.small_nets import Data, Nets, outputs
+from latens.experiments.uci_sets import SETS, read
+from latens.report import Figure, Section
+from latens.report.intervals import interval_chart
+from latens.report.numbers import number
+
+__all__ = ["EXPERIMENT"]
+
+SINGLE = ("SGD", "SWAG", "FactorPosterior")
+SEVERAL = {"SGD": "several SGD", "SWAG": "MultiSWAG", "FactorPosterior": "MultiPosterior"}
+METHODS = ("SGD", "SWAG", "FactorPosterior", "several SGD", "MultiSWAG", "MultiPosterior")
+OURS = {"FactorPosterior": ("SGD", "SWAG"), "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "several SGD")}
+NOISES = np.geomspace(1e-4, 2.0, 60)  # variances tried, those of the target being 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    n_hidden: int = 50
+    n_epochs: int = 300  # at the full rate, before snapshots are taken
+    n_collect: int = 200  # epochs with a snapshot after each; of SGD, with a falling rate
+    rate: float = 0.1
+    decay: float = 1e-4
+    batch_size: int = 32
+    rank: int = 10
+    swag_rank: int = 20
+    n_members: int = 3  # trainings of a mixture
+    n_splits: int = 10
+    n_seeds: int = 2
+    n_folds: int = 4
+    n_draws: int = 30
+    scales: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+    sets: tuple[str, ...] = tuple(SETS)
+    data: str = ""  # folder with uci/NAME/data.csv.gz and test_mask.csv.gz; none: made-up sets of the same shapes
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set and its splits."""
+
+    name: str
+    x: np.ndarray  # (N, D)
+    y: np.ndarray  # (N,)
+    tests: np.ndarray  # (splits, N), which rows are tested
+
+
+def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
+    require("torch", "torch")
+    found = {}
+    for problem in _problems(settings, rng):
+        progress(problem.name)
+        found[problem.name] = _compared(settings, problem, int(rng.integers(2**31)))
+    return Result(
+        tables=(_summary(found), _pairs(found), _each(found)), figures=(_figures(found),), notes=_notes(found, settings)
+    )
+
+
+def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]:
+    for name in settings.sets:
+        n, d = SETS[name]
+        if settings.data:
+            table = read(settings.data, name)
+            tests = read(settings.data, name, "test_mask.csv.gz").T > 0
+            yield Problem(name, table[:, :-1], table[:, -1], tests[: settings.n_splits])
+        else:
+            x = rng.standard_normal((n, d))
+            bends = np.maximum(x @ rng.standard_normal((d, 5)) + rng.standard_normal(5), 0) @ rng.standard_normal(5)
+            y = bends / bends.std() + 0.2 * rng.standard_normal(n)
+            parts = rng.permutation(n) % 10
+            yield Problem(f"like {name}", x, y, parts == np.arange(settings.n_splits)[:, None])
+
+
+def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+    """Log-likelihood of a test row, for each method (splits, seeds).
+
+    All nets are trained at once: for each split and seed, `n_members` on all training rows, and as many without each
+    of the folds.
+    """
+    torch = require("torch", "torch")
+    source = torch.Generator().manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    n_splits, n_seeds, groups = len(problem.tests), settings.n_seeds, settings.n_folds + 1
+    folds = np.array([_fold(~test, settings.n_folds, rng) for test in problem.tests for _ in range(n_seeds)])
+    learnt = np.stack([folds != f for f in range(groups)], axis=1) & (folds >= 0)[:, None]  # 0: no fold
+    standard = [_standardised(problem, test) for test in problem.tests]
+    shape = (n_splits, n_seeds * groups * settings.n_members)
+    x = np.repeat(np.array([each[0] for each in standard], dtype=np.float32), shape[1], axis=0)
+    y = np.repeat(np.array([each[1] for each in standard], dtype=np.float32), shape[1], axis=0)
+    data = Data.of(x, y, np.repeat(learnt.reshape(-1, learnt.shape[-1]), settings.n_members, axis=0))
+    draws = _trained(settings, data, source)
+    answers = {method: np.empty((n_splits, n_seeds)) for method in METHODS}
+    for run_, fold in enumerate(folds):
+        nets = np.arange(groups * settings.n_members).reshape(groups, -1) + run_ * groups * settings.n_members
+        places = [fold < 0, *(fold == f for f in range(1, groups))]
+        split, each = divmod(run_, n_seeds)
+        for kind in SINGLE:
+            told = [
+                [_predicted(settings, data, draws[kind], net, rows) for net in members]
+                for members, rows in zip(nets, places, strict=True)
+            ]
+            targets = [standard[split][1][rows] for rows in places]
+            for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
+                mixed = [np.concatenate(group[:taken], axis=1) for group in told]
+                answers[method][split, each] = _chosen(mixed, targets) - np.log(standard[split][2])
+    return answers
+
+
+def _fold(trained: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+    """(N,): 1 to n_folds for training rows, -1 for the others."""
+    folds = np.full(len(trained), -1)
+    folds[trained] = 1 + rng.permutation(int(trained.sum())) % n_folds
+    return folds
+
+
+def _standardised(problem: Problem, test: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Rows and targets in units of the training rows, and the unit of the target."""
+    x, y = problem.x, problem.y
+    spread = x[~test].std(axis=0)
+    unit = float(y[~test].std())
+    x = (x - x[~test].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return x, (y - y[~test].mean()) / unit, unit
+
+
+def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
+    """For each kind what its draws are made of: mean (M, 1, weights) and deviations (M, draws, weights)."""
+    from latens.weights import SWAG, FactorPosterior
+
+    torch = require("torch", "torch")
+    m, n, d = data.x.shape
+    nets = Nets.random(m, d, settings.n_hidden, source)
+    per_epoch = max(1, n // settings.batch_size)
+    before, after = (np.full(epochs * per_epoch, settings.rate) for epochs in (settings.n_epochs, settings.n_collect))
+    options: Any = {"batch_size": settings.batch_size, "source": source, "decay": settings.decay}
+    nets.train(data, before, **options)
+    fallen = nets.copy().train(data, after * np.linspace(1, 0, len(after), endpoint=False), **options)
+    modules = nets.modules()
+    collected: dict[str, list[Any]] = {
+        "SWAG": [SWAG(module, settings.swag_rank) for module in modules],
+        "FactorPosterior": [FactorPosterior(module, settings.rank) for module in modules],
+    }
+
+    def collect() -> None:
+        for posteriors in collected.values():
+            for posterior in posteriors:
+                posterior.update()
+
+    nets.train(data, after, per_epoch=per_epoch, after_epoch=collect, **options)
+    points = fallen.vectors()[:, None]
+    made = {"SGD": (points, torch.zeros_like(points))}
+    for kind, posteriors in collected.items():
+        means = torch.stack([posterior.mean for posterior in posteriors])[:, None]
+        draws = torch.stack([_draws(posterior, settings.n_draws, source) for posterior in posteriors])
+        made[kind] = means, draws - means
+    return made
+
+
+def _draws(posterior: Any, n: int, source: Any) -> Any:
+    """(n, weights)."""
+    torch = require("torch", "torch")
+    drawn = (posterior.sample(random_state=source) for _ in range(n))
+    return torch.stack([torch.cat([values.flatten() for values in state.values()]) for state in drawn])
+
+
+def _predicted(settings: Settings, data: Data, made: Any, net: int, rows: np.ndarray) -> np.ndarray:
+    """(scales, draws, rows): outputs of one net's draws, its deviations multiplied by the root of each scale."""
+    torch = require("torch", "torch")
+    mean, deviations = made[0][net], made[1][net]
+    x = data.x[net][torch.as_tensor(rows)]
+    scales = settings.scales if len(deviations) > 1 else (1.0,)
+    return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden) for s in scales])
+
+
+def _chosen(told: list[np.ndarray], targets: list[np.ndarray]) -> float:
+    """Mean log-likelihood of the first group's rows, at the scale and noise that suit those of the others best."""
+    held = sum(
+        np.array([_log_likelihoods(f, y, NOISES).sum(axis=1) for f in group])
+        for group, y in zip(told[1:], targets[1:], strict=True)
+    )
+    scale, noise = np.unravel_index(int(np.argmax(held)), np.shape(held))
+    return float(_log_likelihoods(told[0][scale], targets[0], NOISES[noise : noise + 1]).mean())
+
+
+def _log_likelihoods(f: np.ndarray, y: np.ndarray, noises: np.ndarray) -> np.ndarray:
+    """(noises, n): of targets under equal mixtures of Gaussians about outputs f (S, n)."""
+    squares = (y - f) ** 2
+    parts = [logsumexp(-0.5 * squares / v, axis=0) - 0.5 * np.log(2 * np.pi * v) - np.log(len(f)) for v in noises]
+    return np.array(parts)
+
+
+# what it says
+
+
+def _paired(answers: dict[str, np.ndarray], ours: str, rival: str) -> tuple[float, float, int, int]:
+    """Mean difference, its standard error over splits, and how many splits of how many are above 0."""
+    gaps = (answers[ours] - answers[rival]).mean(axis=1)  # seeds of one split share its rows
+    error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else float("nan")
+    return float(gaps.mean()), error, int((gaps > 0).sum()), len(gaps)
+
+
+def _summary(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
+    rows = [(method, *(answers[method].mean() for answers in found.values())) for method in METHODS]
+    return Numbers.of("summary", ("log-likelihood of a test row (nats)", *found), rows)
+
+
+def _pairs(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
+    rows = []
+    for name, answers in found.items():
+        for ours, rivals in OURS.items():
+            for rival in rivals:
+                gap, error, wins, n = _paired(answers, ours, rival)
+                rows.append((name, ours, rival, gap, error if np.isfinite(error) else "", f"{wins} of {n}"))
+    return Numbers.of("pairs", ("set", "ours", "rival", "difference (nats)", "standard error", "splits above 0"), rows)
+
+
+def _each(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
+    rows = [
+        (name, method, split, seed, value)
+        for name, answers in found.items()
+        for method, values in answers.items()
+        for (split, seed), value in np.ndenumerate(values)
+    ]
+    return Numbers.of("runs", ("set", "method", "split", "seed", "log-likelihood of a test row (nats)"), rows)
+
+
+def _figures(found: dict[str, dict[str, np.ndarray]]) -> Section:
+    figures = []
+    for name, answers in found.items():
+        pairs = [(ours, rival, *_paired(answers, ours, rival)[:2]) for ours in OURS for rival in OURS[ours]]
+        chart = interval_chart(
+            [f"{ours} − {rival}" for ours, rival, _, _ in pairs],
+            np.array([gap for _, _, gap, _ in pairs]),
+            np.array([error for _, _, _, error in pairs]),
+            label="difference of the log-likelihood of a test row (nats)",
+            tones=[list(OURS).index(ours) for ours, _, _, _ in pairs],
+        )
+        caption = f"{name}: mean over the splits, with one and two standard errors. Right of 0 ours is better."
+        figures.append(Figure(chart, caption, name=f"pairs-{name.replace(' ', '-')}"))
+    return Section("Paired differences", figures=tuple(figures))
+
+
+def _notes(found: dict[str, dict[str, np.ndarray]], settings: Settings) -> tuple[str, ...]:
+    def over(ours: str, rival: str) -> str:
+        return " / ".join(number(_paired(answers, ours, rival)[0]) for answers in found.values())
+
+    notes = [
+        f"Differences of the log-likelihood of a test row, {' / '.join(found)}: FactorPosterior less SGD "
+        f"{over('FactorPosterior', 'SGD')}; less SWAG {over('FactorPosterior', 'SWAG')}; MultiPosterior less "
+        f"MultiSWAG {over('MultiPosterior', 'MultiSWAG')}; less as many trainings by SGD "
+        f"{over('MultiPosterior', 'several SGD')}.",
+        "SWAG and FactorPosterior see the same snapshots, and for all methods the variance of the noise and the scale "
+        f"of the weights' covariance are chosen in the same way, by {settings.n_folds} folds of the training rows.",
+    ]
+    if not settings.data:
+        notes.append(
+            "The data are made up, with the shapes of the four sets; name the folder of the real ones by --data."
+        )
+    return tuple(notes)
+
+
+EXPERIMENT = Experiment(
+    name="uci-nets",
+    title="small nets on four regressions: SGD, SWAG, MultiSWAG and ours",
+    source="document 002, its purpose: to extend MultiSWAG",
+    about=(
+        "Nets with one hidden layer are trained on several splits of four regression sets. The log-likelihood of "
+        "the test rows under SGD, SWAG and FactorPosterior, and under mixtures of several trainings of each, is "
+        "compared split by split. Needs torch."
+    ),
+    settings=Settings(),
+    quick=Settings(
+        n_hidden=10,
+        n_epochs=40,
+        n_collect=40,
+        n_members=2,
+        n_splits=3,
+        n_seeds=1,
+        n_folds=2,
+        n_draws=10,
+        sets=("yacht",),
+    ),
+    run=run,
+)

@@ -1,0 +1,37 @@
+"""Levels of columns, each normal.
+
+b_dg ~ Normal(mean, variance)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.domains import positive, real
+
+__all__ = ["Offsets"]
+
+
+@dataclass(frozen=True)
+class Offsets:
+    mean: Floats = real()  # (D, G)
+    variance: Floats = positive()  # (D, G)
+
+    @property
+    def square(self) -> Floats:
+        """E[b^2]."""
+        return self.mean**2 + self.variance
+
+    def kl(self, other: Offsets) -> float:
+        """KL(self || other), summed."""
+        ratio = self.variance / other.variance
+        return float(0.5 * np.sum(ratio - 1 - np.log(ratio) + (self.mean - other.mean) ** 2 / other.variance))
+
+    def at_mean(self) -> Offsets:
+        return Offsets(self.mean, np.zeros_like(self.variance))
+
+    def sample(self, rng: np.random.Generator) -> Offsets:
+        return Offsets(self.mean + rng.normal(size=self.mean.shape) * np.sqrt(self.variance), np.zeros_like(self.mean))

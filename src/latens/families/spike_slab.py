@@ -1,0 +1,61 @@
+"""Sparse coefficients: each is zero, or drawn from a normal of learnt precision.
+
+w_dk = s_dk v_dk      s_dk ~ Bernoulli(theta_k)      v_dk ~ Normal(0, 1 / alpha_k)
+q(v_dk | s_dk = 1) = Normal(slab, variance)          q(v_dk | s_dk = 0) = Normal(0, idle)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from latens.array import Floats, Index
+from latens.array.domains import positive, real, unit
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.known import Known
+
+__all__ = ["SpikeSlab"]
+
+
+@dataclass(frozen=True)
+class SpikeSlab:
+    on: Floats = unit()  # (D, K), q(s = 1)
+    slab: Floats = real()  # (D, K)
+    variance: Floats = positive()  # (D, K)
+    idle: Floats = positive()  # (K,), 1 / E[alpha] as it was when q was set: alpha has moved on since
+
+    @property
+    def mean(self) -> Floats:
+        return self.on * self.slab
+
+    @property
+    def square(self) -> Floats:
+        """E[w^2]."""
+        return self.on * (self.slab**2 + self.variance)
+
+    @property
+    def size(self) -> Floats:
+        """E[v^2], which is what alpha sees."""
+        return self.square + (1 - self.on) * self.idle
+
+    def kl(self, alpha: Gamma | Known, theta: Beta | None) -> Floats:
+        """(K,), E over q(alpha, theta) of the divergence from the spike and slab they set; without theta all are on."""
+        off, (log_on, log_off) = 1 - self.on, (0.0, 0.0) if theta is None else theta.mean_log
+        slab = alpha.mean_log - alpha.mean * self.size + self.on * np.log(self.variance) + off * np.log(self.idle) + 1
+        spike = self.on * log_on + off * log_off - xlogy(self.on, self.on) - xlog1py(off, -self.on)
+        return np.asarray(-np.sum(0.5 * slab + spike, axis=0))
+
+    def at_mean(self) -> SpikeSlab:
+        """All mass at the expected coefficients."""
+        return SpikeSlab(np.ones_like(self.on), self.mean, np.zeros_like(self.on), self.idle)
+
+    def sample(self, rng: np.random.Generator) -> SpikeSlab:
+        drawn = self.slab + rng.normal(size=self.slab.shape) * np.sqrt(self.variance)
+        drawn = np.where(rng.random(self.on.shape) < self.on, drawn, 0.0)
+        return SpikeSlab(np.ones_like(self.on), drawn, np.zeros_like(self.on), self.idle)
+
+    def only(self, keep: Index) -> SpikeSlab:
+        return SpikeSlab(self.on[:, keep], self.slab[:, keep], self.variance[:, keep], self.idle[keep])

@@ -1,0 +1,63 @@
+"""Yes or no: y ~ Bernoulli(sigmoid(eta)), by the bound of Jaakkola and Jordan (2000).
+
+log p >= log sigmoid(xi) - xi/2 + lam(xi) xi^2 + (y - 1/2) eta - lam(xi) eta^2
+lam(xi) = tanh(xi/2) / (4 xi),    best at xi^2 = E[eta^2]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import expit as host_expit
+
+from latens.array import Array, Floats
+from latens.array.special import expit, softplus
+from latens.array.transfer import column_sums
+from latens.core import Rows
+from latens.models.likelihoods import Tangent, averages, masked
+
+__all__ = ["Bernoulli"]
+
+RARE = 1e-3  # chances nearer to 0 or 1 than this start here
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    name: ClassVar[str] = "bernoulli"
+    curved: ClassVar[bool] = True
+
+    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
+        xp = array_namespace(rows.x)
+        xi = xp.sqrt(xp.abs(square) + 1e-12)  # any xi bounds; rounding may leave a square just below 0
+        fall = xp.expm1(-xi)  # tanh and log sigmoid from one exponential; its digits survive small xi
+        twice_lam = -fall / ((2 + fall) * (2 * xi))
+        return masked(rows, rows.x - 0.5, twice_lam, 0.5 * xi * (twice_lam * xi - 1) - xp.log1p(1 + fall))
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        return tangent.constant
+
+    def levels(self, rows: Rows, tangent: Tangent) -> Floats:
+        return column_sums(rows.weigh(tangent.constant))
+
+    def normaliser(self, noise: Any) -> Floats:
+        return np.zeros_like(noise.mean)
+
+    def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
+        (chance,) = averages(mean, variance, lambda eta: (expit(eta),))
+        return chance, chance * (1 - chance)
+
+    def middle(self, eta: Array) -> Array:
+        return expit(eta)
+
+    def deviance(self, y: Array, eta: Array) -> Array:
+        return 2 * softplus((1 - 2 * y) * eta)
+
+    def start(self, level: Floats) -> tuple[Floats, Floats]:
+        chance = np.clip(level, RARE, 1 - RARE)
+        return np.log(chance / (1 - chance)), chance * (1 - chance)
+
+    def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats:
+        return (rng.random(eta.shape) < host_expit(eta)).astype(float)

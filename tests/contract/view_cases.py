@@ -1,0 +1,220 @@
+"""Rows of the contract table for multi-view factor analysis, and the evidence their bounds are below.
+
+The contract's columns are dealt out to views; what a view holds is made of the real numbers it was dealt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
+from scipy.special import betaln, expit, gammaln, logsumexp
+from scipy.stats import norm, qmc
+
+from latens.core import Rows
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.offsets import Offsets
+from latens.families.spike_slab import SpikeSlab
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.gaussian import Gaussian
+from latens.models.likelihoods.poisson import Poisson
+from latens.models.multi_view import MultiView, MultiViewPosterior, View
+from tests.contract.evidence import LOG_2PI, observed
+from tests.contract.noisy_or_cases import Cut
+
+KINDS = {"gaussian": Gaussian(), "bernoulli": Bernoulli(), "poisson": Poisson()}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "views-gaussian": {"kinds": ("gaussian", "gaussian")},
+    "views-binary": {"kinds": ("bernoulli",)},
+    "views-counts": {"kinds": ("poisson",)},
+    "views-mixed": {"kinds": ("gaussian", "bernoulli", "poisson")},
+    "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
+    "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
+}
+NOISE, RELEVANCE, INCLUSION, OFFSET, ACTIVITY = (2.3, 1.7), (2.4, 1.6), (1.3, 0.8), 0.7, (2.1, 1.9)
+
+
+class Dealt(Cut):
+    """The model before the contract's rows; the group of a row is not one of its columns there."""
+
+    def impute(self, q: Any, batch: Rows, local: Any) -> Any:
+        return tuple(part[:, : batch.x.shape[1]] for part in super().impute(q, batch, local))
+
+    def draw(self, q: Any, n: int, rng: Any) -> Any:
+        rows, codes = self.model.draw(q, n, rng)
+        return rows[:, : self.views[-1].stop], codes
+
+
+def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1) -> Dealt:
+    ends = [round(d * i / len(kinds)) for i in range(len(kinds) + 1)]
+    views = tuple(
+        View(
+            f"v{i}",
+            start,
+            stop,
+            KINDS[kind],
+            noise=NOISE,
+            relevance=RELEVANCE,
+            inclusion=INCLUSION if sparse else None,
+            offset=OFFSET,
+        )
+        for i, (kind, start, stop) in enumerate(zip(kinds, ends, ends[1:], strict=False))
+        if stop > start
+    )
+    model = MultiView(views, groups, ACTIVITY if groups > 1 else None)
+
+    def see(rows: Rows) -> Rows:
+        """Cut, counted, and with a column for the group, which is whether the first number is above its usual."""
+        xp = array_namespace(rows.x)
+        parts = [_made(rows.x[:, view.columns], view.likelihood.name) for view in views]
+        seen = rows.seen
+        if groups > 1:
+            parts.append(xp.astype(rows.x[:, :1] > 0.5, rows.x.dtype))
+            seen = None if seen is None else xp.concat([seen, xp.ones_like(seen[:, :1])], axis=1)
+        return replace(rows, x=xp.concat(parts, axis=1), seen=seen)
+
+    return Dealt(model, see)
+
+
+def _made(x: Any, kind: str) -> Any:
+    xp = array_namespace(x)
+    if kind == "bernoulli":
+        return xp.astype(x > 0, x.dtype)
+    return xp.floor(xp.abs(x)) if kind == "poisson" else x
+
+
+def start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> MultiViewPosterior:
+    prior = model.prior(k)
+    views = {}
+    for name, p in prior.views.items():
+        shape, g = p.weights.on.shape, p.offsets.mean.shape
+        on = rng.uniform(0.2, 0.9, shape) if isinstance(p.theta, Beta) else np.ones(shape)
+        weights = SpikeSlab(on, rng.normal(size=shape), rng.uniform(0.1, 1, shape), rng.uniform(0.5, 1, k))
+        theta = Beta(rng.uniform(0.5, 3, k), rng.uniform(0.5, 3, k)) if isinstance(p.theta, Beta) else p.theta
+        noise = p.noise.observe(rng.uniform(1, 3, shape[0]), rng.uniform(1, 3, shape[0]))
+        alpha = Gamma(rng.uniform(1, 3, k), rng.uniform(1, 3, k))
+        offsets = Offsets(0.3 * rng.normal(size=g), rng.uniform(0.1, 1, g))
+        views[name] = replace(p, weights=weights, offsets=offsets, alpha=alpha, theta=theta, noise=noise)
+    a = prior.activity
+    size = a.mean.shape
+    return MultiViewPosterior(views, a.observe(rng.uniform(1, 3, size), rng.uniform(1, 3, size)))
+
+
+def log_evidence(model: Any, q: Any, rows: Rows) -> float:
+    """log p(rows) for one factor: codes by quasi-random draws; given them views are independent, and columns too."""
+    x, seen = observed(model.see(rows))
+    group = x[:, -1].astype(int) if model.n_groups > 1 else np.zeros(len(x), int)
+    z = _draws(len(x))  # (S, N)
+    if model.n_groups > 1:
+        a = _gamma_draws(model.n_groups)  # (S, G)
+        z = z / np.sqrt(a[:, group])
+    level = np.zeros(len(z))
+    for view in model.views:
+        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group)
+    return float(logsumexp(level) - np.log(len(z)))
+
+
+@cache
+def _draws(n: int, size: int = 2**10) -> np.ndarray:
+    return norm.ppf(qmc.Sobol(n, seed=7).random(size) * (1 - 2e-12) + 1e-12)
+
+
+@cache
+def _gamma_draws(g: int, size: int = 2**10) -> np.ndarray:
+    return np.random.default_rng(5).gamma(ACTIVITY[0], 1 / ACTIVITY[1], size=(size, g))
+
+
+def _log_gamma_grid(shape: float, rate: float, size: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a Gamma variable on a grid of logarithms, and the log mass of each."""
+    grid = np.linspace(-5.5, 3.5, size)
+    mass = shape * np.log(rate) - gammaln(shape) + shape * grid - rate * np.exp(grid) + np.log(grid[1] - grid[0])
+    return np.exp(grid), mass
+
+
+def _view_evidence(view: Any, z: np.ndarray, y: np.ndarray, seen: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated."""
+    alpha, alpha_mass = _log_gamma_grid(*RELEVANCE)
+    column = _gaussian_column if view.likelihood.name == "gaussian" else _other_column
+    pairs = [column(view.likelihood.name, z, y[s, d], group[s], s, alpha) for d, s in enumerate(seen.T)]
+    off, on = (np.array(part) for part in zip(*pairs, strict=True))  # (D, S), (D, S, A)
+    if view.inclusion is None:
+        return logsumexp(on.sum(axis=0) + alpha_mass, axis=1)
+    theta, width = (0.5 * (part + shift) for part, shift in zip(leggauss(40), (1, 0), strict=True))
+    a, b = INCLUSION
+    theta_mass = np.log(width) + (a - 1) * np.log(theta) + (b - 1) * np.log1p(-theta) - betaln(a, b)
+    mixed = np.logaddexp(np.log(theta) + on[..., None], np.log1p(-theta) + off[:, :, None, None])  # (D, S, A, T)
+    return logsumexp(mixed.sum(axis=0) + alpha_mass[:, None] + theta_mass, axis=(1, 2))
+
+
+def _gaussian_column(
+    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p(y | z) without the loading (S,), and with it for every alpha (S, A)."""
+    tau, mass = _log_gamma_grid(*NOISE)
+    z, same = z[:, seen], (group[:, None] == group[None]).astype(float)
+    eye = np.eye(len(y))
+    base = same / OFFSET + eye / tau[:, None, None]  # (T, N, N)
+
+    def density(cov: np.ndarray) -> np.ndarray:
+        solved = np.linalg.solve(cov, np.broadcast_to(y[:, None], (*cov.shape[:-1], 1)))[..., 0]
+        return -0.5 * (solved @ y + np.linalg.slogdet(cov)[1] + len(y) * LOG_2PI)
+
+    if not len(y):
+        return np.zeros(len(z)), np.zeros((len(z), len(alpha)))
+    off = logsumexp(density(base) + mass)
+    # rank one more: log|C + zz'/alpha| and its quadratic form
+    inverse = np.linalg.inv(base)
+    pulled = np.einsum("sn,tnm->stm", z, inverse)
+    grown = np.einsum("stm,sm->st", pulled, z)[:, None] / alpha[:, None]  # (S, A, T)
+    reached = (pulled @ y)[:, None] ** 2 / alpha[:, None]
+    on = density(base) - 0.5 * (np.log1p(grown) - reached / (1 + grown))
+    return np.full(len(z), off), logsumexp(on + mass, axis=2)
+
+
+def _other_column(
+    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    nodes, mass = hermegauss(14)
+    log_mass = np.log(mass / mass.sum())
+    z = z[:, seen]
+
+    def entries(eta: np.ndarray) -> np.ndarray:  # (..., N)
+        if kind == "bernoulli":
+            return np.log(np.maximum(expit(np.where(y > 0, eta, -eta)), 1e-300))
+        rate = np.logaddexp(0, eta)
+        return y * np.log(np.maximum(rate, 1e-300)) - rate - gammaln(y + 1)
+
+    def groups(eta: np.ndarray) -> np.ndarray:
+        """Sum over groups of log E over the group's own offset; eta (..., N) lacks it."""
+        total = np.zeros(eta.shape[:-1])
+        for g in np.unique(group):
+            levels = entries(eta[..., None, :] + (nodes / np.sqrt(OFFSET))[:, None])[..., group == g].sum(axis=-1)
+            total += logsumexp(levels + log_mass, axis=-1)
+        return total
+
+    if not len(y):
+        return np.zeros(len(z)), np.zeros((len(z), len(alpha)))
+    off = np.full(len(z), groups(np.zeros(len(y))))
+    on = np.empty((len(z), len(alpha)))
+    for i, precision in enumerate(alpha):
+        levels = groups(z[:, None, :] * (nodes / np.sqrt(precision))[:, None])  # (S, W)
+        on[:, i] = logsumexp(levels + log_mass, axis=1)
+    return off, on
+
+
+def options(**variant: Any) -> dict[str, Any]:
+    """Of a `Case`."""
+    return {
+        "build": lambda d: build(d, **variant),
+        "start": start,
+        "log_evidence": log_evidence,
+        "most_components": 1,
+        "exact_rows": all(kind == "gaussian" for kind in variant["kinds"]),
+        "hierarchical": True,
+    }

@@ -1,0 +1,114 @@
+"""Factors against what is known about the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from latens.estimators.association import associate
+from latens.estimators.table import Table
+
+RNG = np.random.default_rng(0)
+Z = RNG.normal(size=(60, 2))
+AGE = 50 + 10 * Z[:, 0] + RNG.normal(size=60)
+SITE = np.array(["a", "b", "c"])[np.digitize(Z[:, 1] + 0.3 * RNG.normal(size=60), [-0.5, 0.5])]
+NOTHING = RNG.normal(size=60)
+
+
+def found(table: Table, factor: str, column: str) -> dict[str, Any]:
+    (row,) = [row for row in table.rows if row[:2] == (factor, column)]
+    return dict(zip(table.columns, row, strict=True))
+
+
+def test_numbers_and_labels_get_their_test() -> None:
+    table = associate(Z, ["f0", "f1"], {"age": AGE, "site": SITE, "nothing": NOTHING})
+    assert table.columns == ("factor", "column", "test", "effect", "p", "adjusted p", "n")
+    assert len(table) == 6
+    age = found(table, "f0", "age")
+    r, p = stats.pearsonr(Z[:, 0], AGE)
+    assert (age["test"], age["effect"], age["n"]) == ("Pearson", pytest.approx(r), 60)
+    assert age["p"] == pytest.approx(p)
+    site = found(table, "f1", "site")
+    h, p = stats.kruskal(*(Z[s == SITE, 1] for s in "abc"))
+    assert (site["test"], site["effect"]) == ("Kruskal-Wallis", pytest.approx((h - 2) / 57))
+    assert site["p"] == pytest.approx(p)
+    assert {row[:2] for row in table.rows[:2]} == {("f0", "age"), ("f1", "site")}
+    assert table["adjusted p"] == sorted(table["adjusted p"])
+    assert found(table, "f1", "nothing")["adjusted p"] > 0.05
+
+
+def test_many_tests_are_paid_for() -> None:
+    table = associate(Z, ["f0", "f1"], {str(i): RNG.normal(size=60) for i in range(200)})
+    assert min(table["p"]) < 0.01  # of 400
+    assert min(table["adjusted p"]) > 0.05
+    expected = stats.false_discovery_control(table["p"])
+    assert table["adjusted p"] == pytest.approx(expected)
+
+
+def test_two_values_are_two_groups() -> None:
+    sex = (Z[:, 0] > 0).astype(int)
+    for values in (sex, sex.astype(bool), np.where(sex, "m", "f")):
+        row = found(associate(Z, ["f0", "f1"], {"sex": values}), "f0", "sex")
+        assert row["test"] == "Kruskal-Wallis"
+        assert row["effect"] > 0.5
+
+
+def test_missing_values_are_left_out_by_column() -> None:
+    age, site = AGE.copy(), SITE.astype(object)
+    age[:5], site[:7] = np.nan, None
+    table = associate(Z, ["f0", "f1"], {"age": age, "site": site})
+    row = found(table, "f0", "age")
+    assert row["n"] == 55
+    assert row["effect"] == pytest.approx(stats.pearsonr(Z[5:, 0], AGE[5:]).statistic)
+    assert found(table, "f1", "site")["n"] == 53
+
+
+@pytest.mark.parametrize("values", [[1.0] * 60, ["same"] * 60, [f"id{i}" for i in range(60)], [np.nan] * 60])
+def test_what_says_nothing_is_not_significant(values: list[Any]) -> None:
+    table = associate(Z, ["f0", "f1"], {"column": values, "large": 1e300 * AGE})
+    assert found(table, "f0", "column")["effect"] == 0
+    assert found(table, "f0", "column")["p"] == 1
+    assert found(table, "f0", "large")["effect"] > 0.9
+
+
+def test_structured_arrays_are_taken() -> None:
+    both = np.array(list(zip(AGE, SITE, strict=True)), dtype=[("age", float), ("site", "U1")])
+    assert associate(Z, ["f0", "f1"], both) == associate(Z, ["f0", "f1"], {"age": AGE, "site": SITE})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"age": AGE[:5]}, "column 'age' of metadata has 5 entries for 60 rows"),
+        (AGE, "metadata is a ndarray; give a data frame, a dict"),
+        ({}, "metadata has no columns"),
+    ],
+)
+def test_metadata_that_does_not_fit_is_refused(metadata: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        associate(Z, ["f0", "f1"], metadata)
+
+
+@pytest.mark.extras
+def test_frames_are_matched_by_row_name() -> None:
+    import pandas as pd
+    import polars as pl
+
+    names = [f"p{i}" for i in range(60)]
+    frame = pd.DataFrame({"age": AGE, "site": pd.Categorical(SITE)}, index=names)
+    plain = associate(Z, ["f0", "f1"], {"age": AGE, "site": SITE})
+    assert associate(Z, ["f0", "f1"], frame.iloc[::-1], row_names=names) == plain
+    assert associate(Z, ["f0", "f1"], frame.reset_index(drop=True), row_names=names) == plain
+    assert associate(Z, ["f0", "f1"], pl.DataFrame({"age": AGE, "site": SITE})) == plain
+    part = associate(Z, ["f0", "f1"], frame.iloc[10:], row_names=names)
+    assert found(part, "f0", "age")["n"] == 50
+    with pytest.raises(ValueError, match="no row name in common: 'q0', 'q1' and 58 more, against 'p0', 'p1' and 58"):
+        associate(Z, ["f0", "f1"], frame.rename(index=lambda name: name.replace("p", "q")), row_names=names)
+    frame["when"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(AGE, unit="D")
+    frame["dose"] = pd.array([None, *range(59)], dtype="Int64")
+    row = found(associate(Z, ["f0", "f1"], frame, row_names=names), "f0", "when")
+    assert row["effect"] == pytest.approx(stats.pearsonr(Z[:, 0], AGE).statistic)
+    assert found(associate(Z, ["f0", "f1"], frame, row_names=names), "f0", "dose")["n"] == 59
