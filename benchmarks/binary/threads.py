@@ -23,10 +23,11 @@ __all__ = ["run"]
 
 N_SWEEPS = 20
 ENOUGH = 1.8  # cores
+MOST_ROWS = 40_000  # dozens of blocks, and still seconds each
 
 
 def run(setting: Setting) -> list[Table]:
-    rows = [row for n, d, k, _ in setting.sizes for row in _size(n, d, k, setting.n_repeats)]
+    rows = [row for n, d, k, _ in setting.sizes for row in _size(min(n, MOST_ROWS), d, k, setting.n_repeats)]
     notes = [
         f"{N_SWEEPS} sweeps from undecided codes, rows rest at 1e-5; cores free: what two threads of arithmetic get",
         f"not judged where fewer than {ENOUGH} cores were free of other work",
@@ -54,7 +55,7 @@ def _row(what: str, step: Step, blocks: list[Rows], warm: list[Any], pool: Threa
         sweep(step, blocks, warm)
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}  # wall and CPU seconds
     free = []
-    for _ in range(2 * repeats):
+    for _ in range(repeats):
         free.append(_cores_free(pool))
         for name, sweep in ways.items():
             spent[name].append(_wall_and_cpu(partial(sweep, step, blocks, warm)))

@@ -20,7 +20,8 @@ from tests.report.reading import Page
 
 NAMES = [experiment.name for experiment in EXPERIMENTS]
 # Those that need torch run with the other tests of optional packages.
-RUNS = [pytest.param(name, marks=pytest.mark.extras) if name == "weight-posterior" else name for name in NAMES]
+TORCH = {"uci-nets", "weight-posterior", "weight-uncertainty"}
+RUNS = [pytest.param(name, marks=pytest.mark.extras) if name in TORCH else name for name in NAMES]
 
 
 def call(*arguments: str | Path) -> Result:

@@ -34,7 +34,7 @@ JENSEN = {"noisy-or-ml-jensen": True, "noisy-or-ard-jensen": False}
 
 
 class Cut:
-    """A model of other rows before the contract's real ones: it sees what `see` makes of them, such as which are > 0."""
+    """A model of other rows before the contract's real ones: it sees what `see` makes of them, or which are above 0."""
 
     def __init__(self, model: Any, see: Any = None) -> None:
         self.model, self.see = model, see or ones_of

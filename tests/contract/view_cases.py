@@ -36,6 +36,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "views-mixed": {"kinds": ("gaussian", "bernoulli", "poisson")},
     "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
     "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
+    "views-sparse-codes": {"kinds": ("gaussian", "poisson"), "usage": (1.4, 0.9)},
+    "views-sparse-codes-groups": {"kinds": ("bernoulli", "gaussian"), "groups": 2, "usage": (1.4, 0.9)},
 }
 NOISE, RELEVANCE, INCLUSION, OFFSET, ACTIVITY = (2.3, 1.7), (2.4, 1.6), (1.3, 0.8), 0.7, (2.1, 1.9)
 
@@ -51,7 +53,7 @@ class Dealt(Cut):
         return rows[:, : self.views[-1].stop], codes
 
 
-def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1) -> Dealt:
+def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, usage: Any = None) -> Dealt:
     ends = [round(d * i / len(kinds)) for i in range(len(kinds) + 1)]
     views = tuple(
         View(
@@ -67,7 +69,7 @@ def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1) 
         for i, (kind, start, stop) in enumerate(zip(kinds, ends, ends[1:], strict=False))
         if stop > start
     )
-    model = MultiView(views, groups, ACTIVITY if groups > 1 else None)
+    model = MultiView(views, groups, ACTIVITY if groups > 1 else None, usage)
 
     def see(rows: Rows) -> Rows:
         """Cut, counted, and with a column for the group, which is whether the first number is above its usual."""
@@ -103,7 +105,8 @@ def start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> MultiV
         views[name] = replace(p, weights=weights, offsets=offsets, alpha=alpha, theta=theta, noise=noise)
     a = prior.activity
     size = a.mean.shape
-    return MultiViewPosterior(views, a.observe(rng.uniform(1, 3, size), rng.uniform(1, 3, size)))
+    usage = prior.usage and prior.usage.observe(rng.uniform(1, 3, size), rng.uniform(1, 3, size))
+    return MultiViewPosterior(views, a.observe(rng.uniform(1, 3, size), rng.uniform(1, 3, size)), usage)
 
 
 def log_evidence(model: Any, q: Any, rows: Rows) -> float:
@@ -114,6 +117,9 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
     if model.n_groups > 1:
         a = _gamma_draws(model.n_groups)  # (S, G)
         z = z / np.sqrt(a[:, group])
+    if model.usage is not None:
+        rho = np.random.default_rng(6).beta(*model.usage, size=(len(z), model.n_groups))
+        z = z * (np.random.default_rng(8).random(z.shape) < rho[:, group])
     level = np.zeros(len(z))
     for view in model.views:
         level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group)
@@ -215,6 +221,6 @@ def options(**variant: Any) -> dict[str, Any]:
         "start": start,
         "log_evidence": log_evidence,
         "most_components": 1,
-        "exact_rows": all(kind == "gaussian" for kind in variant["kinds"]),
+        "exact_rows": all(kind == "gaussian" for kind in variant["kinds"]) and "usage" not in variant,
         "hierarchical": True,
     }

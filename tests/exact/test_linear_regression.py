@@ -69,10 +69,10 @@ def test_gamma_posteriors_never_lower_the_bound_and_stay_below_the_evidence() ->
     model = latens.BayesianLinearRegression("gamma", "gamma", fit_intercept=False, tol=1e-13).fit(x, y)
     assert np.all(np.diff(model.elbo_history_) > -1e-9)
     a0, (alpha_rate, beta_rate) = 1e-6, (model.model_.alpha_prior[1], model.model_.beta_prior[1])
-    scale = model.frames_[1].scale / model.frames_[0].scale
+    scale = model.frame_.target.scale / model.frame_.scale
     # the evidence, by trapezoids over log alpha and log beta
     logs = np.linspace(-14, 14, 281)
-    spectrum, across = model.model_.spectrum(model.sums_), logs[:, None] + 0 * logs
+    spectrum, across = model.model_.spectrum(model.state_.stats), logs[:, None] + 0 * logs
     heights = np.array([[spectrum.log_evidence(np.exp(a), np.exp(b)) for b in logs] for a in logs])
     from scipy.special import gammaln, logsumexp
 
@@ -80,7 +80,7 @@ def test_gamma_posteriors_never_lower_the_bound_and_stay_below_the_evidence() ->
     total = logsumexp(heights + prior[0][:, None] + prior[1][None]) + 2 * np.log(logs[1] - logs[0])
     assert across.shape == heights.shape
     assert scale > 0
-    evidence = total - model.sums_.n * model.frames_[1].log_scale
+    evidence = total - model.state_.stats.n * model.frame_.target.log_scale
     assert -1e-9 < evidence - model.elbo_ < 3
 
 

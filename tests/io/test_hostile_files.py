@@ -215,7 +215,7 @@ LIES: dict[str, tuple[Lie, str]] = {
         "not positive definite",
     ),
     "no rows": (field("state.stats", n=0.0), "claims 0.0 rows"),
-    "a scale beyond range": (field("frame", exponent=5000), "OverflowError"),
+    "a scale beyond range": (field("frame", exponent=5000), "frame.exponent is 5000, beyond the range"),
     "a scale of nothing": (field("frame", exponent=-5000), "beyond the range"),
     "published numbers beyond range": (field("frame", exponent=1020), "noise_variance_ is inf"),
     "2**60 states for a row": (

@@ -1,9 +1,9 @@
-"""What the experiment on weight posteriors finds."""
+"""What the experiments on weight posteriors find."""
 
 import numpy as np
 import pytest
 
-from latens.experiments import find
+from latens.experiments import find, small_nets, uci_nets
 
 pytestmark = pytest.mark.extras
 
@@ -21,3 +21,78 @@ def test_factors_beat_swag_and_its_diagonal_and_draw_tensors_as_one(quick):
     assert correlation.rows[0][1] > 0.95
     figures = [figure for section in result.figures for figure in section.figures]
     assert all(figure.name and figure.caption for figure in figures)
+
+
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_sgd_is_sure_where_there_are_no_rows_and_posteriors_are_not(quick):
+    experiment = find("weight-uncertainty")
+    result = experiment.run(
+        experiment.quick if quick else experiment.settings, np.random.default_rng(50003), lambda _: None
+    )
+    line, moons = result.tables
+    (_, kl, at_rows, in_gap), (_, our_kl, ours_at_rows, ours_in_gap) = line.rows[1:]
+    assert our_kl < 0.3 * kl
+    assert in_gap < 0.2 < at_rows
+    assert 0.6 < ours_in_gap < 1.5
+    assert ours_at_rows < 2
+    trained, single, several = (row[2] for row in moons.rows)
+    assert trained > max(single, several)
+    figures = [figure for section in result.figures for figure in section.figures]
+    assert [figure.name for figure in figures] == ["line", "moons"]
+
+
+def test_all_methods_are_compared_split_by_split():
+    experiment = find("uci-nets")
+    result = experiment.run(experiment.quick, np.random.default_rng(50004), lambda _: None)
+    summary, pairs, runs = result.tables
+    assert [row[0] for row in summary.rows] == list(uci_nets.METHODS)
+    assert len(runs.rows) == len(uci_nets.METHODS) * experiment.quick.n_splits * experiment.quick.n_seeds
+    told = {(method, split): value for _, method, split, _, value in runs.rows}
+    for _, ours, rival, gap, error, wins in pairs.rows:
+        gaps = np.array([told[ours, split] - told[rival, split] for split in range(experiment.quick.n_splits)])
+        assert gap == pytest.approx(gaps.mean())
+        assert error == pytest.approx(gaps.std(ddof=1) / np.sqrt(len(gaps)))
+        assert wins == f"{(gaps > 0).sum()} of {len(gaps)}"
+    several = {row[0]: row[1] for row in summary.rows}
+    assert several["MultiPosterior"] > several["SGD"]
+
+
+def test_the_nets_are_those_of_torch():
+    """Gradients, steps and outputs of all nets at once, against modules trained one by one."""
+    import torch
+
+    source = torch.Generator().manual_seed(0)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 12, 3)), rng.normal(size=(2, 12))
+    learnt = rng.random((2, 12)) < 0.7
+    data = small_nets.Data.of(x, y, learnt)
+    nets = small_nets.Nets.random(2, 3, 5, source)
+    alone = []
+    for module in nets.copy().modules():
+        w1, b1, w2, b2 = module.parameters()
+        net = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.ReLU(), torch.nn.Linear(5, 1))
+        for mine, theirs in zip(net.parameters(), (w1.T, b1[0], w2.T, b2[0]), strict=True):
+            mine.data.copy_(theirs)
+        alone.append((net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)))
+    seen = []
+    batch = data.batch
+    object.__setattr__(data, "batch", lambda size, source: seen.append(batch(size, source)) or seen[-1])
+    nets.train(data, np.full(6, 0.1), 4, source, decay=0.01)
+    for i, (net, optimiser) in enumerate(alone):
+        for rows, target in seen:
+            assert {tuple(row) for row in rows[i].tolist()} <= {tuple(row) for row in data.x[i][learnt[i]].tolist()}
+            optimiser.zero_grad()
+            (0.5 * (net(rows[i]) - target[i]).square().mean()).backward()
+            optimiser.step()
+        want = net(data.x[i])[:, 0].detach().numpy()
+        assert small_nets.outputs(nets.vectors()[i : i + 1], data.x[i], 5)[0] == pytest.approx(want, abs=1e-5)
+
+
+def test_scale_and_noise_are_those_of_the_rows_left_out():
+    rng = np.random.default_rng(1)
+    y = [0.3 * rng.normal(size=400) for _ in range(3)]
+    good, bad = ([np.full((5, 400), level) for _ in range(3)] for level in (0.0, 2.0))
+    told = [np.stack(pair) for pair in zip(bad, good, strict=True)]  # two scales, of which the second fits
+    found = uci_nets._chosen(told, y)
+    exact = np.mean(-0.5 * y[0] ** 2 / 0.09 - 0.5 * np.log(2 * np.pi * 0.09))
+    assert found == pytest.approx(exact, abs=0.02)

@@ -201,7 +201,7 @@ def test_a_diverged_gradient_is_refused_and_leaves_the_weights():
         loss.backward()
         return loss
 
-    with pytest.raises(FloatingPointError, match="lower lr"):
+    with pytest.raises(FloatingPointError, match="lower lr or share"):
         optimiser.step(closure)
     assert torch.equal(net.weight, before)
 

@@ -21,10 +21,10 @@ __all__ = ["best_flips", "distinct", "flips", "pair_costs", "score_states", "swi
 def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) -> Array:
     """(n, K), q(z_k = 1) after at most `n_sweeps` sweeps from `on`; a row that moves less than `tol` rests."""
     if is_numpy_array(drive):
-        from latens.array.kernels import switch_rows
+        from latens.array.kernels import N_LANES, switch_rows
 
         on = np.array(on, order="C")
-        switch_rows(np.ascontiguousarray(drive), np.ascontiguousarray(gram), on, n_sweeps, tol)
+        switch_rows(np.ascontiguousarray(drive), np.ascontiguousarray(gram), on, n_sweeps, tol, N_LANES)
         return on
     return switches_plain(drive, gram, on, n_sweeps, tol)
 

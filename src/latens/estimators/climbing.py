@@ -130,6 +130,7 @@ class Climbing:
                 max_iter=self.max_iter,
                 tol=self.tol,
                 on_iteration=notify,
+                looseness=(lambda q: model.looseness(q, total, total.n)) if isinstance(model, Loose) else None,
             )
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
 

@@ -78,8 +78,9 @@ class FactorAnalysis(VariationalTransformer):
     init : {"auto", "random"} or array of shape (K, D)
         The maximum of the likelihood on the covariance, a random textbook start, or loadings in data units.
     moves : bool
-        Whether, with ``prior="ard"``, to try deleting factors where that raises the bound. The bound is loose enough
-        to give up weak factors that are there, so predictions are better without.
+        Whether, with ``prior="ard"``, to try deleting each factor where that raises the bound. The bound is loose
+        enough to give up weak factors that are there, so predictions are better without. Independent columns, no
+        factor at all, are tried in any case.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
 
@@ -250,7 +251,7 @@ class FactorAnalysis(VariationalTransformer):
             kind: type[Factors] = Factors  # many patterns of holes: every iteration sees the rows
         else:
             kind = ExactFactors if solver == "exact" else TransportFactors
-        return kind(d, noise=(1e-3, 1e-3 * column_variances(sample)[0]), points=points)
+        return kind(d, noise=(1e-3, 1e-3 * column_variances(sample)[0]), points=points, thorough=bool(self.moves))
 
     def _solver_for(self, sample: Rows) -> str:
         solver = one_of("solver", self.solver, SOLVERS)
@@ -321,7 +322,20 @@ class FactorAnalysis(VariationalTransformer):
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
             return self._follow(model, rows, starts[0], frame)
-        return super()._climb(model, rows, sample, frame, rng, starts, moves)
+        return super()._climb(model, rows, sample, frame, rng, starts, moves or not model.points)
+
+    def _read_out(
+        self,
+        model: Any,
+        total: Any,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        notify: Any = None,
+        moves: bool = False,
+    ) -> Fit:
+        """With relevance determination always with moves: independent columns must have been tried."""
+        return super()._read_out(model, total, frame, rng, starts, notify, moves or not model.points)
 
     def _follow(self, model: OnlineEM | TransportFactors, rows: Rows, start: State, frame: Frame) -> Fit:
         """One pass over the rows as a stream."""

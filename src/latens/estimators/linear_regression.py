@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,15 +13,26 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from latens.array import Floats
 from latens.array.randomness import generator
-from latens.core import Rows, State
+from latens.core import Fit, Rows, State
 from latens.estimators.checks import positive_number, whole_number, yes_or_no
 from latens.estimators.frame import Frame
 from latens.inference.ascent import ascend
 from latens.models.linear_regression import LinearRegression, RegressionSums, expected, regression_sums
 
-__all__ = ["BayesianLinearRegression"]
+__all__ = ["BayesianLinearRegression", "RegressionFrame"]
 
 NAMES = ("evidence", "gamma")
+
+
+@dataclass(frozen=True)
+class RegressionFrame(Frame):
+    """Units of the columns, and of what they predict."""
+
+    target: Frame  # of one column
+
+    def __post_init__(self) -> None:
+        if self.target.origin.shape != (1,):
+            raise ValueError(f"the target has an origin of shape {self.target.origin.shape}; expected (1,)")
 
 
 class BayesianLinearRegression(RegressorMixin, BaseEstimator):
@@ -89,7 +101,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen so far; the answer is that of `fit` on all of them."""
-        before = self.sums_ if self.__sklearn_is_fitted__() else None
+        before = self.state_.stats if self.__sklearn_is_fitted__() else None
         return self._see(X, y, sample_weight, before)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -122,24 +134,23 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
                 raise ValueError("sample_weight adds up to 0; give at least one row a positive weight.")
         centred = yes_or_no("fit_intercept", self.fit_intercept)
         if fresh:
-            frames = (
-                Frame.of(Rows(x, None, weight), centred=centred),
-                Frame.of(Rows(y[:, None], None, weight), centred=centred),
-            )
+            across = Frame.of(Rows(x, None, weight), centred=centred)
+            along = Frame.of(Rows(y[:, None], None, weight), centred=centred)
+            frame = RegressionFrame(across.origin, across.exponent, along)
         else:
-            frames = self.frames_
-        across, along = frames
-        inside, target = across.enter(Rows(x)).x, along.enter(Rows(y[:, None])).x[:, 0]
+            frame = self.frame_
+        inside, target = frame.enter(Rows(x)).x, frame.target.enter(Rows(y[:, None])).x[:, 0]
         sums = regression_sums(inside, target, weight)
         sums = sums if before is None else before + sums
-        self._solve(sums, across, along)
+        self._solve(sums, frame)
         return self
 
-    def _solve(self, sums: RegressionSums, across: Frame, along: Frame) -> None:
-        model = self._build(sums, across, along)
+    def _solve(self, sums: RegressionSums, frame: RegressionFrame) -> None:
+        model = self._build(sums, frame)
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
         start = model.global_step(model.prior(model.n_features), sums)
-        fit = ascend(model, [sums], State(start), max_iter=max_iter, tol=tol, log_scale=along.log_scale)  # type: ignore[arg-type]
+        unit = frame.target.log_scale
+        fit = ascend(model, [sums], State(start), max_iter=max_iter, tol=tol, log_scale=unit)  # type: ignore[arg-type]
         if not fit.converged and tol > 0:
             warnings.warn(
                 f"BayesianLinearRegression used all max_iter={max_iter} iterations before the bound settled to "
@@ -147,12 +158,17 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        q, step = fit.state.q, along.scale / across.scale
-        self.model_, self.sums_, self.frames_, self.posterior_ = model, sums, (across, along), q
+        self._keep(model, frame, fit)
+
+    def _keep(self, model: LinearRegression, frame: RegressionFrame, fit: Fit) -> None:
+        """Store the state and publish it in the units of the data."""
+        q, sums, along, step = fit.state.q, fit.state.stats, frame.target, frame.target.scale / frame.scale
+        self.model_, self.frame_, self.trace_, self.posterior_ = model, frame, fit.trace, q
+        self.state_ = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
         self.coef_covariance_ = q.covariance * step * step
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
-        self._center = across.leave(means[0])
+        self._center = frame.leave(means[0])
         level = float(along.leave(np.array([means[1]]))[0])
         self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
         self.alpha_ = expected(q.alpha) / step / step
@@ -160,8 +176,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
 
-    def _build(self, sums: RegressionSums, across: Frame, along: Frame) -> LinearRegression:
-        step, intercept = along.scale / across.scale, bool(self.fit_intercept)
+    def _build(self, sums: RegressionSums, frame: RegressionFrame) -> LinearRegression:
+        along, intercept = frame.target, bool(self.fit_intercept)
+        step = along.scale / frame.scale
         xx, _, yy = sums.about(intercept)
         spread = max(yy / sums.n, np.finfo(float).tiny)
         width = max(float(np.trace(xx)) / (sums.n * len(xx)), np.finfo(float).tiny)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,11 +11,10 @@ from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
 from latens.array.randomness import generator
-from latens.array.transfer import cross_sums, host, like, take
+from latens.array.transfer import host, like, take
 from latens.core import Fit, Rows, Statistics
-from latens.errors import FollowsTotals
 from latens.estimators.association import associate
 from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.checks import one_of, positive_number, whole_number, yes_or_no
@@ -27,25 +23,19 @@ from latens.estimators.likelihood_guess import guess_likelihoods
 from latens.estimators.sampling import blocks
 from latens.estimators.table import Table
 from latens.estimators.validation import check_codes
-from latens.estimators.view_answers import as_given, explained_table, predictive_limits
-from latens.estimators.view_starts import posterior_from_codes, principal_codes, random_codes
+from latens.estimators.view_answers import as_given, explained_table, filled, predictive_limits, strongest
+from latens.estimators.view_findings import doubt_totals, explain
+from latens.estimators.view_starts import posterior_from_codes, principal_codes, random_codes, view_of
 from latens.estimators.view_tables import is_plain
-from latens.estimators.views import WideTable, lay_out
-from latens.inference.settle import settle
-from latens.models.likelihoods import Likelihood
-from latens.models.likelihoods.bernoulli import Bernoulli
-from latens.models.likelihoods.gaussian import Gaussian
-from latens.models.likelihoods.poisson import Poisson
-from latens.models.multi_view import MultiView, MultiViewPosterior, View
-from latens.models.view_deviance import Deviances, deviances
+from latens.estimators.view_units import frame_of_rows, frame_of_views, in_data_units, signs, ungrouped
+from latens.estimators.views import Layout, WideTable, lay_out
+from latens.inference.threads import one_blas_thread
+from latens.models.multi_view import MultiView, MultiViewPosterior
+from latens.models.view_deviance import Deviances
 
 __all__ = ["MultiViewFactorAnalysis"]
 
-LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
-WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 SAMPLE_FLOATS = 2**22  # entries of the sample that a fit starts from
-FEWEST = 10  # columns of a view from which their total is more than any of them
-TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
 
 
 class MultiViewFactorAnalysis(VariationalTransformer):
@@ -108,9 +98,24 @@ class MultiViewFactorAnalysis(VariationalTransformer):
     (200, 3)
     """
 
+    layout_: Layout
+    likelihoods_: dict[str, str]
+    plain_: bool  # one table was given, not several
     deviances_: Deviances
+    scores_: Floats
+    row_names_: tuple[str, ...] | None
+    group_of_: Index
     _entered: Rows
-    kept: ClassVar[tuple[str, ...]] = ("layout_", "deviances_", "scores_", "row_names_", "group_of_")
+    # what files hold besides the posterior
+    kept: ClassVar[tuple[str, ...]] = (
+        "layout_",
+        "likelihoods_",
+        "plain_",
+        "deviances_",
+        "scores_",
+        "row_names_",
+        "group_of_",
+    )
 
     def __init__(
         self,
@@ -188,10 +193,11 @@ class MultiViewFactorAnalysis(VariationalTransformer):
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
                 self._fit_views(X, groups, sample_weight, moves=False)  # a factor may wait for samples still to come
             return self
-        with self._all_or_nothing():
+        with self._all_or_nothing(), one_blas_thread():
             rows = self._table(X, groups, sample_weight).rows
             super().partial_fit(rows)
-            self.deviances_ = self.deviances_ + self._explain(rows)[1]
+            entered = [self.frame_.enter(part) for part in self._parts(rows)]
+            self.deviances_ = self.deviances_ + explain(self.model_, self.state_.q, entered)[1]
             for name in ("scores_", "row_names_", "group_of_"):
                 self.__dict__.pop(name, None)
         return self
@@ -203,14 +209,14 @@ class MultiViewFactorAnalysis(VariationalTransformer):
     def transform(self, X: Any, return_std: bool = False, groups: Any = None) -> Any:
         """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is."""
         mean, variance = self._ask(self._table(X, groups).rows, lambda rows, local: self.model_.codes(rows, local))
-        mean = mean * like(self._sign(self.posterior_), mean)
+        mean = mean * like(signs(self.posterior_), mean)
         return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
 
     def inverse_transform(self, X: Any) -> Any:
         """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted."""
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
-        wide = self.model_.reconstruct(self.posterior_, codes * like(self._sign(self.posterior_), codes))
+        wide = self.model_.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes))
         wide = self._leave(wide)
         return wide if self.plain_ else as_given(wide, self.layout_, None, None)
 
@@ -234,28 +240,22 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         """
         table = self._table(X, groups)
         mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
-        given, d = table.rows, self.layout_.n_columns
         mean, std = self._leave(mean), self._leave(array_namespace(mean).sqrt(variance), direction=True)
-        xp, seen = array_namespace(mean), given.seen
-        answers = [mean]
+        answers = [filled(table.rows, mean)]
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
-            limits = [
-                predictive_limits(view.likelihood.name, mean[:, view.columns], std[:, view.columns] ** 2, share)
-                for view in self.model_.views
+            kinds = zip(self.layout_.bounds, self.likelihoods_.values(), strict=True)
+            limits = [predictive_limits(kind, mean[:, at], std[:, at] ** 2, share) for at, kind in kinds]
+            answers += [
+                filled(table.rows, array_namespace(mean).concat(side, axis=1)) for side in zip(*limits, strict=True)
             ]
-            answers += [xp.concat(side, axis=1) for side in zip(*limits, strict=True)]
         elif return_std:
-            answers.append(std)
-        told = []
-        for number, wide in enumerate(answers):
-            here = xp.zeros_like(wide) if number and coverage is None else given.x[:, :d]
-            wide = here if seen is None else xp.where(seen[:, :d], here, wide)
-            told.append(as_given(wide, self.layout_, X, table.row_names))
+            answers.append(filled(table.rows, std, spread=True))
+        told = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
         return tuple(told) if len(told) > 1 else told[0]
 
     def score_samples(self, X: Any, groups: Any = None) -> Array:
-        """Log density of what each sample shows (n,), in data units; with binary views or counts a lower bound of it."""
+        """Log density of what each sample shows (n,), in data units; with binary views or counts a bound below it."""
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             volume = self.frame_.log_volume(rows)
@@ -269,25 +269,14 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         n = whole_number("n_samples", n_samples)
         wide, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
         wide = self._leave(wide)
-        return wide if self.plain_ else as_given(wide, self.layout_, None, None), codes * self._sign(self.posterior_)
+        return wide if self.plain_ else as_given(wide, self.layout_, None, None), codes * signs(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
         """For each factor the `n` features that it moves most beside their noise; of one view or of all."""
         check_is_fitted(self)
         n, layout = whole_number("n", n), self.layout_
         chosen = layout.views if view is None else (one_of("view", view, layout.views),)
-        names, strengths = [], []
-        for name, features in zip(layout.views, layout.features, strict=True):
-            if name in chosen:
-                several = len(layout.views) > 1
-                names += [f"{name}: {feature}" if several and view is None else feature for feature in features]
-                p = self.posterior_.views[name]
-                strengths.append(np.abs(p.weights.mean.T) * np.sqrt(p.noise.mean))
-        order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
-        return {
-            str(factor): [names[d] for d in row]
-            for factor, row in zip(self.get_feature_names_out(), order, strict=True)
-        }
+        return strongest(self.posterior_, layout, chosen, list(map(str, self.get_feature_names_out())), n)
 
     @property
     def explained_(self) -> dict[str, Floats]:
@@ -319,21 +308,17 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         return int(np.clip(SAMPLE_FLOATS // self.layout_.width, 512, 4096))
 
     def _fit_views(self, X: Any, groups: Any, sample_weight: Any, *, moves: bool) -> None:
-        with self._all_or_nothing():
-            # a fit without views to go on from learns what views there are
+        with self._all_or_nothing(), one_blas_thread():
             table = lay_out(
                 X, groups=groups, sample_weight=sample_weight, layer=self.layer, use_var=self.use_var, estimator=self
             )
-            table = table if len(table.layout.groups) > 1 else _ungrouped(table)
+            table = table if len(table.layout.groups) > 1 else ungrouped(table)
             kinds = guess_likelihoods(table, self.likelihoods)
             self.layout_, self.plain_ = table.layout, is_plain(X)
             self.likelihoods_ = dict(zip(table.layout.views, kinds, strict=True))
             # the wide table was made here and may be written over, unless it is the caller's own array
             self._fit(table.rows, None, moves=moves, spare=not self.plain_)
-            entered = self.__dict__.pop("_entered")
-            codes, explained = self._explain(entered, inside=True)
-            self._note(table, codes, explained)
-            self._doubt_totals(entered, codes)
+            self._note(table, self.__dict__.pop("_entered"))
 
     def _table(self, X: Any, groups: Any, sample_weight: Any = None) -> WideTable:
         check_is_fitted(self)
@@ -348,33 +333,13 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         )
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
-        """Gaussian views about their means, each in its own unit; the others as they are."""
-        frames = []
-        for columns, kind in zip(self.layout_.bounds, self.likelihoods_.values(), strict=True):
-            real = kind == "gaussian"
-            frames.append(Frame.of(rows.columns(columns), centred=real, scaled=real))
-        if self.layout_.groups:
-            frames.append(Frame(np.zeros(1), 0))
-        return Frame.joined(frames)
+        return frame_of_rows(rows, self.layout_, self.likelihoods_)
 
     def _build(self, sample: Rows) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
-        views = []
-        for (name, kind), columns in zip(self.likelihoods_.items(), self.layout_.bounds, strict=True):
-            spread = _variance(sample.columns(columns)) if kind == "gaussian" else 1.0
-            views.append(
-                View(
-                    name,
-                    columns.start,
-                    columns.stop,
-                    LIKELIHOODS[kind],
-                    noise=(WEAK, WEAK * spread),
-                    relevance=(WEAK, WEAK * spread),
-                    inclusion=inclusion,
-                    offset=WEAK / spread,
-                )
-            )
+        kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
+        views = [view_of(name, kind, columns, sample, inclusion) for (name, kind), columns in kinds]
         several = len(self.layout_.groups) > 1
         return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None)
 
@@ -401,111 +366,30 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         """Deletions are few and tried on all samples: on a part of them factors can hide in the noise."""
         return None
 
-    def _explain(self, rows: Rows, *, inside: bool = False) -> tuple[Floats, Deviances]:
-        """Codes (n, K) of all components, and how much of the views they explain; rows in data units or the model's."""
-        model, q = self.model_, self.state_.q
-        parts = blocks(rows, model.floats_per_row(q.n_components))
-        parts = parts if inside else [self.frame_.enter(part) for part in parts]
-        levels = _levels(model, parts)
-        codes = [settle(model, q, part).mean for part in parts]
-        told = [deviances(model, q, levels, part, z) for part, z in zip(parts, codes, strict=True)]
-        return np.concatenate([host(z) for z in codes]), reduce(add, told)
-
-    def _note(self, table: WideTable, codes: Floats, explained: Deviances) -> None:
-        """Remember the samples of the fit."""
+    def _note(self, table: WideTable, entered: Rows) -> None:
+        """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
         rows, living = table.rows, living_components(self.model_, self.state_)[0]
+        codes, self.deviances_ = explain(self.model_, self.state_.q, self._parts(entered))
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))
-        scores[counted] = codes[:, living] * self._sign(self.posterior_)
+        scores[counted] = codes[:, living] * signs(self.posterior_)
         rest = np.setdiff1d(np.arange(len(rows)), counted)
         if len(rest):  # they were not learnt from, but have values
             seen = None if rows.seen is None else take(rows.seen, rest)
             mean = self._ask(Rows(take(rows.x, rest), seen), lambda part, local: self.model_.codes(part, local))[0]
-            scores[rest] = host(mean) * self._sign(self.posterior_)
+            scores[rest] = host(mean) * signs(self.posterior_)
         group = host(rows.x[:, -1]).astype(np.intp) if self.layout_.groups else np.zeros(len(rows), dtype=np.intp)
         self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group
-        self.deviances_ = explained
+        doubt_totals(self.model_, self.frame_, entered, scores[counted])
 
-    def _doubt_totals(self, rows: Rows, codes: Floats) -> None:
-        """Warn of a factor that is nothing but the row totals of a view."""
-        living = living_components(self.model_, self.state_)[0]
-        scale = np.broadcast_to(self.frame_.scale, self.frame_.origin.shape)
-        for view in self.model_.views:
-            part, columns = rows.columns(view.columns), view.columns
-            there = host(part.present) > 0
-            if columns.stop - columns.start < FEWEST or there.sum() < 3:
-                continue
-            level = host(part.mask @ like(self.frame_.origin[columns], part.x))
-            totals = (host(part.x @ like(scale[columns], part.x)) + level)[there] / host(part.observed)[there]
-            if not totals.std() > 0:
-                continue
-            for factor, k in enumerate(living):
-                z = codes[there, k]
-                if z.std() > 0 and abs(np.corrcoef(z, totals)[0, 1]) > TOTALS:
-                    warnings.warn(
-                        f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
-                        f"{TOTALS}): how much was measured in each sample, rather than what. Divide the rows of the view "
-                        "by their size factors, or take it for what it is.",
-                        FollowsTotals,
-                        stacklevel=4,
-                    )
+    def _parts(self, rows: Rows) -> list[Rows]:
+        return blocks(rows, self.model_.floats_per_row(self.state_.q.n_components))
 
     def _leave(self, wide: Array, *, direction: bool = False) -> Array:
         """Columns of the views, without that of the groups, in data units."""
-        d = self.layout_.n_columns
-        frame = Frame(self.frame_.origin[:d], np.broadcast_to(self.frame_.exponent, self.frame_.origin.shape)[:d])
-        return frame.leave_direction(wide[:, :d]) if direction else frame.leave(wide[:, :d])
-
-    def _sign(self, q: MultiViewPosterior) -> Floats:
-        """(K,), which way each factor is published: its strongest loading is positive."""
-        loadings = np.concatenate([view.weights.mean * np.sqrt(view.noise.mean)[:, None] for view in q.views.values()])
-        largest = np.take_along_axis(loadings, np.argmax(np.abs(loadings), axis=0)[None], axis=0)[0]
-        return np.where(largest < 0, -1.0, 1.0)
+        frame, wide = frame_of_views(self.frame_, self.layout_), wide[:, : self.layout_.n_columns]
+        return frame.leave_direction(wide) if direction else frame.leave(wide)
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
-        sign = self._sign(self.posterior_)
-        views = {
-            name: (view, columns) for (name, view), columns in zip(q.views.items(), self.layout_.bounds, strict=True)
-        }
-        scale = np.broadcast_to(frame.scale, frame.origin.shape)
-        public: dict[str, Any] = {
-            "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
-            "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
-            "intercepts": {n: v.offsets.mean.T * scale[c] + frame.origin[c] for n, (v, c) in views.items()},
-            "noise_variance": {
-                n: scale[c] ** 2 / v.noise.mean for n, (v, c) in views.items() if self.likelihoods_[n] == "gaussian"
-            },
-        }
-        if len(self.layout_.groups) > 1:
-            public["activity"] = 1 / q.activity.mean
-        return public
-
-
-def _ungrouped(table: WideTable) -> WideTable:
-    """Without the column of a group that all samples share."""
-    if not table.layout.groups:
-        return table
-    columns, rows = slice(0, table.layout.n_columns), table.rows
-    seen = None if rows.seen is None else rows.seen[:, columns]
-    return WideTable(Rows(rows.x[:, columns], seen, rows.weight), replace(table.layout, groups=()), table.row_names)
-
-
-def _variance(part: Rows) -> float:
-    """Mean square of what was seen, in a centred view; 1 where there is none."""
-    return float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
-
-
-def _levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
-    """Of each view the linear predictor (G, D) of its usual values in every group."""
-    levels = []
-    for view in model.views:
-        here = [(part, part.columns(view.columns)) for part in parts]
-        weighted = [part.weigh(model.members(part)) for part, _ in here]
-        sums = reduce(add, (cross_sums(w, own.x) for w, (_, own) in zip(weighted, here, strict=True)))
-        counts = reduce(
-            add,
-            (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
-        )
-        usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
-        levels.append(view.likelihood.start(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual))[0])
-    return levels
+        # draws keep the sign of the posterior they are of
+        return in_data_units(q, signs(self.posterior_), self.layout_, frame, self.likelihoods_)

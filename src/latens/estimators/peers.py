@@ -1,16 +1,23 @@
-"""Other people's estimators, for experiments that set ours beside them."""
+"""Other people's estimators, for experiments that set ours beside them, and the data that they bring along."""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
+from sklearn.datasets import load_diabetes
 from sklearn.decomposition import FactorAnalysis, FastICA
 
 from latens.array import Floats
 from latens.families.low_rank import LowRankNormal
 
-__all__ = ["factors_then_fast_ica", "fast_ica", "scikit_learn_factors"]
+__all__ = ["diabetes", "factors_then_fast_ica", "fast_ica", "picard", "scikit_learn_factors"]
+
+
+def diabetes() -> tuple[Floats, Floats]:
+    """442 patients by 10 columns, and the progress of their disease a year later; bundled with scikit-learn."""
+    x, y = load_diabetes(return_X_y=True)
+    return np.asarray(x), np.asarray(y)
 
 
 def scikit_learn_factors(x: Floats, k: int, seed: int) -> LowRankNormal:
@@ -40,3 +47,15 @@ def factors_then_fast_ica(x: Floats, k: int, seed: int) -> tuple[Floats, Floats]
     project = np.linalg.solve(weighted @ factors.components_.T, weighted)
     unmixing, sources = fast_ica((x - factors.mean_) @ project.T, k, seed)
     return unmixing @ project, sources
+
+
+def picard(x: Floats, k: int, seed: int) -> tuple[Floats, Floats] | None:
+    """Picard's maximum likelihood (python-picard), likewise without noise; None where it is not installed."""
+    try:
+        from picard import picard as separate
+    except ModuleNotFoundError:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whitening, turn, sources = separate(x.T, n_components=k, random_state=seed, max_iter=1000)
+    return np.asarray(turn @ whitening), np.asarray(sources.T)

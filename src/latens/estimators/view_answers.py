@@ -13,11 +13,13 @@ from scipy.stats import nbinom, norm, poisson
 from latens.array import Array, Floats
 from latens.array.extras import require
 from latens.array.transfer import host
+from latens.core import Rows
 from latens.estimators.table import Table
 from latens.estimators.view_tables import is_plain
 from latens.estimators.views import Layout
+from latens.models.multi_view import MultiViewPosterior
 
-__all__ = ["as_given", "explained_table", "predictive_limits"]
+__all__ = ["as_given", "explained_table", "filled", "predictive_limits", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -42,6 +44,27 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
 def _frame(part: Array, layout: Layout, name: str, row_names: Sequence[str] | None) -> Any:
     features = layout.features[layout.views.index(name)]
     return require("pandas", "frames").DataFrame(host(part), index=row_names, columns=list(features))
+
+
+def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:
+    """Answers (n, D) where `given` has nothing; elsewhere what it has, or 0 where the answer is a spread."""
+    xp, d = array_namespace(wide), wide.shape[1]
+    here = xp.zeros_like(wide) if spread else given.x[:, :d]
+    return here if given.seen is None else xp.where(given.seen[:, :d], here, wide)
+
+
+def strongest(
+    q: MultiViewPosterior, layout: Layout, chosen: Sequence[str], factors: Sequence[str], n: int
+) -> dict[str, list[str]]:
+    """For each factor the `n` features of the chosen views that it moves most beside their noise."""
+    names, strengths = [], []
+    for name, features in zip(layout.views, layout.features, strict=True):
+        if name in chosen:
+            names += [f"{name}: {feature}" if len(chosen) > 1 else feature for feature in features]
+            p = q.views[name]
+            strengths.append(np.abs(p.weights.mean.T) * np.sqrt(p.noise.mean))
+    order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
+    return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
 
 
 def predictive_limits(kind: str, mean: Array, variance: Array, coverage: float) -> tuple[Array, Array]:

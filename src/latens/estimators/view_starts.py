@@ -1,4 +1,4 @@
-"""Where multi-view factors begin: principal directions of all views together, turned so that loadings are sparse."""
+"""Where multi-view factors begin: principal directions of all views, turned so that loadings are sparse; weak priors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,35 @@ from latens.estimators.factor_starts import varimax
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
+from latens.models.likelihoods import Likelihood
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.gaussian import Gaussian
+from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view import MultiView, MultiViewPosterior, View
 from latens.models.view_rows import ViewPosterior
 
-__all__ = ["posterior_from_codes", "principal_codes", "random_codes"]
+__all__ = ["posterior_from_codes", "principal_codes", "random_codes", "view_of"]
 
+LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
+WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
+
+
+def view_of(name: str, kind: str, columns: slice, sample: Rows, inclusion: tuple[float, float] | None) -> View:
+    """A view of these columns, with priors in the units of what the sample holds there."""
+    part, spread = sample.columns(columns), 1.0
+    if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
+        spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
+    return View(
+        name,
+        columns.start,
+        columns.stop,
+        LIKELIHOODS[kind],
+        noise=(WEAK, WEAK * spread),
+        relevance=(WEAK, WEAK * spread),
+        inclusion=inclusion,
+        offset=WEAK / spread,
+    )
 
 
 def principal_codes(model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool) -> Floats:

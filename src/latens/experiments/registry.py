@@ -10,12 +10,16 @@ from latens.experiments import (
     binary_sigma,
     image_separation,
     mixture,
+    multi_view,
+    multi_view_omics,
     noisy_ica,
     noisy_or_images,
     noisy_or_text,
     online_fa,
     regression_posterior,
+    uci_nets,
     weight_posterior,
+    weight_uncertainty,
 )
 from latens.experiments.experiment import Experiment
 
@@ -27,12 +31,16 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
     binary_ard.EXPERIMENT,
     image_separation.EXPERIMENT,
     mixture.EXPERIMENT,
+    multi_view.EXPERIMENT,
+    multi_view_omics.EXPERIMENT,
     noisy_ica.EXPERIMENT,
     noisy_or_images.EXPERIMENT,
     noisy_or_text.EXPERIMENT,
     online_fa.EXPERIMENT,
     regression_posterior.EXPERIMENT,
     weight_posterior.EXPERIMENT,
+    weight_uncertainty.EXPERIMENT,
+    uci_nets.EXPERIMENT,
 )
 
 

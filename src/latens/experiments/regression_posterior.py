@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 import latens
+from latens.estimators.peers import diabetes
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.parallel import side_by_side
 from latens.experiments.uci_sets import SETS, read
 from latens.metrics import covariance_distance, gaussian_kl
 from latens.report import Figure, Section
@@ -30,7 +32,8 @@ class Settings:
     rate: float = 0.01  # of SGD on the mean loss
     n_trials: int = 10
     n_points: int = 10  # at which the figure looks
-    data: str = ""  # folder with uci/NAME/data.csv.gz or NAME/data.csv.gz; none: generated sets of the same shapes
+    data: str = ""  # folder with uci/NAME/data.csv.gz or NAME/data.csv.gz; none: bundled and generated sets
+    n_jobs: int = 0  # processes that share the trials; 0: one for each core
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,10 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
     told: dict[str, list[dict[str, tuple[float, float]]]] = {}
     courses: dict[str, list[dict[str, np.ndarray]]] = {}
     for problem in _problems(settings, rng):
-        told[problem.name], courses[problem.name] = [], []
-        for trial in range(settings.n_trials):
-            progress(f"{problem.name}, trial {trial + 1} of {settings.n_trials}")
-            answers, course = _trial(settings, problem, np.random.default_rng(int(rng.integers(2**31))))
-            told[problem.name].append(answers)
-            courses[problem.name].append(course)
+        progress(f"{problem.name}, {settings.n_trials} trials")
+        tasks = [(settings, problem, int(rng.integers(2**31))) for _ in range(settings.n_trials)]
+        trials = side_by_side(_trial, tasks, settings.n_jobs)
+        told[problem.name], courses[problem.name] = [trial[0] for trial in trials], [trial[1] for trial in trials]
     return Result(
         tables=(_table("kl", told, 0), _table("covariance-distance", told, 1)),
         figures=(_figures(courses),),
@@ -81,6 +82,8 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 
 def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]:
+    if not settings.data:
+        yield Problem.of("diabetes", *diabetes())
     for name, (n, d) in SETS.items():
         if settings.data:
             table = read(settings.data, name)
@@ -93,8 +96,9 @@ def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]
 
 
 def _trial(
-    settings: Settings, problem: Problem, rng: np.random.Generator
+    settings: Settings, problem: Problem, seed: int
 ) -> tuple[dict[str, tuple[float, float]], dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
     n, d = problem.x.shape
     per_epoch = max(1, n // settings.batch_size)
     n_steps = settings.n_epochs * per_epoch
@@ -172,8 +176,8 @@ def _notes(told: dict[str, list[dict[str, tuple[float, float]]]], settings: Sett
     ]
     if not settings.data:
         notes.append(
-            "The data are generated, with the shapes of the document's four sets; name the folder of the real ones "
-            "with --data."
+            "diabetes is the real set that scikit-learn brings along; the others are generated, with the shapes of the "
+            "document's four sets. Name the folder of the real ones with --data."
         )
     return tuple(notes)
 
@@ -185,9 +189,10 @@ EXPERIMENT = Experiment(
     about=(
         "A linear regression trained by minibatch SGD on four data sets. The posterior of its weights is known, so "
         "that Gaussians fitted to the path can be judged: online gradient ascent and online EM as printed, SWAG, and "
-        "draws of a Langevin sampler whose preconditioner is learnt from the gradients."
+        "draws of a Langevin sampler whose preconditioner is learnt from the gradients. Without --data, on the "
+        "diabetes set of scikit-learn and on generated sets of the document's shapes."
     ),
     settings=Settings(),
-    quick=Settings(n_epochs=200, n_trials=1, ranks=(3,)),
+    quick=Settings(n_epochs=200, n_trials=1, ranks=(3,), n_jobs=1),
     run=run,
 )

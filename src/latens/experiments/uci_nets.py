@@ -38,17 +38,18 @@ class Settings:
     n_epochs: int = 300  # at the full rate, before snapshots are taken
     n_collect: int = 200  # epochs with a snapshot after each; of SGD, with a falling rate
     rate: float = 0.1
+    collect_rate: float = 0.03  # held while snapshots are taken
     decay: float = 1e-4
     batch_size: int = 32
-    rank: int = 10
+    rank: int = 20
     swag_rank: int = 20
     n_members: int = 3  # trainings of a mixture
     n_splits: int = 10
     n_seeds: int = 2
     n_folds: int = 4
     n_draws: int = 30
-    scales: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-    sets: tuple[str, ...] = tuple(SETS)
+    scales: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    sets: str = ", ".join(SETS)
     data: str = ""  # folder with uci/NAME/data.csv.gz and test_mask.csv.gz; none: made-up sets of the same shapes
 
 
@@ -74,7 +75,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 
 def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]:
-    for name in settings.sets:
+    for name in settings.sets.split(", "):
         n, d = SETS[name]
         if settings.data:
             table = read(settings.data, name)
@@ -147,10 +148,11 @@ def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
     m, n, d = data.x.shape
     nets = Nets.random(m, d, settings.n_hidden, source)
     per_epoch = max(1, n // settings.batch_size)
-    before, after = (np.full(epochs * per_epoch, settings.rate) for epochs in (settings.n_epochs, settings.n_collect))
+    before, after = (np.ones(epochs * per_epoch) for epochs in (settings.n_epochs, settings.n_collect))
     options: Any = {"batch_size": settings.batch_size, "source": source, "decay": settings.decay}
-    nets.train(data, before, **options)
-    fallen = nets.copy().train(data, after * np.linspace(1, 0, len(after), endpoint=False), **options)
+    nets.train(data, settings.rate * before, **options)
+    falling = settings.rate * np.linspace(1, 0, len(after), endpoint=False)
+    fallen = nets.copy().train(data, falling, **options)
     modules = nets.modules()
     collected: dict[str, list[Any]] = {
         "SWAG": [SWAG(module, settings.swag_rank) for module in modules],
@@ -162,7 +164,7 @@ def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
             for posterior in posteriors:
                 posterior.update()
 
-    nets.train(data, after, per_epoch=per_epoch, after_epoch=collect, **options)
+    nets.train(data, settings.collect_rate * after, per_epoch=per_epoch, after_epoch=collect, **options)
     points = fallen.vectors()[:, None]
     made = {"SGD": (points, torch.zeros_like(points))}
     for kind, posteriors in collected.items():
@@ -294,7 +296,7 @@ EXPERIMENT = Experiment(
         n_seeds=1,
         n_folds=2,
         n_draws=10,
-        sets=("yacht",),
+        sets="yacht",
     ),
     run=run,
 )

@@ -2,7 +2,7 @@
 
 A regression on bumps along a line, whose exact posterior is known: snapshots of plain SGD are surest where there are no
 data, for no gradient moves the weights there; those of the Langevin-corrected steps are not. And two moons: a net that
-is sure everywhere, and posteriors that are unsure away from the rows.
+is sure everywhere, and posteriors of such steps that are unsure away from the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from latens.report.panels import Band, Field, band_panels, field_panels
 __all__ = ["EXPERIMENT"]
 
 NOISE = 0.15**2
-PRIOR = 1.0  # precision of each weight
+PRIOR, NET_PRIOR = 1.0, 0.5  # precision of each weight, on the line and of the nets
+SHARE = 0.02  # of the largest step, for nets
 ENDS = (-5.0, 4.5)
 CORNERS = (-2.6, 3.6, -2.4, 2.9)  # of the plane drawn: x from and to, y from and to
 
@@ -36,10 +37,10 @@ class Settings:
     rate: float = 0.01  # of SGD on the mean loss
     rank: int = 10
     n_moons: int = 200
-    n_hidden: int = 10
+    n_hidden: int = 8
     n_training: int = 1500  # steps before snapshots are taken
-    n_snapshots: int = 300  # every tenth step
-    n_members: int = 5
+    n_snapshots: int = 300  # every tenth Langevin step
+    n_members: int = 4
     n_draws: int = 200
     n_pixels: int = 90
 
@@ -159,7 +160,7 @@ def _widths(line: Line, bands: dict[str, tuple[np.ndarray, np.ndarray]]) -> Numb
 def _moons(
     settings: Settings, rng: np.random.Generator, progress: Progress
 ) -> tuple[list[np.ndarray], list[Field], list[tuple[str, float, float]]]:
-    from latens.weights import FactorPosterior, MultiPosterior
+    from latens.weights import FactorPosterior, LangevinOptimizer, MultiPosterior
 
     torch = require("torch", "torch")
     angle, side = rng.uniform(0, np.pi, settings.n_moons), np.arange(settings.n_moons) % 2
@@ -168,25 +169,29 @@ def _moons(
         (settings.n_moons, 2)
     )
     x, y = torch.as_tensor(places, dtype=torch.float32), torch.as_tensor(side)
+    grid = np.meshgrid(np.linspace(*CORNERS[:2], settings.n_pixels), np.linspace(*CORNERS[2:], settings.n_pixels))
+    plane = torch.as_tensor(np.column_stack([axis.ravel() for axis in grid]), dtype=torch.float32)
     members: list[Any] = []
     for member in range(settings.n_members):
         progress(f"two moons, training {member + 1} of {settings.n_members}")
         net = _net(settings.n_hidden)
         posterior = FactorPosterior(net, rank=settings.rank)
-        optimiser = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
-        for step in range(settings.n_training + 10 * settings.n_snapshots):
-            rows = torch.randint(settings.n_moons, (32,))
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(net(x[rows]), y[rows]).backward()
-            optimiser.step()
-            if step >= settings.n_training and step % 10 == 9:
+        descent = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=NET_PRIOR / settings.n_moons)
+        for _ in range(settings.n_training):
+            descent.step(_closure(descent, net, x, y))
+        if member == 0:
+            with torch.no_grad():
+                trained = torch.softmax(net(plane), dim=1).double().numpy()[:, 1]
+        seed = int(rng.integers(2**31))
+        sampler = LangevinOptimizer(net.parameters(), settings.n_moons, 0.01, NET_PRIOR, share=SHARE, random_state=seed)
+        step = 0
+        while posterior.n < settings.n_snapshots:
+            sampler.step(_closure(sampler, net, x, y))
+            step += 1
+            if sampler.sampling and step % 10 == 0:
                 posterior.update()
         members.append(posterior)
-    grid = np.meshgrid(np.linspace(*CORNERS[:2], settings.n_pixels), np.linspace(*CORNERS[2:], settings.n_pixels))
-    plane = torch.as_tensor(np.column_stack([axis.ravel() for axis in grid]), dtype=torch.float32)
-    seed = int(rng.integers(2**31))
-    with torch.no_grad():
-        answers = {"trained net": torch.softmax(members[0].module(plane), dim=1).double().numpy()[:, 1]}
+    answers, seed = {"trained net": trained}, int(rng.integers(2**31))
     for name, posterior, n in (
         ("FactorPosterior", members[0], settings.n_draws),
         (f"MultiPosterior of {settings.n_members}", MultiPosterior(members), settings.n_draws),
@@ -205,9 +210,23 @@ def _moons(
     )
 
 
+def _closure(optimiser: Any, net: Any, x: Any, y: Any) -> Callable[[], Any]:
+    """Loss and gradients of one batch, the same one at each call."""
+    torch = require("torch", "torch")
+    rows = torch.randint(len(y), (32,))
+
+    def closure() -> Any:
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(x[rows]), y[rows])
+        loss.backward()
+        return loss
+
+    return closure
+
+
 def _net(n_hidden: int) -> Any:
     nn = require("torch", "torch").nn
-    layers = (nn.Linear(2, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_hidden), nn.ReLU(), nn.Linear(n_hidden, 2))
+    layers = (nn.Linear(2, n_hidden), nn.Tanh(), nn.Linear(n_hidden, n_hidden), nn.Tanh(), nn.Linear(n_hidden, 2))
     return nn.Sequential(*layers)
 
 
@@ -235,7 +254,8 @@ def _figures(
             ),
             Figure(
                 field_panels(fields, CORNERS, rows),
-                "Two moons: red and blue where the net is sure of a class, white where it is not.",
+                "Two moons: red and blue where the net is sure of a class, white where it is not. The posteriors are "
+                "factors of Langevin-corrected steps that go on from the trained net.",
                 name="moons",
             ),
         ),
@@ -264,12 +284,12 @@ EXPERIMENT = Experiment(
     source="document 002, chapter 6 and its purpose",
     about=(
         "Two pictures. A regression along a line, whose posterior is known exactly, beside SWAG on the path of plain "
-        "SGD and factors of Langevin-corrected steps; and two moons, beside posteriors of one and of several "
-        "trainings. Needs torch."
+        "SGD and factors of Langevin-corrected steps; and two moons, where a trained net is sure everywhere, beside "
+        "posteriors of one and of several trainings. Needs torch."
     ),
     settings=Settings(),
     quick=Settings(
-        n_steps=2_000, n_moons=100, n_training=300, n_snapshots=40, n_members=2, n_draws=30, n_pixels=40, n_hidden=6
+        n_steps=2_000, n_moons=100, n_training=300, n_snapshots=40, n_members=2, n_draws=30, n_pixels=40, n_hidden=4
     ),
     run=run,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from latens.array import Floats, Index
 from latens.array.domains import positive, real, unit
@@ -18,6 +17,8 @@ from latens.families.gamma import Gamma
 from latens.families.known import Known
 
 __all__ = ["SpikeSlab"]
+
+TINY = float(np.finfo(float).tiny)  # 0 log 0 = 0
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class SpikeSlab:
         """(K,), E over q(alpha, theta) of the divergence from the spike and slab they set; without theta all are on."""
         off, (log_on, log_off) = 1 - self.on, (0.0, 0.0) if theta is None else theta.mean_log
         slab = alpha.mean_log - alpha.mean * self.size + self.on * np.log(self.variance) + off * np.log(self.idle) + 1
-        spike = self.on * log_on + off * log_off - xlogy(self.on, self.on) - xlog1py(off, -self.on)
+        spike = self.on * (log_on - np.log(self.on + TINY)) + off * (log_off - np.log(off + TINY))
         return np.asarray(-np.sum(0.5 * slab + spike, axis=0))
 
     def at_mean(self) -> SpikeSlab:

@@ -77,7 +77,9 @@ def _first_better(
             if glance.elbo <= target_screened:
                 continue
         trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
-        if trial.elbo > target and (looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin):
+        if trial.elbo > target and (
+            looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
+        ):
             return replace(trial, stopped=False)
         if trial.interrupted:
             raise KeyboardInterrupt

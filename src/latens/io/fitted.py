@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy as np
 from latens.core import Fit, State
 from latens.errors import FileRefused
 from latens.estimators.frame import Frame
+from latens.estimators.linear_regression import RegressionFrame
 from latens.inference.threads import one_blas_thread
 from latens.io.agreement import check_agreement
-from latens.io.shapes import check_shapes
-from latens.io.soundness import arrays_in, check_domains, check_finite, check_settings, kinds
+from latens.io.kept import check_kept, check_samples, check_state, check_views, kept_of, width_of
+from latens.io.soundness import check_domains, check_finite, check_settings, kinds
 from latens.io.table import ESTIMATORS, estimator_class, name_of
 from latens.io.trace import from_columns, to_columns
 
@@ -31,7 +32,7 @@ class Fitted:
     """The outcome of a fit; the published attributes follow from it."""
 
     model: Any
-    frame: Frame
+    frame: Frame | RegressionFrame
     state: State  # without locals: they belong to rows, which are not kept
     trace: list[dict[str, Any]]
     converged: bool
@@ -39,6 +40,7 @@ class Fitted:
     feature_names_in: list[str] | None = None
     component_names: list[str] | None = None
     output: str | None = None  # what `set_output` asked for
+    kept: dict[str, Any] = field(default_factory=dict)  # attributes that the estimator's class names
 
     @classmethod
     def of(cls, estimator: Any) -> Fitted:
@@ -52,6 +54,7 @@ class Fitted:
             converged=bool(estimator.converged_),
             n_features_in=int(estimator.n_features_in_),
             output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
+            kept=kept_of(estimator),
             **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
         )
 
@@ -87,29 +90,35 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
 def _check_parts(name: str, fitted: Fitted) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
     model, frame, state, d = fitted.model, fitted.frame, fitted.state, fitted.n_features_in
+    check_kept(estimator_class(name), fitted.kept)
+    width = width_of(fitted.kept, d)
     kind = name_of(type(model))
     if kind not in ESTIMATORS[name].models:
         raise FileRefused(f"its model is a {kind}; a {name} has a {' or '.join(ESTIMATORS[name].models)}.")
-    if d < 1 or frame.origin.shape != (d,):
-        raise FileRefused(f"frame.origin has shape {frame.origin.shape}; expected ({d},), one for each column.")
+    if d < 1 or frame.origin.shape != (width,):
+        raise FileRefused(f"frame.origin has shape {frame.origin.shape}; expected ({width},), one for each column.")
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
     check_settings(model, d)
-    check_shapes(kind, model, state.q, arrays_in(model, "model") | arrays_in(state, "state"), d)
+    check_views(model, state, fitted.kept, d)
+    check_state(kind, model, state, d)
     check_finite(fitted, "fitted")
     check_domains(model, "model")
     check_domains(state.q, "state.q")
     if kinds(state.q, "q") != kinds(model.prior(1), "q"):
         raise FileRefused("its posterior is not of the family that its model has.")
-    if not 0 < frame.scale < np.inf:
-        raise FileRefused(f"frame.exponent is {frame.exponent}, beyond the range of numbers.")
+    if np.shape(frame.exponent) not in ((), (width,)):
+        raise FileRefused(f"frame.exponent has shape {np.shape(frame.exponent)}; expected one number, or ({width},).")
+    if not np.all((frame.scale > 0) & (frame.scale < np.inf)):
+        raise FileRefused(f"frame.exponent is {str(frame.exponent)[:80]}, beyond the range of numbers.")
     if model.floats_per_row(state.q.n_components) > MOST_FLOATS_PER_ROW:
         raise FileRefused(f"its model would need more than {MOST_FLOATS_PER_ROW} numbers for every row of data.")
     if not state.stats.n > 0 or state.step < 0:
         raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
     check_finite(model.global_terms(state.q), "terms")
+    check_samples(model, state, fitted.kept)
 
 
 def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
@@ -132,6 +141,8 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
         estimator.component_names_ = np.array(fitted.component_names, dtype=object)
     if fitted.output is not None:
         estimator.set_output(transform=fitted.output)
+    for name, value in fitted.kept.items():
+        setattr(estimator, name, value)
     estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))
     for name, value in vars(estimator).items():
         if name.endswith("_"):

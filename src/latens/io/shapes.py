@@ -152,7 +152,38 @@ SHAPES: dict[str, dict[str, str]] = {
         "state.stats.u": "k",
         "state.stats.log_u": "k",
     },
+    "LinearRegression": {
+        "state.q.mean": "d",
+        "state.q.covariance": "d d",
+        **{f"state.q.{name}.{part}": "1" for name in ("alpha", "beta") for part in ("shape", "rate")},
+        "state.stats.x": "d",
+        "state.stats.xx": "d d",
+        "state.stats.xy": "d",
+    },
     "Mixture": _MIXTURE,
+    "MultiView": {
+        "state.q.activity.mean": "n_groups k",
+        "state.q.activity.shape": "n_groups k",
+        "state.q.activity.rate": "n_groups k",
+        "state.q.usage.on": "n_groups k",
+        "state.q.usage.off": "n_groups k",
+        "state.stats.sizes": "n_groups",
+        "state.stats.squares": "n_groups k",
+        "state.stats.used": "n_groups k",
+    },
+    "View": {  # one of those of a MultiView
+        "model.view.noise[1]": "d",
+        **{f"state.q.view.weights.{part}": "d k" for part in ("on", "slab", "variance")},
+        "state.q.view.weights.idle": "k",
+        **{f"state.q.view.offsets.{part}": "d n_groups" for part in ("mean", "variance")},
+        **{f"state.q.view.alpha.{part}": "k" for part in ("shape", "rate")},
+        **{f"state.q.view.theta.{part}": "k" for part in ("on", "off")},
+        **{f"state.q.view.noise.{part}": "d" for part in ("shape", "rate", "mean")},
+        "state.stats.view.count": "d",
+        "state.stats.view.level": "d",
+        "state.stats.view.pull": "d k+n_groups",
+        "state.stats.view.gram": "1|d pairs",
+    },
     "Factors": _FACTORS | _FACTOR_SUMS,
     "TransportFactors": _FACTORS | _FACTOR_SUMS,
     "ExactFactors": _FACTORS | {"state.stats.counts": "1 1;d d", "state.stats.x": "d 1|d", "state.stats.xx": "d d"},
@@ -161,8 +192,10 @@ SHAPES: dict[str, dict[str, str]] = {
 }
 
 
-def check_shapes(name: str, model: Any, q: Any, arrays: Mapping[str, Any], n_features: int) -> None:
-    """Compare the shapes of `arrays`, by path, with those declared for the model of that name."""
+def check_shapes(
+    name: str, model: Any, q: Any, arrays: Mapping[str, Any], n_features: int, given: Mapping[str, int] | None = None
+) -> None:
+    """Compare the shapes of `arrays`, by path, with those declared for the model of that name; `given` adds sizes."""
     declared = SHAPES[name]
     for where, array in arrays.items():
         if where not in declared:
@@ -173,7 +206,7 @@ def check_shapes(name: str, model: Any, q: Any, arrays: Mapping[str, Any], n_fea
     sizes = {f.name: int(value) for f in fields(model) if isinstance(value := getattr(model, f.name), int)}
     if sizes.get("n_features", n_features) != n_features:
         raise FileRefused(f"its model has {sizes['n_features']} columns and its data {n_features}; they must agree.")
-    sizes |= {"d": n_features, "k": q.n_components}
+    sizes |= {"d": n_features, "k": q.n_components, **(given or {})}
     for where, array in arrays.items():
         if not any(shape_matches(array.shape, shape, sizes) for shape in declared[where].split(";")):
             known = ", ".join(f"{name}={size}" for name, size in sizes.items() if name in declared[where])

@@ -38,7 +38,7 @@ def check_domains(value: Any, where: str) -> None:
 def check_settings(model: Any, n_features: int) -> None:
     """Refuse whole numbers that no model has: they count sweeps or states, and would take time or memory alike."""
     for name, number in _leaves(model, "model"):
-        if isinstance(number, int) and abs(number) > LARGEST_SETTING and number != n_features:
+        if isinstance(number, int) and abs(number) > max(LARGEST_SETTING, n_features):
             raise FileRefused(f"{name} is {str(number)[:40]}; expected at most {LARGEST_SETTING}.")
 
 

@@ -1,6 +1,7 @@
 """The classes a file may name. Nothing else is ever constructed, and nothing is imported by a name from a file.
 
-A new model adds a row to ESTIMATORS, its records to RECORDS, and the shapes of its arrays to `latens.io.shapes`.
+A new model adds a row to ESTIMATORS, its records to RECORDS, and the shapes of its arrays to `latens.io.shapes`. What
+an estimator knows besides its posterior it names in a class attribute `kept`, with annotations that say of what type.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ class EstimatorRow:
 
 
 ESTIMATORS = {
+    "BayesianLinearRegression": EstimatorRow(
+        "latens.estimators.linear_regression:BayesianLinearRegression", ("LinearRegression",)
+    ),
     "BernoulliMixture": EstimatorRow("latens.estimators.bernoulli_mixture:BernoulliMixture", ("Mixture",)),
     "BinaryFactorAnalysis": EstimatorRow(
         "latens.estimators.binary_factor_analysis:BinaryFactorAnalysis", ("BinaryFactors",)
@@ -30,12 +34,16 @@ ESTIMATORS = {
         ("ExactFactors", "Factors", "OnlineEM", "OnlineGradient", "TransportFactors"),
     ),
     "GaussianMixture": EstimatorRow("latens.estimators.gaussian_mixture:GaussianMixture", ("Mixture",)),
+    "MultiViewFactorAnalysis": EstimatorRow(
+        "latens.estimators.multi_view_factor_analysis:MultiViewFactorAnalysis", ("MultiView",)
+    ),
     "NoisyICA": EstimatorRow("latens.estimators.noisy_ica:NoisyICA", ("NoisyIca",)),
     "NoisyOr": EstimatorRow("latens.estimators.noisy_or:NoisyOr", ("JensenNoisyOr", "NoisyOrCauses")),
 }
 
 RECORDS = {
     "Automatic": "latens.models.switches:Automatic",
+    "Bernoulli": "latens.models.likelihoods.bernoulli:Bernoulli",
     "BernoulliColumns": "latens.families.bernoulli_columns:BernoulliColumns",
     "Beta": "latens.families.beta:Beta",
     "BinaryFactors": "latens.models.binary_factors:BinaryFactors",
@@ -44,6 +52,7 @@ RECORDS = {
     "CauseStatistics": "latens.models.noisy_or:CauseStatistics",
     "ClusterStatistics": "latens.models.mixture:ClusterStatistics",
     "CodeStatistics": "latens.models.binary_factors:CodeStatistics",
+    "Deviances": "latens.models.view_deviance:Deviances",
     "Dirichlet": "latens.families.dirichlet:Dirichlet",
     "Exact": "latens.models.switches:Exact",
     "ExactFactors": "latens.models.factor_analysis:ExactFactors",
@@ -54,13 +63,20 @@ RECORDS = {
     "Fractions": "latens.families.fractions:Fractions",
     "Frame": "latens.estimators.frame:Frame",
     "Gamma": "latens.families.gamma:Gamma",
+    "Gaussian": "latens.models.likelihoods.gaussian:Gaussian",
     "IcaPosterior": "latens.models.noisy_ica:IcaPosterior",
     "IcaStatistics": "latens.models.noisy_ica:IcaStatistics",
     "JensenNoisyOr": "latens.models.noisy_or_jensen:JensenNoisyOr",
+    "Known": "latens.families.known:Known",
+    "Layout": "latens.estimators.views:Layout",
     "LeastSquares": "latens.families.least_squares:LeastSquares",
+    "LinearRegression": "latens.models.linear_regression:LinearRegression",
     "MeanField": "latens.models.switches:MeanField",
     "Mixture": "latens.models.mixture:Mixture",
     "MixturePosterior": "latens.models.mixture:MixturePosterior",
+    "MultiView": "latens.models.multi_view:MultiView",
+    "MultiViewPosterior": "latens.models.multi_view:MultiViewPosterior",
+    "MultiViewStatistics": "latens.models.multi_view:MultiViewStatistics",
     "NoisyIca": "latens.models.noisy_ica:NoisyIca",
     "NoisyOrCauses": "latens.models.noisy_or:NoisyOrCauses",
     "NormalColumns": "latens.families.normal_columns:NormalColumns",
@@ -68,22 +84,31 @@ RECORDS = {
     "NormalMeans": "latens.families.normal_means:NormalMeans",
     "NormalWishart": "latens.families.normal_wishart:NormalWishart",
     "Normals": "latens.families.normals:Normals",
+    "Offsets": "latens.families.offsets:Offsets",
     "OnlineEM": "latens.models.factor_streams:OnlineEM",
     "OnlineGradient": "latens.models.factor_streams:OnlineGradient",
     "OnlinePosterior": "latens.models.factor_streams:OnlinePosterior",
     "OnlineStatistics": "latens.models.factor_streams:OnlineStatistics",
+    "Poisson": "latens.models.likelihoods.poisson:Poisson",
     "Proportions": "latens.families.proportions:Proportions",
     "Rate": "latens.families.rate:Rate",
     "RatePosterior": "latens.models.noisy_or_jensen:RatePosterior",
     "RateStatistics": "latens.models.noisy_or_jensen:RateStatistics",
+    "RegressionFrame": "latens.estimators.linear_regression:RegressionFrame",
+    "RegressionPosterior": "latens.models.linear_regression:RegressionPosterior",
+    "RegressionSums": "latens.models.linear_regression:RegressionSums",
     "Relevance": "latens.families.relevance:Relevance",
     "Scatter": "latens.models.scatter:Scatter",
     "Shapes": "latens.models.sources:Shapes",
     "Share": "latens.families.share:Share",
+    "SpikeSlab": "latens.families.spike_slab:SpikeSlab",
     "State": "latens.core.fit:State",
     "Sticks": "latens.families.sticks:Sticks",
     "TransportFactors": "latens.models.factor_streams:TransportFactors",
     "Truncated": "latens.models.switches:Truncated",
+    "View": "latens.models.multi_view:View",
+    "ViewPosterior": "latens.models.view_rows:ViewPosterior",
+    "ViewStatistics": "latens.models.view_rows:ViewStatistics",
 }
 
 _NAMES = {home: name for name, home in RECORDS.items()} | {row.home: name for name, row in ESTIMATORS.items()}

@@ -111,6 +111,7 @@ class Factors:
     relevance: tuple[float, float] = (1e-3, 1e-3)
     points: bool = True
     floor: float = 1e-6  # smallest noise of a point estimate that no start has set
+    thorough: bool = True  # whether moves try each deletion, or only those of all factors and of the ones turned off
 
     def prior(self, k: int) -> FactorPosterior:
         d = self.n_features
@@ -219,6 +220,26 @@ class Factors:
         explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
         return np.where(explained > OFF * self.n_features, share, 0.0)
 
+    def looseness(self, q: FactorPosterior, sample: Rows | Covariance, n: float) -> float:
+        """What the independence of factors and loadings gives away.
+
+        Rows tell the loadings as much as E[h] does, sum E[h] E[h]'; given h they would tell sum E[hh'].
+        """
+        if self.points or not q.n_components:
+            return 0.0
+        local = self.local_step(q, sample)
+        if isinstance(local, Projection):
+            whole = summed_over(sample, local).zz[0]  # type: ignore[arg-type]
+            spread = n * local.spread
+        else:
+            each = n / len(local.mean)
+            spread = each * host(array_namespace(local.mean).sum(local.spread, axis=0)) * (
+                len(local.mean) / local.spread.shape[0]
+            )
+            whole = each * host(local.mean.T @ local.mean) + spread
+        prior = np.diag(q.loadings.alpha.mean)  # type: ignore[union-attr]
+        return 0.5 * self.n_features * float(log_determinant(whole + prior) - log_determinant(whole - spread + prior))
+
     def exact_local(self, q: FactorPosterior) -> bool:
         return True
 
@@ -228,12 +249,17 @@ class Factors:
     def candidates(
         self, q: FactorPosterior, stats: Statistics, sample: object, rng: np.random.Generator, limit: int
     ) -> Iterator[FactorPosterior]:
-        """Deletions: all factors, the weaker half, each alone; of points none, since a likelihood cannot judge."""
+        """Deletions: what is off, all, the weaker half, each alone; of points none, since a likelihood cannot judge."""
         k = q.n_components
         if self.points or k == 0:
             return
         order = np.argsort(np.sum(q.loadings.tau * q.loadings.mean**2, axis=1), kind="stable")
+        living = np.flatnonzero(self.importance(q, stats))
+        if len(living) < k:
+            yield q.only(living)
         yield q.only(order[:0])
+        if not self.thorough:
+            return
         if k > 2:
             yield q.only(np.sort(order[k // 2 :]))
         for gone in order[: k if k > 1 else 0]:

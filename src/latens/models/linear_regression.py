@@ -41,6 +41,10 @@ class RegressionPosterior:
     alpha: Gamma | float = 1.0
     beta: Gamma | float = 1.0
 
+    def __post_init__(self) -> None:
+        if not (expected(self.alpha) > 0 and expected(self.beta) > 0):
+            raise ValueError(f"precisions must be positive, got alpha={self.alpha} and beta={self.beta}")
+
     @property
     def n_components(self) -> int:
         return len(self.mean)
@@ -169,6 +173,9 @@ class LinearRegression:
             "kl_alpha": -q.alpha.kl(alpha) if isinstance(q.alpha, Gamma) and isinstance(alpha, Gamma) else 0.0,
             "kl_beta": -q.beta.kl(beta) if isinstance(q.beta, Gamma) and isinstance(beta, Gamma) else 0.0,
         }
+
+    def floats_per_row(self, k: int) -> int:
+        return self.n_features
 
     def spectrum(self, stats: RegressionSums) -> _Spectrum:
         return stats.centred_spectrum if self.intercept else stats.plain_spectrum

@@ -1,7 +1,9 @@
 """Multi-view sparse factor analysis: several tables about the same samples, explained by shared and private factors.
 
-    z_nk            ~ Normal(0, 1 / a_gk)            g the group of sample n; a = 1 where there are no groups
-    a_gk            ~ Gamma(activity)
+    z_nk            = t_nk u_nk                      g the group of sample n
+    t_nk            ~ Bernoulli(rho_gk)              an option; otherwise t = 1
+    u_nk            ~ Normal(0, 1 / a_gk)            a = 1 where there are no groups
+    a_gk            ~ Gamma(activity),               rho_gk ~ Beta(usage)
     w_dk            = s_dk v_dk                      in every view:
     s_dk            ~ Bernoulli(theta_k),            theta_k ~ Beta(inclusion)
     v_dk            ~ Normal(0, 1 / alpha_k),        alpha_k ~ Gamma(relevance)
@@ -10,8 +12,8 @@
     y_nd            ~ Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))  or  Poisson(softplus(eta))
     tau_d           ~ Gamma(noise)
 
-Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) prod_n q(z_n), z_n jointly normal over all
-factors. Gaussian views are exact; the others are bounded by a parabola per entry (`models.likelihoods`). Missing
+Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal over
+all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a parabola per entry (`models.likelihoods`). Missing
 entries leave every sum.
 
 A batch is one wide table: the columns of the first view, of the second, and so on; then, where samples are grouped,
@@ -33,19 +35,21 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
-from latens.array.definite import inverse_rows, log_determinants
-from latens.array.domains import positive_definite, real
-from latens.array.quadratic import square
-from latens.array.transfer import column_sums, cross_sums, like, total
-from latens.core import Rows, Statistics, transient
+from latens.array.quadratic import pair_places
+from latens.array.transfer import column_sums, cross_sums, like, take, total
+from latens.core import Rows, Statistics
+from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known import Known
 from latens.models.likelihoods import Likelihood, Tangent
+from latens.models.view_codes import JointCodes, SparseCodes
 from latens.models.view_rows import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 
-__all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View", "ViewCodes"]
+__all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 
-PAYING = 10.0  # nats of signal per nat of divergence from which a factor is not worth trying to do without
+Codes = JointCodes | SparseCodes
+
+PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
@@ -71,43 +75,35 @@ class View:
 class MultiViewPosterior:
     views: Mapping[str, ViewPosterior]
     activity: Gamma | Known  # (G, K)
+    usage: Beta | None = None  # (G, K); None: every sample has every factor
 
     @property
     def n_components(self) -> int:
         return int(self.activity.mean.shape[1])
 
     def only(self, keep: Index) -> MultiViewPosterior:
-        views = {name: view.only(keep) for name, view in self.views.items()}
-        a = self.activity
+        columns = (slice(None), keep)
         return MultiViewPosterior(
-            views, Known(a.mean[:, keep]) if isinstance(a, Known) else Gamma(a.shape[:, keep], a.rate[:, keep])
+            {name: view.only(keep) for name, view in self.views.items()},
+            self.activity.only(columns),  # type: ignore[arg-type]
+            self.usage and self.usage.only(columns),  # type: ignore[arg-type]
         )
 
     def sample(self, rng: np.random.Generator) -> MultiViewPosterior:
-        return MultiViewPosterior(
-            {name: view.sample(rng) for name, view in self.views.items()}, self.activity.sample(rng)
-        )
+        views = {name: view.sample(rng) for name, view in self.views.items()}
+        return MultiViewPosterior(views, self.activity.sample(rng), self.usage)
 
     def at_mean(self) -> MultiViewPosterior:
-        return MultiViewPosterior(
-            {name: view.at_mean() for name, view in self.views.items()}, Known(self.activity.mean)
-        )
-
-
-@dataclass(frozen=True)
-class ViewCodes:
-    """q(z) sample by sample."""
-
-    mean: Array = real()  # (n, K)
-    spread: Array = positive_definite()  # (1 or n, K, K)
-    tangents: Mapping[str, Tangent] = transient()
+        views = {name: view.at_mean() for name, view in self.views.items()}
+        return MultiViewPosterior(views, Known(self.activity.mean), self.usage)
 
 
 @dataclass(frozen=True)
 class MultiViewStatistics(Statistics):
     n: float
     sizes: Floats  # (G,), samples of each group
-    squares: Floats  # (G, K), sum E[z^2] likewise
+    squares: Floats  # (G, K), sum E[u^2] likewise
+    used: Floats  # (G, K), sum E[t]
     entropy: float  # sum of that of q(z_n), less K/2 log 2 pi
     views: Mapping[str, ViewStatistics]
 
@@ -123,8 +119,15 @@ class MultiView:
     views: tuple[View, ...]
     n_groups: int = 1  # with more than one, the last column holds the group
     activity: tuple[float, float] | None = None  # None: a = 1
+    usage: tuple[float, float] | None = None  # None: t = 1
 
     def prior(self, k: int) -> MultiViewPosterior:
+        priors: dict[int, MultiViewPosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
+        if k not in priors:
+            priors[k] = self._prior(k)
+        return priors[k]
+
+    def _prior(self, k: int) -> MultiViewPosterior:
         views = {
             view.name: ViewPosterior.prior(
                 view.stop - view.start,
@@ -137,50 +140,56 @@ class MultiView:
             )
             for view in self.views
         }
-        shape = (self.n_groups, k)
-        if self.activity is None:
-            return MultiViewPosterior(views, Known(np.ones(shape)))
-        return MultiViewPosterior(views, Gamma(*(np.full(shape, value) for value in self.activity)))
+        ones = np.ones((self.n_groups, k))
+        activity = Known(ones) if self.activity is None else Gamma(*(value * ones for value in self.activity))
+        return MultiViewPosterior(views, activity, self.usage and Beta(*(value * ones for value in self.usage)))
 
-    def local_step(self, q: MultiViewPosterior, batch: Rows, warm: ViewCodes | None = None) -> ViewCodes:
+    def local_step(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None = None) -> Codes:
         members, k = self.members(batch), q.n_components
-        tangents = self._tangents(q, batch, warm or _cold(q, batch, members), members)
-        xp, x = array_namespace(batch.x), batch.x
-        own = like(q.activity.mean, x)
-        drive: Array = xp.zeros_like(x[:, :1])
-        gram: Array = xp.zeros_like(x[:1, :1])
+        precision, log_odds = self._code_prior(q, members)
+        if warm is None:
+            blank = precision + array_namespace(batch.x).zeros_like(batch.x[:, :1])
+            warm = JointCodes.neutral(blank) if log_odds is None else SparseCodes.neutral(blank)
+        tangents = self._tangents(q, batch, warm, members)
+        drive: Array = 0.0
+        gram: Array = 0.0
         for view in self.views:
             pull, part = pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name])
             drive, gram = drive + pull, gram + part
-        gram = square(gram, k + self.n_groups)
-        drive = drive - _times(gram[:, :k, k:], members)
-        precision = members @ own if self.n_groups > 1 else own
-        spread = inverse_rows(gram[:, :k, :k], xp.broadcast_to(precision, (max(precision.shape[0], gram.shape[0]), k)))
-        return ViewCodes(_times(spread, drive), spread, tangents)
+        inner, cross = _blocks(gram, k, self.n_groups)
+        drive = drive - _times(cross, members)
+        if log_odds is None:
+            return JointCodes.best(drive, inner, precision, tangents)
+        return warm.improved(drive, inner, precision, log_odds, tangents)  # type: ignore[union-attr]
 
-    def statistics(self, batch: Rows, local: ViewCodes) -> MultiViewStatistics:
-        members, k = self.members(batch), local.mean.shape[1]
-        xp = array_namespace(batch.x)
+    def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:
+        members = self.members(batch)
         at = Regressors.of(local.mean, local.spread, members)
         views = {
             view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
             for view in self.views
         }
-        squares = local.mean**2 + xp.linalg.diagonal(local.spread)
-        entropy = 0.5 * log_determinants(local.spread) + 0.5 * k + xp.zeros_like(batch.x[:, 0])
         weighted = batch.weigh(members)
         return MultiViewStatistics(
-            batch.n, column_sums(weighted), cross_sums(weighted, squares), total(batch.weigh(entropy)), views
+            batch.n,
+            column_sums(weighted),
+            cross_sums(weighted, local.squares),
+            cross_sums(weighted, local.used),
+            total(batch.weigh(local.entropy)),
+            views,
         )
 
     def global_step(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
         prior = self.prior(q.n_components)
         views = {name: q.views[name].observe(prior.views[name], view) for name, view in stats.views.items()}
-        return MultiViewPosterior(views, prior.activity.observe(stats.sizes[:, None], stats.squares))
+        sizes = stats.sizes[:, None]
+        usage = prior.usage and prior.usage.observe(stats.used, sizes - stats.used)
+        return MultiViewPosterior(views, prior.activity.observe(sizes, stats.squares), usage)
 
     def data_terms(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, float]:
-        a = q.activity
-        codes = 0.5 * np.sum(stats.sizes[:, None] * a.mean_log - a.mean * stats.squares) + stats.entropy
+        a, sizes = q.activity, stats.sizes[:, None]
+        codes = 0.5 * np.sum(sizes * a.mean_log - a.mean * stats.squares) + stats.entropy
+        codes += q.usage.log_likelihood(stats.used, sizes - stats.used) if q.usage else 0.0
         terms = {"codes": float(codes)}
         for view in self.views:
             p, sums = q.views[view.name], stats.views[view.name]
@@ -191,24 +200,25 @@ class MultiView:
     def global_terms(self, q: MultiViewPosterior) -> dict[str, float]:
         prior = self.prior(q.n_components)
         terms = {f"kl_{name}": -p.kl(prior.views[name]) for name, p in q.views.items()}
-        return {**terms, "kl_activity": -q.activity.kl(prior.activity)}  # type: ignore[arg-type]
+        usage = q.usage.kl(prior.usage) if q.usage and prior.usage else 0.0
+        return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}  # type: ignore[arg-type]
 
-    def codes(self, batch: Rows, local: ViewCodes) -> tuple[Array, Array]:
-        xp = array_namespace(local.mean)
-        return local.mean, xp.zeros_like(local.mean) + xp.linalg.diagonal(local.spread)
+    def codes(self, batch: Rows, local: Codes) -> tuple[Array, Array]:
+        return local.mean, local.variance + array_namespace(local.mean).zeros_like(local.mean)
 
-    def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: ViewCodes) -> Array:
+    def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
         """(n,), each sample's share of the data terms."""
-        xp, x, k = array_namespace(batch.x), batch.x, q.n_components
-        members = self.members(batch)
+        xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
         tangents = local.tangents or self._tangents(q, batch, local, members)
         at = Regressors.of(local.mean, local.spread, members)
-        squares = local.mean**2 + xp.linalg.diagonal(local.spread)
         a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
-        rows = 0.5 * (xp.sum(log_a - a * squares, axis=1) + log_determinants(local.spread) + k)
+        rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
+        if q.usage:
+            on, off = (members @ like(part, x) for part in q.usage.mean_log)
+            rows = rows + xp.sum(local.used * on + (1 - local.used) * off, axis=1)
         for view in self.views:
             p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
-            eta, second = p.predictor(at)
+            eta, second = p.predictor(at), p.second(at)
             precision = part.mask if tangent.precision is None else tangent.precision
             inside = view.likelihood.level(part, tangent) + tangent.response * eta - 0.5 * precision * second
             rows = (
@@ -218,7 +228,7 @@ class MultiView:
             )
         return rows
 
-    def log_predictive(self, q: MultiViewPosterior, batch: Rows, local: ViewCodes) -> Array:
+    def log_predictive(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
         """(n,), log density at the expected coefficients where all views are Gaussian, else each sample's bound."""
         if self.score_is_bound(q):
             return self.row_bounds(q, batch, local)
@@ -226,22 +236,22 @@ class MultiView:
         return self.row_bounds(point, batch, self.local_step(point, batch))
 
     def score_is_bound(self, q: MultiViewPosterior) -> bool:
-        return any(view.likelihood.curved for view in self.views)
+        return q.usage is not None or any(view.likelihood.curved for view in self.views)
 
-    def impute(self, q: MultiViewPosterior, batch: Rows, local: ViewCodes) -> tuple[Array, Array]:
+    def impute(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> tuple[Array, Array]:
         xp = array_namespace(batch.x)
         means, variances = zip(*self.expectations(q, batch, local).values(), strict=True)
         if self.n_groups > 1:  # the group is what it is
             means, variances = (*means, batch.x[:, -1:]), (*variances, xp.zeros_like(batch.x[:, -1:]))
         return xp.concat(means, axis=1), xp.concat(variances, axis=1)
 
-    def expectations(self, q: MultiViewPosterior, batch: Rows, local: ViewCodes) -> dict[str, tuple[Array, Array]]:
+    def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
         xp, told = array_namespace(batch.x), {}
         at = Regressors.of(local.mean, local.spread, self.members(batch))
         for view in self.views:
             p = q.views[view.name]
-            eta, second = p.predictor(at)
+            eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
             told[view.name] = view.likelihood.expect(eta, spread, like(1 / p.noise.mean, batch.x))
         return told
@@ -258,6 +268,8 @@ class MultiView:
         globals_ = q.sample(rng)
         group = rng.integers(self.n_groups, size=n)
         codes = rng.normal(size=(n, q.n_components)) / np.sqrt(globals_.activity.mean[group])
+        if q.usage:
+            codes *= rng.random(codes.shape) < q.usage.sample(rng).mean[group]
         full = np.concatenate([codes, np.eye(self.n_groups)[group]], axis=1)
         rows = []
         for view in self.views:
@@ -282,15 +294,18 @@ class MultiView:
     def candidates(
         self, q: MultiViewPosterior, stats: MultiViewStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[MultiViewPosterior]:
-        """Deletions of factors whose signal hardly pays for their loadings: all of these at once, then each alone."""
-        signal = sum(view.signal(q.views[name]) for name, view in stats.views.items())
-        cost = sum(view.weights.kl(view.alpha, view.theta) for view in q.views.values())
-        order = np.argsort(signal / np.maximum(cost, np.finfo(float).tiny), kind="stable")
-        weak = order[0.5 * signal[order] < PAYING * cost[order]]
-        if 1 < len(weak):
-            yield q.only(np.setdiff1d(order, weak[: len(order) - 1]))  # one is left in any case
+        """Deletions of factors that hardly pay for codes and loadings: all that do not at once, then each alone."""
+        pairs = [(view, q.views[name]) for name, view in stats.views.items()]
+        signal = np.sum([view.signal(p) for view, p in pairs], axis=0)
+        gain = np.sum([view.gain(p) for view, p in pairs], axis=0)
+        cost = np.sum([p.weights.kl(p.alpha, p.theta) for _, p in pairs], axis=0)
+        cost = cost + 0.5 * stats.n * np.log1p(signal / stats.n)  # what codes that know so much cost
+        order = np.argsort(gain - cost, kind="stable")
         if q.n_components > 1:
-            for k in weak:
+            losing = order[gain[order] < cost[order]][: q.n_components - 1]  # one is left in any case
+            if len(losing) > 1:
+                yield q.only(np.setdiff1d(order, losing))
+            for k in order[gain[order] < PAYING * cost[order]]:
                 yield q.only(np.setdiff1d(order, [k]))
 
     def members(self, batch: Rows) -> Array:
@@ -304,20 +319,33 @@ class MultiView:
         known = batch.seen[:, -1:]
         return xp.where(known, member, xp.full_like(member, 1 / self.n_groups))
 
-    def _tangents(self, q: MultiViewPosterior, batch: Rows, at: ViewCodes, members: Array) -> dict[str, Tangent]:
+    def _code_prior(self, q: MultiViewPosterior, members: Array) -> tuple[Array, Array | None]:
+        """(1 or n, K) each: precision of the factor values, and log odds that one is on, or None where all are."""
+        precision = like(q.activity.mean, members)
+        odds = None
+        if q.usage:
+            log_on, log_off = q.usage.mean_log
+            odds = like(log_on - log_off, members)
+        if self.n_groups == 1:
+            return precision, odds
+        return members @ precision, None if odds is None else members @ odds
+
+    def _tangents(self, q: MultiViewPosterior, batch: Rows, at: Codes, members: Array) -> dict[str, Tangent]:
         tangents, now = {}, Regressors.of(at.mean, at.spread, members)
         for view in self.views:
-            part = batch.columns(view.columns)
-            where = q.views[view.name].predictor(now) if view.likelihood.curved else (None, None)
-            tangents[view.name] = view.likelihood.tangent(part, *where)
+            p, kind = q.views[view.name], view.likelihood
+            eta = p.predictor(now) if kind.touches == "mean" else None
+            square = p.second(now) if kind.touches == "square" else None
+            tangents[view.name] = kind.tangent(batch.columns(view.columns), eta, square)
         return tangents
 
 
-def _cold(q: MultiViewPosterior, batch: Rows, members: Array) -> ViewCodes:
-    """The prior of the codes: a start that q and the rows fix."""
-    xp, k = array_namespace(batch.x), q.n_components
-    variance = 1 / (members @ like(q.activity.mean, batch.x))
-    return ViewCodes(xp.zeros_like(variance), variance[:, :, None] * like(np.eye(k), batch.x))
+def _blocks(gram: Array, k: int, g: int) -> tuple[Array, Array]:
+    """Of packed products of K + G regressors, those of the codes alone, packed, and (1 or n, K, G) with the groups."""
+    places = pair_places(k + g)
+    inner = take(gram, places[np.triu_indices(k)], axis=1)
+    cross = take(gram, places[:k, k:].ravel(), axis=1)
+    return inner, array_namespace(gram).reshape(cross, (gram.shape[0], k, g))
 
 
 def _times(matrices: Array, vectors: Array) -> Array:

@@ -32,9 +32,10 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.domains import simplex, unit
 from latens.array.lighting import meets_kernels, score_all
-from latens.array.special import expit, logsumexp, xlogx
+from latens.array.special import logsumexp, xlogx
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import host, like
+from latens.array.weighing_kernels import LEAST, count_lit, weigh_ones
 from latens.core import Rows, Statistics, transient
 from latens.families.beta import Beta
 from latens.families.fractions import Fractions
@@ -45,8 +46,6 @@ from latens.models.noisy_or import MOST_ENUMERATED, CausePosterior, NoisyOrCause
 from latens.models.noisy_or_moves import fewer_causes, other_causes
 
 __all__ = ["Attributions", "JensenNoisyOr", "RatePosterior", "RateStatistics"]
-
-LEAST = 1e-12  # weight of a cause for a one; exact zeros could never grow again
 
 
 @dataclass(frozen=True)
@@ -134,42 +133,35 @@ class JensenNoisyOr:
         return RatePosterior(usage, causes, Gamma(np.full(d, self.leak[0]), np.full(d, self.leak[1])))
 
     def local_step(self, q: RatePosterior, batch: Rows, warm: Attributions | None = None) -> Attributions:
-        which, column = _ones(batch)
-        rate, leak = np.exp(q.causes.mean_log).T[column], np.exp(q.leak.mean_log)[column][:, None]  # (ones, K), (., 1)
-        gather = _adder(which, len(batch))
+        bounds, columns = _ones(batch)
+        rate, leak = _geometric(q)
         log_on, log_off = q.usage.mean_log
         drive = log_on - log_off - host(batch.mask) @ q.causes.mean.T
         if warm is None:
             on = self._first(q, batch)
-            weight = np.maximum(on, 1e-3)[which] * rate
-            weight = _normal(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
+            weight = np.repeat(np.maximum(on, 1e-3), np.diff(bounds), axis=0) * rate[columns]
+            weight = np.maximum(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300), LEAST)
+            weight /= weight.sum(axis=1, keepdims=True)
         else:
-            on, weight = warm.on, warm.weight
-        for _ in range(self.n_sweeps):
-            weight, gain = _reweighed(weight, on[which], rate, leak, self.n_inner)
-            on = expit(drive + gather @ (rate + gain))
+            on, weight = warm.on.copy(), warm.weight.copy()
+        drive = np.broadcast_to(drive, on.shape)
+        weigh_ones(bounds, columns, rate, leak, drive, on, weight, self.n_sweeps, self.n_inner)
         return Attributions(on, weight, q)
 
     def statistics(self, batch: Rows, local: Attributions) -> RateStatistics:
-        q, (which, column) = local.at, _ones(batch)
-        times = np.ones(len(batch)) if batch.weight is None else host(batch.weight)
-        rate, leak = np.exp(q.causes.mean_log).T[column], np.exp(q.leak.mean_log)[column][:, None]
-        on, share = local.on[which], times[which][:, None] * local.weight
-        inside = leak + rate / local.weight
-        lit, lit_leak = -np.expm1(-inside), -np.expm1(-leak)
-        gather = _adder(column, self.n_features)
-        leaked = share * leak * (on / lit + (1 - on) / lit_leak)
+        q, times = local.at, np.ones(len(batch)) if batch.weight is None else host(batch.weight)
         counted = times @ local.on
+        caused, leaked, level = self._counted(q, batch, local, times)
         sums = RateStatistics(
             n=batch.n,
             seen=batch.counts,
             on=counted,
-            caused=(gather @ (times[which][:, None] * on * rate / lit)).T,
+            caused=caused,
             exposed=counted[:, None] if batch.seen is None else (times[:, None] * local.on).T @ host(batch.mask),
-            leaked=(gather @ leaked).sum(axis=1),
+            leaked=leaked,
             entropy=0.0,
         )
-        rest = float(times @ self._bounds(q, batch, local)) - sum(self.data_terms(q, sums).values())
+        rest = float(times @ (level + self._price(q, batch, local))) - sum(self.data_terms(q, sums).values())
         return replace(sums, entropy=rest)
 
     def global_step(self, q: RatePosterior, stats: RateStatistics) -> RatePosterior:
@@ -210,7 +202,8 @@ class JensenNoisyOr:
 
     def row_bounds(self, q: RatePosterior, batch: Rows, local: Attributions) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
-        return like(self._bounds(q, batch, local), batch.x)
+        level = self._counted(q, batch, local, np.ones(len(batch)))[2]
+        return like(level + self._price(q, batch, local), batch.x)
 
     def impute(self, q: RatePosterior, batch: Rows, local: Attributions) -> tuple[Array, Array]:
         lit = self.reconstruct(q, like(local.on, batch.x))
@@ -263,66 +256,31 @@ class JensenNoisyOr:
         few = NoisyOrCauses(self.n_features, points=True, most_exact=0, n_states=8)
         return np.asarray(few.local_step(q.points, rows).mean, dtype=np.float64)
 
-    def _bounds(self, q: RatePosterior, batch: Rows, local: Attributions) -> Floats:
-        which, column = _ones(batch)
-        rate, leak = np.exp(q.causes.mean_log).T[column], np.exp(q.leak.mean_log)[column][:, None]
+    def _counted(
+        self, q: RatePosterior, batch: Rows, local: Attributions, times: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Counts by cause (K, D) and by leak (D,), and what the ones add to each row's bound (n,)."""
+        rate, leak = _geometric(q)
+        caused, leaked, level = np.zeros(rate.shape), np.zeros(len(leak)), np.empty(len(batch))
+        count_lit(*_ones(batch), rate, leak, local.on, local.weight, times, caused, leaked, level)
+        return caused.T, leaked, level
+
+    def _price(self, q: RatePosterior, batch: Rows, local: Attributions) -> Floats:
+        """(n,), the rest of the bound: codes, and every seen column dark."""
         log_on, log_off = q.usage.mean_log
         on, mask = local.on, host(batch.mask)
         codes = on @ log_on + (1 - on) @ log_off - np.sum(xlogx(on) + xlogx(1 - on), axis=1)
-        dark = mask @ q.leak.mean + np.sum(on * (mask @ q.causes.mean.T), axis=1)
-        base = _log_expm1(leak)
-        gain = np.sum(local.weight * on[which] * (_log_expm1(leak + rate / local.weight) - base), axis=1)
-        return np.asarray(codes - dark + _adder(which, len(batch)) @ (base[:, 0] + gain))
+        return np.asarray(codes - mask @ q.leak.mean - np.sum(on * (mask @ q.causes.mean.T), axis=1))
 
 
-def _reweighed(weight: Floats, on: Floats, rate: Floats, leak: Floats, n_steps: int) -> tuple[Floats, Floats]:
-    """r_k <- r_k dF/dr_k, normalised: steps up the concave F(r), each kept only where it does not fall.
-
-    Returns r and what it brings each cause, r_k (f(theta_0 + theta_k / r_k) - f(theta_0)).
-    """
-    base = _log_lit(leak)
-    lit = -np.expm1(-(leak + rate / weight))
-    gain = np.log(lit) - base
-    worth = np.sum(on * weight * gain, axis=1)
-    for _ in range(n_steps):
-        new = weight * np.maximum(on * (gain - rate / weight * (1 - lit) / lit), 0.0)
-        size = new.sum(axis=1, keepdims=True)
-        new = _normal(np.where(size > 0, new / np.where(size > 0, size, 1.0), weight))
-        new_lit = -np.expm1(-(leak + rate / new))
-        new_gain = np.log(new_lit) - base
-        new_worth = np.sum(on * new * new_gain, axis=1)
-        better = new_worth >= worth
-        worth = np.where(better, new_worth, worth)
-        weight, lit, gain = (
-            np.where(better[:, None], fresh, old) for fresh, old in ((new, weight), (new_lit, lit), (new_gain, gain))
-        )
-    return weight, weight * gain
-
-
-def _normal(weight: Floats) -> Floats:
-    weight = np.maximum(weight, LEAST)
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
-
-
-def _log_lit(t: Floats) -> Floats:
-    """log(1 - e^-t)."""
-    return np.asarray(np.log(-np.expm1(-np.maximum(t, np.finfo(float).tiny))))
-
-
-def _log_expm1(t: Floats) -> Floats:
-    return t + _log_lit(t)
+def _geometric(q: RatePosterior) -> tuple[Floats, Floats]:
+    """e^<log theta> of the causes (D, K) and of the leak (D,)."""
+    return np.ascontiguousarray(np.exp(q.causes.mean_log).T), np.exp(q.leak.mean_log)
 
 
 def _ones(batch: Rows) -> tuple[Index, Index]:
-    """Row and column of every one."""
+    """CSR bounds and columns of the ones."""
     if meets_kernels(batch.x):
-        bounds, columns = batch.ones
-    else:
-        x = csr_array(host(batch.x))
-        bounds, columns = x.indptr.astype(np.intp), x.indices.astype(np.intp)
-    return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), columns
-
-
-def _adder(index: Index, size: int) -> csr_array:
-    """(size, ones), the matrix that adds what belongs to the same index."""
-    return csr_array((np.ones(len(index)), (index, np.arange(len(index)))), shape=(size, len(index)))
+        return batch.ones
+    x = csr_array(host(batch.x))
+    return x.indptr.astype(np.intp), x.indices.astype(np.intp)

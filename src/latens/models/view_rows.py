@@ -14,7 +14,8 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.quadratic import diagonal_places, pair_places, unpacked, upper, with_pairs
+from latens.array.quadratic import diagonal_places, unpacked, upper, with_pairs
+from latens.array.spikes import sweep_spikes
 from latens.array.transfer import cast, column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -155,9 +156,13 @@ class ViewPosterior:
         np.fill_diagonal(full, self.noise.mean @ self.square)
         return np.asarray(upper(full[None]))
 
-    def predictor(self, at: Regressors) -> tuple[Array, Array]:
-        """(n, D) each, E[eta] and E[eta^2]."""
-        return at.mean @ like(self.mean.T, at.mean), at.pairs @ like(self.form, at.mean)
+    def predictor(self, at: Regressors) -> Array:
+        """(n, D), E[eta]."""
+        return at.mean @ like(self.mean.T, at.mean)
+
+    def second(self, at: Regressors) -> Array:
+        """(n, D), E[eta^2]."""
+        return at.pairs @ like(self.form, at.mean)
 
     def energy(self, gram: Floats) -> Floats:
         """(D,), E[w_d' gram_d w_d] for packed Grams (D, P), or one (1, P) for all."""
@@ -168,22 +173,15 @@ class ViewPosterior:
 
     def observe(self, prior: ViewPosterior, stats: ViewStatistics) -> ViewPosterior:
         """Coefficients one after another, then what their priors and the noise are."""
-        from latens.array.spike_kernels import spike_sweep
-
         w, b, k = self.weights, self.offsets, self.n_components
         log_on, log_off = (np.full(k, np.inf), 0.0) if self.theta is None else self.theta.mean_log
         on = np.concatenate([w.on, np.ones_like(b.mean)], axis=1)
         slab = np.concatenate([w.slab, b.mean], axis=1)
-        variance = np.concatenate([w.variance, b.variance], axis=1)
         wide = 1 / prior.offsets.variance[0]
         odds = np.concatenate([log_on - log_off, np.full(len(wide), np.inf)])
         precision = np.concatenate([self.alpha.mean, wide])
-        places = pair_places(on.shape[1])
-        spike_sweep(stats.pull, stats.gram, places, self.noise.mean, precision, odds, on, slab, variance)
-        kept, rest = (
-            [np.ascontiguousarray(part[:, where]) for part in (on, slab, variance)]
-            for where in (slice(k), slice(k, None))
-        )
+        found = sweep_spikes(stats.pull, stats.gram, self.noise.mean, precision[None], odds[None], on, slab)
+        kept, rest = ([np.ascontiguousarray(part[:, side]) for part in found] for side in (slice(k), slice(k, None)))
         weights = SpikeSlab(kept[0], kept[1], kept[2], 1 / self.alpha.mean)
         offsets = Offsets(rest[1], rest[2])
         used = weights.on.sum(axis=0)
@@ -233,10 +231,21 @@ class ViewStatistics(Statistics):
         """(D,), E_q of each column's summed parabola, linear in the sums."""
         return np.asarray(self.level + np.einsum("dk,dk->d", p.mean, self.pull) - 0.5 * p.energy(self.gram))
 
-    def signal(self, p: ViewPosterior) -> Floats:
-        """(K,), sum over all entries of what each factor adds, squared, in units of the noise."""
+    def signals(self, p: ViewPosterior) -> Floats:
+        """(D, K), sum over the entries of each column of what each factor adds, squared, in units of the noise."""
         squares = self.gram[:, diagonal_places(p.mean.shape[1])[: p.n_components]]
-        return np.asarray(np.sum(p.noise.mean[:, None] * p.weights.mean**2 * squares, axis=0))
+        return np.asarray(p.noise.mean[:, None] * p.weights.mean**2 * squares)
+
+    def signal(self, p: ViewPosterior) -> Floats:
+        """(K,), the same over all columns."""
+        return np.asarray(self.signals(p).sum(axis=0))
+
+    def gain(self, p: ViewPosterior) -> Floats:
+        """(K,), about how much likelihood each factor adds; where the noise is learnt, it would have grown instead."""
+        if isinstance(p.noise, Known):
+            return 0.5 * self.signal(p)
+        count = np.maximum(self.count, np.finfo(float).tiny)[:, None]
+        return np.asarray(0.5 * np.sum(self.count[:, None] * np.log1p(self.signals(p) / count), axis=0))
 
     def shares(self, p: ViewPosterior) -> Floats:
         """(K,), each factor's part in signal and noise together."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -30,9 +30,11 @@ class Tangent:
     constant: Array | None = None  # (n, D); None where it never changes
 
 
+@runtime_checkable
 class Likelihood(Protocol):
     name: ClassVar[str]
     curved: ClassVar[bool]  # whether the parabola depends on where eta is
+    touches: ClassVar[str]  # what of eta says where: "mean", "square" (E[eta^2]) or ""
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent: ...
 

@@ -28,6 +28,7 @@ RARE = 1e-3  # chances nearer to 0 or 1 than this start here
 class Bernoulli:
     name: ClassVar[str] = "bernoulli"
     curved: ClassVar[bool] = True
+    touches: ClassVar[str] = "square"
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         xp = array_namespace(rows.x)

@@ -22,6 +22,7 @@ __all__ = ["Gaussian"]
 class Gaussian:
     name: ClassVar[str] = "gaussian"
     curved: ClassVar[bool] = False
+    touches: ClassVar[str] = ""
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         return Tangent(rows.x, None)  # missing entries hold 0 already

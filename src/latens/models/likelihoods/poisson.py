@@ -30,14 +30,22 @@ LEAST = -80.0  # below it softplus(eta) = exp(eta) would leave the range of sing
 class Poisson:
     name: ClassVar[str] = "poisson"
     curved: ClassVar[bool] = True
+    touches: ClassVar[str] = "mean"
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         xp, y, kappa = array_namespace(rows.x), rows.x, 0.25 + 0.17 * rows.x
-        rate, log_rate = _rates(eta)
+        rate, constant = _rates(eta)
         share = -xp.expm1(-rate)  # sigmoid(eta), whose ratio to a tiny softplus is 1 to the last digit
-        slope = share - y * (share / rate)
-        constant = y * log_rate - rate + eta * (slope - 0.5 * kappa * eta) - rows.log_factorials
-        return masked(rows, kappa * eta - slope, kappa, constant)
+        response = kappa * eta
+        slope = share / rate
+        slope *= -y
+        slope += share
+        constant *= y  # in place from here on: these are most of the work of a fit
+        constant -= rate
+        constant -= rows.log_factorials
+        constant += eta * (slope - 0.5 * response)
+        response -= slope
+        return masked(rows, response, kappa, constant)
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:
         return tangent.constant
@@ -73,6 +81,9 @@ class Poisson:
 def _rates(eta: Array) -> tuple[Array, Array]:
     """softplus(eta) and its logarithm, which is eta itself where softplus is tiny."""
     xp = array_namespace(eta)
+    if not bool(xp.any(eta < LEAST)):
+        rate = softplus(eta)
+        return rate, xp.log(rate)
     low = eta < LEAST
     rate = softplus(xp.where(low, xp.full_like(eta, LEAST), eta))
     return rate, xp.where(low, eta, xp.log(rate))

@@ -1,0 +1,70 @@
+"""What a multi-view fit says of the samples it was made from."""
+
+from __future__ import annotations
+
+import warnings
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import cross_sums, host, like
+from latens.core import Rows
+from latens.errors import FollowsTotals
+from latens.estimators.frame import Frame
+from latens.inference.settle import settle
+from latens.models.multi_view import MultiView, MultiViewPosterior
+from latens.models.view_deviance import Deviances, deviances
+
+__all__ = ["doubt_totals", "explain", "levels"]
+
+FEWEST = 10  # columns of a view from which their total is more than any of them
+TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
+
+
+def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
+    """Codes (n, K) of rows in the model's units, block by block, and how much of the views they explain."""
+    usual = levels(model, parts)
+    codes = [settle(model, q, part).mean for part in parts]
+    told = [deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)]
+    return np.concatenate([host(z) for z in codes]), reduce(add, told)
+
+
+def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
+    """Of each view the linear predictor (G, D) of its usual values in every group."""
+    found = []
+    for view in model.views:
+        here = [(part, part.columns(view.columns)) for part in parts]
+        weighted = [part.weigh(model.members(part)) for part, _ in here]
+        sums = reduce(add, (cross_sums(w, own.x) for w, (_, own) in zip(weighted, here, strict=True)))
+        counts = reduce(
+            add,
+            (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
+        )
+        usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
+        found.append(view.likelihood.start(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual))[0])
+    return found
+
+
+def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> None:
+    """Warn of a factor, a column of `codes` (n, K), that is nothing but the row totals of a view."""
+    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    for view in model.views:
+        part, columns = rows.columns(view.columns), view.columns
+        there = host(part.present) > 0
+        if columns.stop - columns.start < FEWEST or there.sum() < 3:
+            continue
+        level = host(part.mask @ like(frame.origin[columns], part.x))
+        totals = (host(part.x @ like(scale[columns], part.x)) + level)[there] / host(part.observed)[there]
+        if not totals.std() > 0:
+            continue
+        for factor, z in enumerate(codes[there].T):
+            if z.std() > 0 and abs(np.corrcoef(z, totals)[0, 1]) > TOTALS:
+                warnings.warn(
+                    f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
+                    f"{TOTALS}): how much was measured in each sample, rather than what. Divide the rows of the view "
+                    "by their size factors, or take it for what it is.",
+                    FollowsTotals,
+                    stacklevel=5,  # the line that called `fit`
+                )

@@ -1,0 +1,109 @@
+"""What an estimator knows besides its posterior: the attributes that its class names in `kept`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from latens.core import State
+from latens.errors import FileRefused
+from latens.estimators.base import living_components
+from latens.io.hints import fits, hints_of
+from latens.io.shapes import check_shapes
+from latens.io.soundness import arrays_in
+from latens.models.multi_view import MultiView
+
+__all__ = ["check_kept", "check_samples", "check_state", "check_views", "kept_of", "width_of"]
+
+NEEDED = ("layout_", "likelihoods_", "plain_", "deviances_")  # of views; what is told of samples may be gone
+OF_SAMPLES = ("scores_", "row_names_", "group_of_")
+
+
+def kept_of(estimator: Any) -> dict[str, Any]:
+    """Those that it has."""
+    return {name: vars(estimator)[name] for name in getattr(estimator, "kept", ()) if name in vars(estimator)}
+
+
+def check_kept(cls: type, kept: Mapping[str, Any]) -> None:
+    """Refuse what the class does not keep, and what is not of the type that it says."""
+    known = getattr(cls, "kept", ())
+    for name, value in kept.items():
+        if name not in known:
+            raise FileRefused(f"a {cls.__name__} keeps no {name[:40]!r}; it keeps {', '.join(known) or 'nothing'}.")
+        if not fits(value, hints_of(cls)[name]):
+            raise FileRefused(f"{name} is a {type(value).__name__}; expected {hints_of(cls)[name]}.")
+
+
+def width_of(kept: Mapping[str, Any], n_features: int) -> int:
+    """Columns of the rows that the model sees: those of the data, and one for groups of samples."""
+    return int(kept["layout_"].width) if "layout_" in kept else n_features
+
+
+def check_state(kind: str, model: Any, state: State, n_features: int) -> None:
+    """Refuse arrays that do not have the shapes declared for the model; those of views have the view's columns."""
+    if not isinstance(model, MultiView):
+        check_shapes(kind, model, state.q, arrays_in(model, "model") | arrays_in(state, "state"), n_features)
+        return
+    q, stats = state.q, state.stats
+    own = replace(state, q=replace(q, views={}), stats=replace(stats, views={}))
+    arrays = arrays_in(replace(model, views=()), "model") | arrays_in(own, "state")
+    check_shapes(kind, model, q, arrays, n_features)
+    width = q.n_components + model.n_groups
+    sizes = {"n_groups": model.n_groups, "pairs": width * (width + 1) // 2}
+    for view in model.views:
+        parts = {"model.view": view, "state.q.view": q.views[view.name], "state.stats.view": stats.views[view.name]}
+        arrays = {path: array for where, part in parts.items() for path, array in arrays_in(part, where).items()}
+        try:
+            check_shapes("View", view, q, arrays, view.stop - view.start, sizes)
+        except FileRefused as error:
+            raise FileRefused(f"in view {view.name[:40]!r}, {error}") from None
+
+
+def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
+    """Refuse views that the model, its posterior and what is kept of the fit do not tell alike."""
+    if not isinstance(model, MultiView):
+        return
+    absent = [name for name in NEEDED if name not in kept]
+    if absent:
+        raise FileRefused(f"it tells of views without {', '.join(absent)}.")
+    layout, names = kept["layout_"], tuple(view.name for view in model.views)
+    ends = [(columns.start, columns.stop) for columns in layout.bounds]
+    if len(set(names)) < len(names) or not names or min(map(len, layout.features), default=0) < 1:
+        raise FileRefused("its views are none, or not all different, or without columns.")
+    if names != layout.views or [(view.start, view.stop) for view in model.views] != ends:
+        raise FileRefused("its model and its layout tell of different views or columns.")
+    if layout.n_columns != n_features or (kept["plain_"] and len(names) > 1):
+        raise FileRefused(f"its views have {layout.n_columns} columns and its data {n_features}, or it is one table.")
+    if len(layout.groups) == 1 or max(1, len(layout.groups)) != model.n_groups:
+        raise FileRefused(f"its layout has {len(layout.groups)} group(s) and its model {model.n_groups}.")
+    for part in (state.q, state.stats):
+        if tuple(part.views) != names:
+            raise FileRefused(f"its {type(part).__name__} and its model tell of different views.")
+    if kept["likelihoods_"] != {view.name: view.likelihood.name for view in model.views}:
+        raise FileRefused("likelihoods_ are not those of its model.")
+
+
+def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
+    """Refuse what is told of the samples of a fit where it has not the shape that the fit would give it."""
+    if not isinstance(model, MultiView):
+        return
+    g, m, k = model.n_groups, len(model.views), state.q.n_components
+    shapes = {"none": (g, m), "all": (g, m), "single": (g, m, k)}
+    for name, shape in shapes.items():
+        found = getattr(kept["deviances_"], name).shape
+        if found != shape:
+            raise FileRefused(f"deviances_.{name} has shape {found}; expected {shape}.")
+    told = [name for name in OF_SAMPLES if name in kept]
+    if not told:
+        return
+    if len(told) < len(OF_SAMPLES):
+        raise FileRefused(f"of the samples it tells {', '.join(told)} alone; expected {', '.join(OF_SAMPLES)}.")
+    scores, names, group = (kept[name] for name in OF_SAMPLES)
+    living = len(living_components(model, state)[0])
+    if scores.ndim != 2 or scores.shape[1] != living:
+        raise FileRefused(f"scores_ has shape {scores.shape}; expected (n, {living}), a column for each factor.")
+    if names is not None and len(names) != len(scores):
+        raise FileRefused(f"row_names_ has {len(names)} names for {len(scores)} samples.")
+    if group.shape != (len(scores),) or not ((group >= 0) & (group < g)).all():
+        raise FileRefused(f"group_of_ does not give each of {len(scores)} samples one of {g} group(s).")

@@ -1,0 +1,126 @@
+"""Posteriors of the factor values of each sample: jointly normal, or each switched on or off by itself.
+
+Both give what a model needs of them: means, covariances, and the sums that their prior sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array
+from latens.array.definite import inverse_rows, log_determinants
+from latens.array.domains import positive, positive_definite, real, unit
+from latens.array.quadratic import square
+from latens.array.special import xlogx
+from latens.array.spikes import sweep_spikes
+from latens.array.transfer import like
+from latens.core import transient
+from latens.models.likelihoods import Tangent
+
+__all__ = ["JointCodes", "SparseCodes"]
+
+
+@dataclass(frozen=True)
+class JointCodes:
+    """q(z_n) = Normal(mean, spread), exact where the views are Gaussian."""
+
+    mean: Array = real()  # (n, K)
+    spread: Array = positive_definite()  # (1 or n, K, K)
+    tangents: Mapping[str, Tangent] = transient()
+
+    @classmethod
+    def neutral(cls, precision: Array) -> JointCodes:
+        """The prior of precision (n, K)."""
+        xp, k = array_namespace(precision), precision.shape[1]
+        return cls(xp.zeros_like(precision), (1 / precision)[:, :, None] * like(np.eye(k), precision))
+
+    @classmethod
+    def best(cls, drive: Array, gram: Array, precision: Array, tangents: Mapping[str, Tangent]) -> JointCodes:
+        """Of drive'z - z'(gram + diag(precision)) z / 2; gram (1 or n, P) packed, precision (1 or n, K)."""
+        k = drive.shape[1]
+        rows = max(precision.shape[0], gram.shape[0])
+        wide = array_namespace(drive).broadcast_to(precision, (rows, k))
+        spread = inverse_rows(square(gram, k), wide)
+        mean = drive @ spread[0, :, :] if spread.shape[0] == 1 else (spread @ drive[:, :, None])[:, :, 0]
+        return cls(mean, spread, tangents)
+
+    @property
+    def variance(self) -> Array:
+        """(1 or n, K)."""
+        return array_namespace(self.mean).linalg.diagonal(self.spread)
+
+    @property
+    def squares(self) -> Array:
+        """(n, K), what their precision sees: E[z^2]."""
+        return self.mean**2 + self.variance
+
+    @property
+    def used(self) -> Array:
+        """(n, K), how far each is on."""
+        return array_namespace(self.mean).ones_like(self.mean)
+
+    @property
+    def entropy(self) -> Array:
+        """(n,), without K/2 log 2 pi."""
+        each = 0.5 * (log_determinants(self.spread) + self.mean.shape[1])
+        return each + array_namespace(self.mean).zeros_like(self.mean[:, 0])
+
+
+@dataclass(frozen=True)
+class SparseCodes:
+    """z_nk = s_nk v_nk, one factor at a time: q(v | s = 1) = Normal(slab, width), q(v | s = 0) = Normal(0, idle)."""
+
+    on: Array = unit()  # (n, K), q(s = 1)
+    slab: Array = real()  # (n, K)
+    width: Array = positive()  # (n, K)
+    idle: Array = positive()  # (n, K)
+    tangents: Mapping[str, Tangent] = transient()
+
+    @classmethod
+    def neutral(cls, precision: Array) -> SparseCodes:
+        xp = array_namespace(precision)
+        half = 0.5 * xp.ones_like(precision)
+        return cls(half, xp.zeros_like(precision), 1 / precision, 1 / precision)
+
+    def improved(
+        self, drive: Array, gram: Array, precision: Array, log_odds: Array, tangents: Mapping[str, Tangent]
+    ) -> SparseCodes:
+        """One sweep over the factors; precision and log_odds (1 or n, K)."""
+        xp = array_namespace(drive)
+        scale = xp.ones_like(drive[:1, 0])
+        on, slab, width = sweep_spikes(drive, gram, scale, precision, log_odds, self.on, self.slab)
+        return SparseCodes(on, slab, width, 1 / precision + xp.zeros_like(drive), tangents)
+
+    @property
+    def mean(self) -> Array:
+        return self.on * self.slab
+
+    @property
+    def variance(self) -> Array:
+        """(n, K)."""
+        return self.on * (self.slab**2 + self.width) - self.mean**2
+
+    @property
+    def spread(self) -> Array:
+        """(n, K, K), diagonal."""
+        return self.variance[:, :, None] * like(np.eye(self.on.shape[1]), self.on)
+
+    @property
+    def squares(self) -> Array:
+        """(n, K), E[v^2]."""
+        return self.on * (self.slab**2 + self.width) + (1 - self.on) * self.idle
+
+    @property
+    def used(self) -> Array:
+        return self.on
+
+    @property
+    def entropy(self) -> Array:
+        xp = array_namespace(self.on)
+        spike = -xlogx(self.on) - xlogx(1 - self.on)
+        slab = 0.5 * (self.on * xp.log(self.width) + (1 - self.on) * xp.log(self.idle) + 1)
+        return xp.sum(spike + slab, axis=1)
