@@ -37,6 +37,10 @@ SECTIONS = (
     Section("factor-analysis.few-rows", "relevance determination where rows are few", "factors.contest:few_rows"),
     Section("factor-analysis.speed", "a fit over its Gram matrix, and over scikit-learn", "factors.contest:speed"),
     Section("factor-analysis.holes", "missing entries, in memory and in a stream", "factors.contest:holes"),
+    Section("multi-view.iterations", "one iteration beside mofapy2's", "views.contest:iterations"),
+    Section("multi-view.recovery", "default fits: factors found, and the time", "views.contest:recovery"),
+    Section("multi-view.binary", "rare binary entries predicted", "views.contest:rare_binaries"),
+    Section("multi-view.memory", "memory beyond the data, beside mofapy2", "views.contest:memory"),
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),
     Section(
         "mixtures.iterations", "one iteration of a Gaussian mixture over scikit-learn's", "mixtures.iterations:run"

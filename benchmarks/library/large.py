@@ -16,7 +16,7 @@ from benchmarks.data import draw_sums
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Row, Table
 
-__all__ = ["fit_and_tell", "run"]
+__all__ = ["fit_and_tell", "peak_memory", "run"]
 
 CHILD = "import sys; from benchmarks.library.large import fit_and_tell; fit_and_tell(*sys.argv[1:])"
 MIB = 2**20
@@ -59,13 +59,13 @@ def fit_and_tell(folder: str, k: str, threads: str) -> None:
 
     x, true = np.load(Path(folder) / "x.npy"), np.load(Path(folder) / "components.npy")
     BinaryFactorAnalysis(12, random_state=0, max_iter=5, tol=1.0, n_jobs=1).fit(x[:200])  # loads what there is to load
-    before = _peak()
+    before = peak_memory()
     wall, cpu = time.perf_counter(), time.process_time()
     model = BinaryFactorAnalysis(int(k), random_state=FIRST_SEED, n_jobs=int(threads)).fit(x)
     told: dict[str, Any] = {
         "wall": time.perf_counter() - wall,
         "cpu": time.process_time() - cpu,
-        "peak": (_peak() - before) / MIB,
+        "peak": (peak_memory() - before) / MIB,
         "causes": model.n_components_,
         "found": match_components(model.components_, true).found(),
         "iterations": model.n_iter_,
@@ -74,7 +74,7 @@ def fit_and_tell(folder: str, k: str, threads: str) -> None:
     print(json.dumps(told))
 
 
-def _peak() -> int:
+def peak_memory() -> int:
     """Most bytes of memory this process has held so far.
 
     Linux tells it in /proc; its other account, of resources used, starts at the parent's peak.

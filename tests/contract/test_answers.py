@@ -13,7 +13,7 @@ from tests.contract.cases import CASES, Case, midway, random_rows, settled
 from tests.contract.evidence import observed, row_log_joints, states, with_ones
 
 
-@pytest.fixture(params=[name for name in CASES if name.startswith("binary")])  # other models: tests/exact
+@pytest.fixture(params=[name for name in CASES if name.startswith("binary")])  # all of them: test_all_answers
 def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 

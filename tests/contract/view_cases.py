@@ -127,16 +127,16 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
 
 
 @cache
-def _draws(n: int, size: int = 2**10) -> np.ndarray:
+def _draws(n: int, size: int = 2**9) -> np.ndarray:
     return norm.ppf(qmc.Sobol(n, seed=7).random(size) * (1 - 2e-12) + 1e-12)
 
 
 @cache
-def _gamma_draws(g: int, size: int = 2**10) -> np.ndarray:
+def _gamma_draws(g: int, size: int = 2**9) -> np.ndarray:
     return np.random.default_rng(5).gamma(ACTIVITY[0], 1 / ACTIVITY[1], size=(size, g))
 
 
-def _log_gamma_grid(shape: float, rate: float, size: int = 24) -> tuple[np.ndarray, np.ndarray]:
+def _log_gamma_grid(shape: float, rate: float, size: int = 13) -> tuple[np.ndarray, np.ndarray]:
     """Values of a Gamma variable on a grid of logarithms, and the log mass of each."""
     grid = np.linspace(-5.5, 3.5, size)
     mass = shape * np.log(rate) - gammaln(shape) + shape * grid - rate * np.exp(grid) + np.log(grid[1] - grid[0])
@@ -151,7 +151,7 @@ def _view_evidence(view: Any, z: np.ndarray, y: np.ndarray, seen: np.ndarray, gr
     off, on = (np.array(part) for part in zip(*pairs, strict=True))  # (D, S), (D, S, A)
     if view.inclusion is None:
         return logsumexp(on.sum(axis=0) + alpha_mass, axis=1)
-    theta, width = (0.5 * (part + shift) for part, shift in zip(leggauss(40), (1, 0), strict=True))
+    theta, width = (0.5 * (part + shift) for part, shift in zip(leggauss(16), (1, 0), strict=True))
     a, b = INCLUSION
     theta_mass = np.log(width) + (a - 1) * np.log(theta) + (b - 1) * np.log1p(-theta) - betaln(a, b)
     mixed = np.logaddexp(np.log(theta) + on[..., None], np.log1p(-theta) + off[:, :, None, None])  # (D, S, A, T)
@@ -186,7 +186,7 @@ def _gaussian_column(
 def _other_column(
     kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    nodes, mass = hermegauss(14)
+    nodes, mass = hermegauss(10)
     log_mass = np.log(mass / mass.sum())
     z = z[:, seen]
 

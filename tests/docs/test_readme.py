@@ -25,6 +25,35 @@ def test_the_quick_start_has_ten_lines():
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 10
 
 
+@pytest.mark.extras
+def test_the_torch_loop_has_five_lines_and_runs_as_written():
+    import torch
+
+    import latens
+
+    (code,) = re.findall(r"```python\n(posterior = .*?)```", README.read_text(), flags=re.S)
+    assert len(code.strip().splitlines()) == 5
+    torch.manual_seed(0)
+    x = torch.randn(200, 2)
+    y = (x[:, 0] > 0).long()
+    net = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.5)
+
+    def train(x, y):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        optimiser.step()
+
+    rows = torch.utils.data.TensorDataset(x, y)
+    space = {"latens": latens, "net": net, "train": train}
+    space["loader"] = torch.utils.data.DataLoader(rows, 20, shuffle=True)
+    space["test_loader"] = torch.utils.data.DataLoader(rows, 50)
+    exec(compile(code, str(README), "exec"), space)
+    assert space["posterior"].n == 20
+    assert (space["answer"].classes == y.numpy()).mean() > 0.9
+    assert space["answer"].mutual_information.max() > 0
+
+
 def test_every_link_of_the_readme_leads_somewhere():
     links = re.findall(r"\]\((?!http)([^)#]+)\)", README.read_text())
     assert links

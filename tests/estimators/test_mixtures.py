@@ -78,8 +78,7 @@ def test_sparse_binary_rows_are_fitted_like_dense_ones(options: dict[str, Any]) 
         options = {"init": np.clip(x[:4] + 0.3, 0.2, 0.8), "moves": False}
     weight = np.random.default_rng(1).integers(1, 4, len(x))
     dense, thin = (
-        latens.BernoulliMixture(4, **options, **QUICK).fit(rows, sample_weight=weight)
-        for rows in (x, csr_matrix(x))
+        latens.BernoulliMixture(4, **options, **QUICK).fit(rows, sample_weight=weight) for rows in (x, csr_matrix(x))
     )
     assert thin.elbo_ == pytest.approx(dense.elbo_, rel=1e-10)
     assert thin.means_ == pytest.approx(dense.means_, rel=1e-8)

@@ -13,6 +13,7 @@ ESTIMATORS = [
     latens.NoisyOr(2, prior="ml", n_init=1, max_iter=20),
     latens.NoisyICA(2, n_init=1, max_iter=20),
     latens.BayesianLinearRegression(),
+    latens.MultiViewFactorAnalysis(2, max_iter=20),
 ]
 
 

@@ -296,3 +296,56 @@ def test_compressed_rows_leave_one_batch_for_the_exact_model() -> None:
     q = FactorPosterior(LeastSquares(np.zeros((1, 4)), np.ones(4)), np.zeros(4))
     likelihood = multivariate_normal(np.zeros(4), np.eye(4)).logpdf(rows.x) @ rows.weight
     assert sum(ExactFactors(4).data_terms(q, total).values()) == pytest.approx(likelihood)
+
+
+def few_patterns(n: int = 240, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that lack one of three sets of columns, the lack depending on what is seen: not completely at random."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 6)) + 0.5 * rng.normal(size=(n, 6)) + 3
+    seen = np.ones(x.shape, dtype=bool)
+    seen[x[:, 0] > 3.5, 3:5] = False
+    seen[x[:, 0] < 2.0, 5] = False
+    seen[::17] = False
+    seen[::17, 1] = True
+    return np.where(seen, x, 0.0), seen
+
+
+@pytest.mark.parametrize("points", [True, False])
+def test_sums_of_each_pattern_of_holes_are_as_good_as_the_rows(points: bool) -> None:
+    x, seen = few_patterns()
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(x))
+    batch, model = Rows(x, seen, weight), ExactFactors(6, points=points)
+    q = replace(model.prior(2), center=np.full(6, 2.5))
+    w = np.random.default_rng(2).normal(size=(2, 6))
+    inner = q.loadings
+    if points:
+        q = replace(q, loadings=replace(inner, mean=w))
+    else:
+        q = replace(q, loadings=replace(inner, weights=replace(inner.weights, mean=w)))
+    rows = Factors(6, points=points)
+    wanted = rows.statistics(batch, rows.local_step(q, batch))
+    parts = [model.compress(batch[slice(at, at + 50)]) for at in range(0, len(x), 50)]
+    total = 2.0 * sum(parts[1:], parts[0])
+    assert len(total.patterns.rows) == 4
+    found = model.statistics(total, model.local_step(q, total))
+    for f in fields(wanted):
+        expected = 2.0 * np.broadcast_to(getattr(wanted, f.name), np.shape(getattr(found, f.name)))
+        assert getattr(found, f.name) == pytest.approx(expected, rel=1e-9, abs=1e-9), f.name
+    assert sum(model.data_terms(q, total).values()) == pytest.approx(2 * sum(rows.data_terms(q, wanted).values()))
+
+
+def test_many_patterns_leave_pairwise_sums() -> None:
+    rng = np.random.default_rng(3)
+    seen = rng.random((300, 12)) < 0.7
+    seen[:, 0] = True
+    x = np.where(seen, rng.normal(size=seen.shape), 0.0)
+    model = ExactFactors(12)
+    whole = model.compress(Rows(x, seen))
+    assert whole.patterns is None
+    some = model.compress(Rows(x[:20], seen[:20]))
+    assert some.patterns is not None
+    complete = model.compress(Rows(x[:7]))
+    assert complete.patterns is None
+    assert len((some + complete).patterns.rows) == len(some.patterns.rows) + 1
+    assert (some + whole).patterns is None
+    assert (some + whole).counts == pytest.approx(some.counts + whole.counts)

@@ -10,7 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 
-from latens.array.lighting import improve, score_all, score_kept, share_all, share_kept
+from latens.array.lighting import improve, score_all, score_kept, share_all, share_kept, sum_states
+from latens.array.weighing_kernels import LEAST, count_lit, weigh_ones
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -79,6 +80,80 @@ def test_the_compiled_form_is_the_plain_one(holes: bool) -> None:
     two = share_kept(q.expected, strict.asarray(x), None, *map(strict.asarray, (fast[0], mass)))
     for name in ("used", "on", "caused", "leaked"):
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-10), name
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_the_sum_over_sets_of_ones_is_the_sum_over_all_states(holes: bool) -> None:
+    q, x = posterior(4), binary(5)
+    mask = (np.random.default_rng(6).random(x.shape) < 0.7).astype(float) if holes else np.ones((1, D))
+    x = x * mask
+    x[0] = 0.0
+    expected = logsumexp(score_all(q.at_means, x, mask), axis=1)
+    assert sum_states(q.at_means, x, mask, Rows(x).ones) == pytest.approx(expected, rel=1e-12)
+    assert sum_states(q.at_means, csr_array(x), mask, Rows(x).ones) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_of_too_many_ones_are_left_to_the_best_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    import latens.array.lighting as lighting
+    import latens.models.noisy_or as module
+
+    q, x = posterior(4), binary(5)
+    model = NoisyOrCauses(D, n_profiles=P, most_exact=0, n_states=3)
+    local, whole = model.local_step(q, Rows(x)), logsumexp(score_all(q.at_means, x, np.ones((1, D))), axis=1)
+    monkeypatch.setattr(module, "MOST_ENUMERATED", 0)
+    assert model.log_predictive(q, Rows(x), local) == pytest.approx(whole, rel=1e-12)
+    monkeypatch.setattr(lighting, "MOST_WORK", 2 * 4 * K * P)  # rows of at most two ones
+    some = model.log_predictive(q, Rows(x), local)
+    few = x.sum(axis=1) <= 2
+    assert few.any()
+    assert some[few] == pytest.approx(whole[few], rel=1e-12)
+    assert np.all(some <= whole + 1e-12)
+    assert np.all(
+        some >= logsumexp(score_kept(q.at_means, x, np.ones((1, D)), Rows(x).ones, local.words), axis=1) - 1e-12
+    )
+
+
+def test_compiled_weights_climb_the_bound_as_the_plain_steps_do() -> None:
+    """r_k <- r_k dF/dr_k, normalised and kept where F does not fall, against the same in arrays."""
+    rng = np.random.default_rng(0)
+    k, d, n = 5, 7, 40
+    x = (rng.random((n, d)) < 0.4).astype(float)
+    bounds, columns = Rows(x).ones
+    rate, leak = rng.gamma(0.3, 1.0, size=(d, k)) + 1e-9, rng.uniform(0.001, 0.1, d)
+    drive, on = rng.normal(size=(n, k)), rng.uniform(0.01, 0.99, size=(n, k))
+    weight = rng.dirichlet(np.ones(k), len(columns))
+    mine, chance = weight.copy(), on.copy()
+    weigh_ones(bounds, columns, rate, leak, drive, chance, mine, 1, 3)
+    owner = np.repeat(np.arange(n), np.diff(bounds))
+    log_lit = lambda t: np.log(-np.expm1(-t))  # noqa: E731
+    told, base = weight.copy(), log_lit(leak[columns])[:, None]
+    gain = lambda r: log_lit(leak[columns][:, None] + rate[columns] / r) - base  # noqa: E731
+    for _ in range(3):
+        t = np.minimum(rate[columns] / told, 600.0)
+        new = told * np.maximum(on[owner] * (gain(told) - t / np.expm1(leak[columns][:, None] + t)), 0.0)
+        new = np.maximum(new / new.sum(axis=1, keepdims=True), LEAST)
+        new /= new.sum(axis=1, keepdims=True)
+        better = np.sum(on[owner] * (new * gain(new) - told * gain(told)), axis=1) >= 0
+        told = np.where(better[:, None], new, told)
+    assert mine == pytest.approx(told, rel=1e-6, abs=1e-9)
+    field = drive.copy()
+    np.add.at(field, owner, rate[columns] + told * gain(told))
+    assert chance == pytest.approx(1 / (1 + np.exp(-field)), rel=1e-6)
+    caused, leaked, level = np.zeros((d, k)), np.zeros(d), np.empty(n)
+    count_lit(bounds, columns, rate, leak, chance, mine, np.full(n, 2.0), caused, leaked, level)
+    inside = leak[columns][:, None] + rate[columns] / mine
+    lit, dark = -np.expm1(-inside), -np.expm1(-leak[columns])[:, None]
+    causes, leaks = np.zeros((d, k)), np.zeros(d)
+    np.add.at(causes, columns, 2 * chance[owner] * rate[columns] / lit)
+    np.add.at(
+        leaks, columns, 2 * leak[columns] * np.sum(mine * (chance[owner] / lit + (1 - chance[owner]) / dark), axis=1)
+    )
+    assert caused == pytest.approx(causes, rel=1e-9)
+    assert leaked == pytest.approx(leaks, rel=1e-9)
+    rows = np.zeros(n)
+    more = np.sum(mine * chance[owner] * (np.log(lit) + inside - base - leak[columns][:, None]), axis=1)
+    np.add.at(rows, owner, base[:, 0] + leak[columns] + more)
+    assert level == pytest.approx(rows, rel=1e-9)
 
 
 def test_flips_that_may_reach_everything_keep_the_best_states() -> None:

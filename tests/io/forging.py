@@ -29,11 +29,12 @@ class Forgery:
         self.tamper: Callable[[zipfile.ZipFile], None] = lambda archive: None  # just before the directory is written
 
     def at(self, path: str) -> dict[str, Any]:
-        """The fields of a record of the fitted part, such as "state.q.usage"."""
-        node = self.header["fitted"]
+        """The fields of a record of the fitted part, such as "state.q.usage", or what a mapping there holds by name."""
+        node = self.header["fitted"]["fields"]
         for name in filter(None, path.split(".")):
-            node = node["fields"][name]
-        return node["fields"]
+            node = node[int(name)] if isinstance(node, list) else node[name]
+            node = next((node[kind] for kind in ("fields", "dict", "tuple") if kind in node), node)
+        return node
 
     def number_of(self, path: str) -> int:
         """The number of an array, such as that of "state.q.usage.on"."""

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from latens.estimators.binary_factor_analysis import E_STEPS
+from latens.estimators.view_starts import LIKELIHOODS
 from latens.io.fitted import Fitted
 from latens.io.shapes import SHAPES
 from latens.io.soundness import arrays_in
@@ -43,12 +44,16 @@ def test_every_record_of_a_fitted_model_is_in_the_table(name: str) -> None:
 
 def test_the_table_is_what_the_models_can_reach_and_no_more() -> None:
     reached = records_declared(Fitted)
-    for row in ESTIMATORS.values():
+    for name, row in ESTIMATORS.items():
         for model in map(record_class, row.models):
             reached |= records_declared(model)
             # a model that compresses its rows keeps their sum as its statistics
             for method in {"prior", "statistics", "compress"}.intersection(dir(model)):
                 reached |= records_declared(get_type_hints(getattr(model, method))["return"])
+        estimator = estimator_class(name)
+        for kept in getattr(estimator, "kept", ()):
+            reached |= records_declared(get_type_hints(estimator)[kept])
+    reached |= set(map(type, LIKELIHOODS.values()))  # views declare no more than what a likelihood must answer
     assert {cls.__name__ for cls in reached} == set(RECORDS)
 
 

@@ -89,10 +89,13 @@ def test_the_nets_are_those_of_torch():
 
 
 def test_scale_and_noise_are_those_of_the_rows_left_out():
+    from scipy.stats import t
+
     rng = np.random.default_rng(1)
-    y = [0.3 * rng.normal(size=400) for _ in range(3)]
+    y = [0.3 * rng.standard_t(uci_nets.FREEDOM, size=400) for _ in range(3)]
     good, bad = ([np.full((5, 400), level) for _ in range(3)] for level in (0.0, 2.0))
     told = [np.stack(pair) for pair in zip(bad, good, strict=True)]  # two scales, of which the second fits
-    found = uci_nets._chosen(told, y)
-    exact = np.mean(-0.5 * y[0] ** 2 / 0.09 - 0.5 * np.log(2 * np.pi * 0.09))
-    assert found == pytest.approx(exact, abs=0.02)
+    assert uci_nets._chosen(told, y) == pytest.approx(t(uci_nets.FREEDOM, scale=0.3).logpdf(y[0]).mean(), abs=0.02)
+    two = np.array([[0.0], [1.0]])
+    mixed = 0.5 * t(uci_nets.FREEDOM, scale=0.5).pdf([0.3, 0.7]).sum()
+    assert uci_nets._log_likelihoods(two, np.array([0.3]), np.array([0.25])) == pytest.approx(np.log(mixed))

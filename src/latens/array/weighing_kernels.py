@@ -3,8 +3,9 @@
     f(t) = log(1 - e^-t),   worth(r) = sum_k on_k r_k (f(leak + rate_k / r_k) - f(leak)),   sum_k r_k = 1
 
 Beyond t = 38 a chance is 1 to the last digit, and where rate_k / r_k is lost beside the leak it is that of the leak:
-neither its exponential nor its logarithm is taken then, and of most causes of most ones one or the other holds. A row's ones come as CSR bounds and columns; `rate` is
-(D, K) and `leak` (D,). Serial, without the GIL.
+neither its exponential nor its logarithm is taken then. Most causes have the least weight for most ones and are only
+looked at to see whether it would grow. A row's ones come as CSR bounds and columns; `rate` is (D, K) and `leak` (D,).
+Serial, without the GIL.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ __all__ = ["LEAST", "count_lit", "weigh_ones"]
 LEAST = 1e-12  # weight of a cause for a one; exact zeros could never grow again
 CERTAIN = 38.0
 OFF = 1e-13  # a cause that is on with less chance than this has no part in a row
-FLOOR = 4 * LEAST
-STILL = 1e-12  # nats: a step of the weights that brings less ends them
+FLOOR = 1.001 * LEAST
+STILL = 1e-7  # nats: a step of the weights that brings less ends them
 
 
 @nb.njit(cache=True, nogil=True)
@@ -68,36 +69,34 @@ def _worth(who, on, rate, leak, first, base, weight, lit, gain):  # type: ignore
 
 
 @nb.njit(cache=True, nogil=True)
-def _step(who, on, rate, leak, base, weight, lit, gain, new):  # type: ignore[no-untyped-def]
-    """r_k d worth / d r_k, normalised, into `new`; those that stay above the least into `who`, and how many."""
+def _step(old, on, rate, leak, base, weight, lit, gain, new, who):  # type: ignore[no-untyped-def]
+    """r_k d worth / d r_k, normalised, into `new`; those of more than the least weight, `old` so far, into `who`."""
     size, k = 0.0, len(on)
-    for b in who:
+    for b in old:
         slope = gain[b] - rate[b] / weight[b] * (1.0 - lit[b]) / lit[b]
         new[b] = weight[b] * max(on[b] * slope, 0.0)
         size += new[b]
     if not size > 0.0:
         return 0
-    for b in range(k):
-        if weight[b] <= FLOOR:
-            new[b] = LEAST
-            most = min(-base, rate[b] / (LEAST * leak))  # above its slope, for a division
-            if on[b] * most > size:
-                chance, level = _log_lit(leak + rate[b] / LEAST)
-                slope = level - base - rate[b] / LEAST * (1.0 - chance) / chance
-                new[b] = LEAST * max(on[b] * slope / size, 1.0)
-        else:
-            new[b] = max(new[b] / size, LEAST)
     whole, spare, count = 0.0, 1.0, 0
+    most, least = -base, size * LEAST * leak  # a slope is below -base and below rate / (LEAST leak)
     for b in range(k):
-        if new[b] > FLOOR:
-            whole += new[b]
+        value = LEAST
+        if weight[b] > FLOOR:
+            value = new[b] / size
+        elif on[b] * most > size and on[b] * rate[b] > least:
+            chance, level = _log_lit(leak + rate[b] / LEAST)
+            value = LEAST * on[b] * (level - base - rate[b] / LEAST * (1.0 - chance) / chance) / size
+        if value > FLOOR:
+            new[b] = value
+            whole += value
+            who[count] = b
             count += 1
         else:
             new[b] = LEAST
             spare -= LEAST
-    for b in range(k):
-        if new[b] > FLOOR:
-            new[b] *= spare / whole
+    for t in range(count):
+        new[who[t]] *= spare / whole
     return count
 
 
@@ -121,9 +120,9 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
                 who = some[: _above(old, FLOOR, some)]
                 worth = _worth(who, on[i], mine, leak[j], first, base, old, lit, gain)
                 for _ in range(n_steps):
-                    if not _step(who, on[i], mine, leak[j], base, old, lit, gain, new):
+                    heavy = others[: _step(who, on[i], mine, leak[j], base, old, lit, gain, new, others)]
+                    if not len(heavy):
                         break
-                    heavy = others[: _above(new, FLOOR, others)]
                     new_worth = _worth(heavy, on[i], mine, leak[j], first, base, new, new_lit, new_gain)
                     if not new_worth >= worth:
                         break  # the next step would be the same
@@ -146,9 +145,9 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
 
 @nb.njit(cache=True, nogil=True)
 def count_lit(indptr, indices, rate, leak, on, weight, times, caused, leaked, level):  # type: ignore[no-untyped-def]
-    """Expected counts of ones by cause (D, K) and by leak (D,), rows counting `times`, and each row's part of the bound.
+    """Add expected counts of ones by cause (D, K) and by leak (D,), a row counting `times`; set each row's `level`.
 
-    The latter is sum_{x = 1} [ f(leak) + leak + sum_k r_k on_k (f(z_k) + z_k - f(leak) - leak) ], z = leak + rate / r.
+    That is sum_{x = 1} [ f(leak) + leak + sum_k r_k on_k (f(z_k) + z_k - f(leak) - leak) ], z = leak + rate / r.
     """
     n, k = on.shape
     firsts, bases = _leaks(leak)

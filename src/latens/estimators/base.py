@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -21,7 +20,7 @@ from latens.array.randomness import generator
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.answers import Answers
-from latens.estimators.checks import positive_number, whole_number, yes_or_no
+from latens.estimators.checks import all_or_nothing, positive_number, whole_number, yes_or_no
 from latens.estimators.climbing import Climbing
 from latens.estimators.frame import Frame
 from latens.estimators.sampling import sample_rows
@@ -108,7 +107,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
 
     def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> None:
         """Search and keep; with `spare`, X is rows that may be written over."""
-        with self._all_or_nothing(), one_blas_thread():
+        with all_or_nothing(self), one_blas_thread():
             rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
             if not len(rows):
                 raise ValueError(
@@ -154,7 +153,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
                 self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
             return self
-        with self._all_or_nothing(), one_blas_thread():
+        with all_or_nothing(self), one_blas_thread():
             rows = self.frame_.enter(occupied(check_rows(self, X, sample_weight)))
             if not len(rows):
                 return self
@@ -218,17 +217,6 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         given = () if self.callbacks is None or callable(self.callbacks) else self.callbacks
         if not isinstance(given, Iterable) or not all(map(callable, given)):
             raise ValueError(f"callbacks={self.callbacks!r} holds something that cannot be called; give functions.")
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Whatever fails inside leaves the estimator as it was before: never half fitted."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _keep(self, model: Model[Any, Any, Any], frame: Frame, fit: Fit) -> None:
         """Store the state and publish its living components, the most important first."""

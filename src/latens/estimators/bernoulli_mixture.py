@@ -83,7 +83,9 @@ class BernoulliMixture(MixtureEstimator):
     scaled: ClassVar[bool] = False
     binary: ClassVar[bool] = True
     sparse: ClassVar[bool] = True
-    sparse_cut: ClassVar[bool] = False  # scikit-learn's check takes who predicts chances from such rows for a classifier
+    sparse_cut: ClassVar[bool] = (
+        False  # scikit-learn takes whoever predicts chances from any such rows for a classifier
+    )
 
     def __init__(
         self,
@@ -125,7 +127,8 @@ class BernoulliMixture(MixtureEstimator):
     def _build(self, sample: Rows) -> Mixture:
         x: Array = sample.x if is_sparse(sample.x) else filled(sample)
         worth = positive_number("probability_prior", self.probability_prior)
-        mean = (np.asarray(x.sum(axis=0), dtype=np.float64) + 0.5) / (x.shape[0] + 1.0)  # a column of one value alone leaves room for the other
+        ones = np.asarray(x.sum(axis=0), dtype=np.float64)
+        mean = (ones + 0.5) / (x.shape[0] + 1.0)  # a column of one value alone leaves room for the other
         return Mixture(self._weight_family(), BernoulliColumns(Beta(worth * mean[None], worth * (1 - mean)[None])))
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:

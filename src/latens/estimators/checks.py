@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
-__all__ = ["one_of", "positive_number", "whole_number", "yes_or_no"]
+__all__ = ["all_or_nothing", "check_fitted", "one_of", "positive_number", "whole_number", "yes_or_no"]
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Whatever fails inside leaves the estimator as it was before: never half fitted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def check_fitted(estimator: Any, otherwise: str) -> None:
+    """Refuse, in these words, an estimator that was not fitted."""
+    if not estimator.__sklearn_is_fitted__():
+        raise NotFittedError(otherwise)
 
 
 def whole_number(name: str, value: Any, least: int = 1, most: int | None = None, why: str = "") -> int:

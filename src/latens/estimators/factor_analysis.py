@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.core import Fit, Rows, State, Statistics
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.checks import one_of, positive_number, whole_number
+from latens.estimators.checks import all_or_nothing, one_of, positive_number, whole_number
 from latens.estimators.factor_starts import (
     canonical,
     column_variances,
@@ -25,6 +25,7 @@ from latens.estimators.factor_starts import (
     orthonormal_start,
     principal_start,
     relevant_start,
+    signed,
     turned,
     varimax,
 )
@@ -211,13 +212,13 @@ class FactorAnalysis(VariationalTransformer):
         """See one more batch of rows, once.
 
         With ``solver="exact"`` their sums are added, and the answer is that of `fit` on all rows seen so far, however
-        they were split. Rows with missing entries then add pairwise sums.
+        they were split. So it is with missing entries while their patterns are few (64); many leave pairwise sums.
         """
         self._streaming = True
         try:
             if not self.__sklearn_is_fitted__() or not isinstance(self.model_, OnlineEM | TransportFactors):
                 return super().partial_fit(X, y, sample_weight)
-            with self._all_or_nothing():
+            with all_or_nothing(self):
                 rows = self.frame_.enter(occupied(check_rows(self, X, sample_weight)))
                 self._solver_for(rows)
                 fit = self._follow(self.model_, rows, self.state_, self.frame_)
@@ -325,14 +326,7 @@ class FactorAnalysis(VariationalTransformer):
         return super()._climb(model, rows, sample, frame, rng, starts, moves or not model.points)
 
     def _read_out(
-        self,
-        model: Any,
-        total: Any,
-        frame: Frame,
-        rng: np.random.Generator,
-        starts: list[State],
-        notify: Any = None,
-        moves: bool = False,
+        self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False
     ) -> Fit:
         """With relevance determination always with moves: independent columns must have been tried."""
         return super()._read_out(model, total, frame, rng, starts, notify, moves or not model.points)
@@ -371,9 +365,7 @@ class FactorAnalysis(VariationalTransformer):
         q = canonical(q)
         if self.rotation is not None:
             q = turned(q, varimax(q.loadings.mean))
-        signs = np.where(np.take_along_axis(*_largest(q.loadings.mean), axis=1) < 0, -1.0, 1.0)
-        q = turned(q, np.diag(signs[:, 0]))
-        super()._keep(model, frame, replace(fit, state=replace(fit.state, q=q)))
+        super()._keep(model, frame, replace(fit, state=replace(fit.state, q=signed(q))))
         self.state_ = replace(fit.state, locals=None)
         self.solver_ = names.get(type(model), "online-sga")
 
@@ -387,11 +379,6 @@ class FactorAnalysis(VariationalTransformer):
         if isinstance(q.loadings, Relevance):
             public["relevance"] = q.loadings.alpha.mean
         return public
-
-
-def _largest(loadings: Floats) -> tuple[Floats, Any]:
-    """Loadings and the position of the largest of each factor."""
-    return loadings, np.argmax(np.abs(loadings), axis=1)[:, None]
 
 
 def _batches(rows: Rows, size: int) -> Iterator[Rows]:

@@ -28,6 +28,7 @@ __all__ = [
     "orthonormal_start",
     "principal_start",
     "relevant_start",
+    "signed",
     "turned",
     "varimax",
 ]
@@ -124,6 +125,13 @@ def turned(q: FactorPosterior, rotation: Floats) -> FactorPosterior:
         return replace(q, loadings=replace(w, mean=np.asarray(rotation @ w.mean)))
     inner = replace(w.weights, mean=rotation @ w.mean, precision=rotation @ w.weights.precision @ rotation.T)
     return replace(q, loadings=Relevance(inner, w.alpha))
+
+
+def signed(q: FactorPosterior) -> FactorPosterior:
+    """The same distribution, with the largest loading of each factor positive."""
+    w = q.loadings.mean
+    largest = np.take_along_axis(w, np.argmax(np.abs(w), axis=1)[:, None], axis=1)
+    return turned(q, np.diag(np.where(largest[:, 0] < 0, -1.0, 1.0)))
 
 
 def varimax(loadings: Floats) -> Floats:

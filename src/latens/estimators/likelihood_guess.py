@@ -81,7 +81,7 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
                 f"{len(constant)} column(s) of view {view!r} never vary: {listed(constant)}. They are kept, and no "
                 "factor can move them (their loadings are 0).",
                 ConstantColumns,
-                stacklevel=4,
+                stacklevel=4,  # the line that called `fit`
             )
         kinds.append(kind)
     return tuple(kinds)
@@ -138,7 +138,7 @@ def _check(view: str, kind: str, look: _Look) -> None:
 
 
 def _doubt(message: str) -> None:
-    warnings.warn(message, DoubtfulScale, stacklevel=5)
+    warnings.warn(message, DoubtfulScale, stacklevel=6)  # the line that called `fit`
 
 
 def _look(rows: Rows, columns: slice) -> _Look:

@@ -14,8 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from latens.array import Floats
 from latens.array.randomness import generator
 from latens.core import Fit, Rows, State
-from latens.estimators.checks import positive_number, whole_number, yes_or_no
+from latens.estimators.checks import all_or_nothing, positive_number, whole_number, yes_or_no
 from latens.estimators.frame import Frame
+from latens.estimators.validation import refuse_dates
 from latens.inference.ascent import ascend
 from latens.models.linear_regression import LinearRegression, RegressionSums, expected, regression_sums
 
@@ -97,12 +98,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice."""
-        return self._see(X, y, sample_weight, None)
+        with all_or_nothing(self):
+            return self._see(X, y, sample_weight, None)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen so far; the answer is that of `fit` on all of them."""
         before = self.state_.stats if self.__sklearn_is_fitted__() else None
-        return self._see(X, y, sample_weight, before)
+        with all_or_nothing(self):
+            return self._see(X, y, sample_weight, before)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected targets (n,); with `return_std` also the standard deviation of a new target, noise included."""
@@ -122,6 +125,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def _see(self, X: Any, y: Any, sample_weight: Any, before: RegressionSums | None) -> Self:
         fresh = before is None
+        generator(self.random_state)  # to be refused now, not when weights are drawn
+        refuse_dates(X)
         least = 2 if fresh else 1  # one row leaves nothing to tell noise from weights by
         x, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], y_numeric=True, reset=fresh, ensure_min_samples=least
@@ -171,7 +176,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         self._center = frame.leave(means[0])
         level = float(along.leave(np.array([means[1]]))[0])
         self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
-        self.alpha_ = expected(q.alpha) / step / step
+        with np.errstate(over="ignore"):  # of columns that explain nothing, in huge units
+            self.alpha_ = min(float(expected(q.alpha) / step / step), float(np.finfo(float).max))
         self.beta_ = expected(q.beta) / along.scale / along.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])

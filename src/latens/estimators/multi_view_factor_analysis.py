@@ -7,38 +7,36 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from latens.array import Array, Floats, Index
-from latens.array.randomness import generator
-from latens.array.transfer import host, like, take
+from latens.array.transfer import host, take
 from latens.core import Fit, Rows, Statistics
-from latens.estimators.association import associate
 from latens.estimators.base import VariationalTransformer, living_components
-from latens.estimators.checks import one_of, positive_number, whole_number, yes_or_no
+from latens.estimators.checks import all_or_nothing, one_of, yes_or_no
 from latens.estimators.frame import Frame
 from latens.estimators.likelihood_guess import guess_likelihoods
+from latens.estimators.multi_view_answers import MultiViewAnswers
 from latens.estimators.sampling import blocks
-from latens.estimators.table import Table
-from latens.estimators.validation import check_codes
-from latens.estimators.view_answers import as_given, explained_table, filled, predictive_limits, strongest
 from latens.estimators.view_findings import doubt_totals, explain
-from latens.estimators.view_starts import posterior_from_codes, principal_codes, random_codes, view_of
+from latens.estimators.view_starts import (
+    posterior_from_codes,
+    posterior_from_loadings,
+    principal_codes,
+    random_codes,
+    view_of,
+)
 from latens.estimators.view_tables import is_plain
-from latens.estimators.view_units import frame_of_rows, frame_of_views, in_data_units, signs, ungrouped
-from latens.estimators.views import Layout, WideTable, lay_out
+from latens.estimators.view_units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
+from latens.estimators.views import WideTable, lay_out
 from latens.inference.threads import one_blas_thread
 from latens.models.multi_view import MultiView, MultiViewPosterior
-from latens.models.view_deviance import Deviances
 
 __all__ = ["MultiViewFactorAnalysis"]
 
-SAMPLE_FLOATS = 2**22  # entries of the sample that a fit starts from
+SAMPLE_FLOATS = 2**21  # entries of the sample that a fit starts from
 
 
-class MultiViewFactorAnalysis(VariationalTransformer):
+class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     """Explain several tables of the same samples by factors that they share, each with few features.
 
     Parameters
@@ -49,6 +47,9 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         View to "gaussian", "bernoulli" or "poisson". What is not given is guessed from the values (see `likelihoods_`).
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
+    sparse_factors : bool
+        Whether a sample may go without a factor (spike and slab again). Factors are then told apart one by one, which
+        costs some accuracy where they overlap.
     scale_views : bool
         Whether a fit starts from views of equal weight, however many columns they have. What is learnt does not depend
         on the unit of a view in either case.
@@ -58,8 +59,8 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         Iterations at most, and the gain of the bound in nats per sample below which a fit has converged.
     n_init : int
         Starts; the highest bound is kept. The first is principal components turned to sparse loadings.
-    init : {"auto", "random"} or array of shape (n, K)
-        Starts as above, only random codes, or given codes of the samples.
+    init : {"auto", "random"}, dict of arrays (K, D_m) or array (K, D)
+        Starts as above, only random codes, or given loadings in data units, by view or of all columns.
     moves : bool
         Whether to try dropping factors, accepted only where the bound rises.
     random_state, warm_start, verbose, callbacks, n_jobs
@@ -98,13 +99,6 @@ class MultiViewFactorAnalysis(VariationalTransformer):
     (200, 3)
     """
 
-    layout_: Layout
-    likelihoods_: dict[str, str]
-    plain_: bool  # one table was given, not several
-    deviances_: Deviances
-    scores_: Floats
-    row_names_: tuple[str, ...] | None
-    group_of_: Index
     _entered: Rows
     # what files hold besides the posterior
     kept: ClassVar[tuple[str, ...]] = (
@@ -123,6 +117,7 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         *,
         likelihoods: Mapping[str, str] | None = None,
         sparse_loadings: bool = True,
+        sparse_factors: bool = False,
         scale_views: bool = True,
         layer: Any = None,
         use_var: str | None = None,
@@ -152,6 +147,7 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         )
         self.likelihoods = likelihoods
         self.sparse_loadings = sparse_loadings
+        self.sparse_factors = sparse_factors
         self.scale_views = scale_views
         self.layer = layer
         self.use_var = use_var
@@ -193,7 +189,7 @@ class MultiViewFactorAnalysis(VariationalTransformer):
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
                 self._fit_views(X, groups, sample_weight, moves=False)  # a factor may wait for samples still to come
             return self
-        with self._all_or_nothing(), one_blas_thread():
+        with all_or_nothing(self), one_blas_thread():
             rows = self._table(X, groups, sample_weight).rows
             super().partial_fit(rows)
             entered = [self.frame_.enter(part) for part in self._parts(rows)]
@@ -204,103 +200,8 @@ class MultiViewFactorAnalysis(VariationalTransformer):
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Any:
         """Fit, and the factor values of the same samples (n, K)."""
-        return self.fit(X, y, groups, sample_weight).transform(X, groups=groups)
-
-    def transform(self, X: Any, return_std: bool = False, groups: Any = None) -> Any:
-        """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is."""
-        mean, variance = self._ask(self._table(X, groups).rows, lambda rows, local: self.model_.codes(rows, local))
-        mean = mean * like(signs(self.posterior_), mean)
-        return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted."""
-        check_is_fitted(self)
-        codes = check_codes(X, self.n_components_)
-        wide = self.model_.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes))
-        wide = self._leave(wide)
-        return wide if self.plain_ else as_given(wide, self.layout_, None, None)
-
-    def impute(self, X: Any, return_std: bool = False, groups: Any = None, coverage: float | None = None) -> Any:
-        """All views with what is missing filled in, in data units; chances for binary views, expected counts.
-
-        Parameters
-        ----------
-        X : as in `fit`
-            Any subset of the views: the others are predicted whole.
-        return_std : bool
-            Whether to return standard deviations of the filled entries too, 0 where observed.
-        groups : array or str, optional
-        coverage : float, optional
-            Such as 0.95: also return the limits within which a missing entry lies with that chance, each like X.
-
-        Returns
-        -------
-        filled, or (filled, std), or (filled, low, high)
-            In the containers of X; a dict of arrays for AnnData and MuData.
-        """
-        table = self._table(X, groups)
-        mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
-        mean, std = self._leave(mean), self._leave(array_namespace(mean).sqrt(variance), direction=True)
-        answers = [filled(table.rows, mean)]
-        if coverage is not None:
-            share = positive_number("coverage", coverage, most=1.0)
-            kinds = zip(self.layout_.bounds, self.likelihoods_.values(), strict=True)
-            limits = [predictive_limits(kind, mean[:, at], std[:, at] ** 2, share) for at, kind in kinds]
-            answers += [
-                filled(table.rows, array_namespace(mean).concat(side, axis=1)) for side in zip(*limits, strict=True)
-            ]
-        elif return_std:
-            answers.append(filled(table.rows, std, spread=True))
-        told = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
-        return tuple(told) if len(told) > 1 else told[0]
-
-    def score_samples(self, X: Any, groups: Any = None) -> Array:
-        """Log density of what each sample shows (n,), in data units; with binary views or counts a bound below it."""
-
-        def density(rows: Rows, local: Any) -> tuple[Array]:
-            volume = self.frame_.log_volume(rows)
-            return (self.model_.log_predictive(self.posterior_, rows, local) - volume,)
-
-        return self._ask(self._table(X, groups).rows, density)[0]
-
-    def sample(self, n_samples: int = 1) -> tuple[Any, Floats]:
-        """Draw views of new samples, in data units, and the factor values (n, K) that made them."""
-        check_is_fitted(self)
-        n = whole_number("n_samples", n_samples)
-        wide, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
-        wide = self._leave(wide)
-        return wide if self.plain_ else as_given(wide, self.layout_, None, None), codes * signs(self.posterior_)
-
-    def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor the `n` features that it moves most beside their noise; of one view or of all."""
-        check_is_fitted(self)
-        n, layout = whole_number("n", n), self.layout_
-        chosen = layout.views if view is None else (one_of("view", view, layout.views),)
-        return strongest(self.posterior_, layout, chosen, list(map(str, self.get_feature_names_out())), n)
-
-    @property
-    def explained_(self) -> dict[str, Floats]:
-        """Shares of each view that all factors explain, "total" (G, M), and each alone, "per_factor" (G, M, K)."""
-        check_is_fitted(self)
-        total, single = self.deviances_.explained
-        return {"total": total, "per_factor": single[..., living_components(self.model_, self.state_)[0]]}
-
-    @property
-    def variance_explained_(self) -> Any:
-        """(group, view) x factor, and "total": shares from 0 to 1."""
-        shares = self.explained_
-        return explained_table(self.layout_, shares["total"], shares["per_factor"], list(self.get_feature_names_out()))
-
-    def associate(self, metadata: Any) -> Table:
-        """Each factor against each column of `metadata` about the samples of `fit`: effect, p and adjusted p.
-
-        Numbers by Pearson's correlation, categories by the Kruskal-Wallis test; p adjusted by Benjamini and Hochberg.
-        Frames are aligned by row name where both have names.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "scores_"):
-            raise AttributeError("after partial_fit there are no scores of all samples; fit them in one call.")
-        return associate(self.scores_, list(self.get_feature_names_out()), metadata, self.row_names_)
+        self.fit(X, y, groups, sample_weight)
+        return self.transform(X, groups=groups if self.layout_.groups else None)  # one group is none
 
     @property
     def sample_size(self) -> int:  # type: ignore[override]
@@ -308,29 +209,20 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         return int(np.clip(SAMPLE_FLOATS // self.layout_.width, 512, 4096))
 
     def _fit_views(self, X: Any, groups: Any, sample_weight: Any, *, moves: bool) -> None:
-        with self._all_or_nothing(), one_blas_thread():
+        with all_or_nothing(self), one_blas_thread():
             table = lay_out(
                 X, groups=groups, sample_weight=sample_weight, layer=self.layer, use_var=self.use_var, estimator=self
             )
             table = table if len(table.layout.groups) > 1 else ungrouped(table)
-            kinds = guess_likelihoods(table, self.likelihoods)
-            self.layout_, self.plain_ = table.layout, is_plain(X)
-            self.likelihoods_ = dict(zip(table.layout.views, kinds, strict=True))
+            if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
+                raise ValueError("the views hold nothing but NaN; give at least one observed value.")
+            kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
+            if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
+                del self.posterior_  # that of other views is no start
+            self.layout_, self.likelihoods_, self.plain_ = table.layout, kinds, is_plain(X)
             # the wide table was made here and may be written over, unless it is the caller's own array
             self._fit(table.rows, None, moves=moves, spare=not self.plain_)
             self._note(table, self.__dict__.pop("_entered"))
-
-    def _table(self, X: Any, groups: Any, sample_weight: Any = None) -> WideTable:
-        check_is_fitted(self)
-        return lay_out(
-            X,
-            groups=groups,
-            sample_weight=sample_weight,
-            layout=self.layout_,
-            layer=self.layer,
-            use_var=self.use_var,
-            estimator=self,
-        )
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
         return frame_of_rows(rows, self.layout_, self.likelihoods_)
@@ -340,8 +232,9 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
         views = [view_of(name, kind, columns, sample, inclusion) for (name, kind), columns in kinds]
+        usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None
         several = len(self.layout_.groups) > 1
-        return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None)
+        return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None, usage)
 
     def _default_size(self, sample: Rows) -> int:
         n = len(sample)
@@ -351,12 +244,11 @@ class MultiViewFactorAnalysis(VariationalTransformer):
         self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
     ) -> MultiViewPosterior:
         k = self._starting_size(sample)
-        how = one_of("init", self.init, ["auto", "random"])
-        if how == "auto" and restart == 0:
-            codes = principal_codes(model, sample, k, rng, bool(self.scale_views))
-        else:
-            codes = random_codes(len(sample), k, rng)
-        return posterior_from_codes(model, sample, codes)
+        if not isinstance(self.init, str):
+            return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, frame))
+        if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
+            return posterior_from_codes(model, sample, principal_codes(model, sample, k, rng, bool(self.scale_views)))
+        return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
     def _climb(self, model: Any, rows: Rows, *rest: Any) -> Fit:
         self._entered = rows  # what was learnt is told of the same rows
@@ -384,11 +276,6 @@ class MultiViewFactorAnalysis(VariationalTransformer):
 
     def _parts(self, rows: Rows) -> list[Rows]:
         return blocks(rows, self.model_.floats_per_row(self.state_.q.n_components))
-
-    def _leave(self, wide: Array, *, direction: bool = False) -> Array:
-        """Columns of the views, without that of the groups, in data units."""
-        frame, wide = frame_of_views(self.frame_, self.layout_), wide[:, : self.layout_.n_columns]
-        return frame.leave_direction(wide) if direction else frame.leave(wide)
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of

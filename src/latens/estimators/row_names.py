@@ -86,7 +86,7 @@ def _check_shared(views: list[View]) -> None:
                 f"the views share {100 * rows:.2g} % of their row names but {100 * columns:.3g} % of their column "
                 "names: this looks like features x samples (as in R's MOFA2); if so, pass v.T",
                 LooksTransposed,
-                stacklevel=5,
+                stacklevel=6,  # the line that called `fit`
             )
 
 

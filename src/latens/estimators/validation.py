@@ -17,7 +17,7 @@ from latens.core import Rows
 from latens.errors import ValuesCut
 from latens.estimators.checks import positive_number
 
-__all__ = ["binary_rows", "check_codes", "check_rows", "check_weight", "is_foreign", "occupied"]
+__all__ = ["binary_rows", "check_codes", "check_rows", "check_weight", "is_foreign", "occupied", "refuse_dates"]
 
 
 def is_foreign(X: Any) -> bool:
@@ -99,6 +99,7 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
     if is_foreign(X):
         x = _check_foreign(estimator, X, reset, at_least)
     else:
+        refuse_dates(X)
         if getattr(X, "dtype", None) == np.float16:
             X = X.astype(np.float32)
         x = validate_data(
@@ -131,6 +132,13 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
         known = xp.astype(some, x.dtype)
         weight = known if weight is None else weight * known
     return Rows(xp.where(hole, xp.zeros_like(x), x), ~hole, weight)
+
+
+def refuse_dates(X: Any) -> None:
+    """Dates and durations turn into numbers of some unit without a word, and then mean nothing."""
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") in ("M", "m"):
+        raise ValueError(f"X holds dates or durations ({dtype}); turn them into numbers, such as days since the first.")
 
 
 def check_codes(codes: Any, n_components: int) -> Array:

@@ -19,7 +19,7 @@ from latens.estimators.view_tables import is_plain
 from latens.estimators.views import Layout
 from latens.models.multi_view import MultiViewPosterior
 
-__all__ = ["as_given", "explained_table", "filled", "predictive_limits", "strongest"]
+__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictive_limits", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -89,6 +89,15 @@ def predictive_limits(kind: str, mean: Array, variance: Array, coverage: float) 
     ]
     low, high = (xp.asarray(limit, dtype=mean.dtype) for limit in limits)
     return low, high
+
+
+def limits_by_view(
+    mean: Array, std: Array, layout: Layout, likelihoods: Mapping[str, str], coverage: float
+) -> list[Array]:
+    """`predictive_limits` of every column, low and high."""
+    kinds = zip(layout.bounds, likelihoods.values(), strict=True)
+    limits = [predictive_limits(kind, mean[:, at], std[:, at] ** 2, coverage) for at, kind in kinds]
+    return [array_namespace(mean).concat(side, axis=1) for side in zip(*limits, strict=True)]
 
 
 def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Any:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from latens.array import Floats
-from latens.array.transfer import cross_sums, host, like
+from latens.array import Array, Floats
+from latens.array.transfer import cross_sums, host, like, take
 from latens.core import Rows
 from latens.errors import FollowsTotals
 from latens.estimators.frame import Frame
@@ -17,7 +20,7 @@ from latens.inference.settle import settle
 from latens.models.multi_view import MultiView, MultiViewPosterior
 from latens.models.view_deviance import Deviances, deviances
 
-__all__ = ["doubt_totals", "explain", "levels"]
+__all__ = ["doubt_totals", "explain", "levels", "with_groups"]
 
 FEWEST = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
@@ -45,6 +48,27 @@ def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
         usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
         found.append(view.likelihood.start(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual))[0])
     return found
+
+
+def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> Rows:
+    """The rows with the likeliest group where that is unknown.
+
+    `sizes` (G,) says how common groups are, `bounds` what the log density of rows of known groups is. A sample put
+    between groups would be measured against levels that none of them has.
+    """
+    xp, x = array_namespace(rows.x), rows.x
+    if rows.seen is None or bool(xp.all(rows.seen[:, -1])):
+        return rows
+    unknown = np.flatnonzero(host(rows.seen[:, -1]) == 0)
+    seen = xp.concat([rows.seen[:, :-1], xp.ones_like(rows.seen[:, -1:])], axis=1)
+    asked = Rows(take(x, unknown), take(seen, unknown))
+    told = [
+        host(bounds(replace(asked, x=xp.concat([asked.x[:, :-1], g + 0 * asked.x[:, -1:]], axis=1))))
+        for g in range(len(sizes))
+    ]
+    group = host(x[:, -1]).copy()
+    group[unknown] = np.argmax(np.stack(told, axis=1) + np.log(sizes), axis=1)
+    return Rows(xp.concat([x[:, :-1], like(group[:, None], x)], axis=1), seen, rows.weight)
 
 
 def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> None:

@@ -1,6 +1,8 @@
-"""Where multi-view factors begin: principal directions of all views, turned so that loadings are sparse; weak priors."""
+"""Where multi-view factors begin: weak priors; principal directions of all views, turned to sparse loadings."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view import MultiView, MultiViewPosterior, View
 from latens.models.view_rows import ViewPosterior
 
-__all__ = ["posterior_from_codes", "principal_codes", "random_codes", "view_of"]
+__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_codes", "random_codes", "view_of"]
 
 LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
 WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
@@ -43,7 +45,8 @@ def view_of(name: str, kind: str, columns: slice, sample: Rows, inclusion: tuple
 
 
 def principal_codes(model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool) -> Floats:
-    """(n, K), unit-variance scores on the first directions of all views, rotated by varimax.
+    """(n, K), unit-variance scores on the first directions of all views, rotated by varimax: to sparse loadings, or
+    to sparse scores where the model knows those.
 
     With `alike` every view counts the same, however many columns it has and whatever their unit.
     """
@@ -61,7 +64,8 @@ def principal_codes(model: MultiView, sample: Rows, k: int, rng: np.random.Gener
     if not scores.shape[1]:
         return codes
     scores = scores / scores.std(axis=0)
-    turn = varimax(np.concatenate([part.T @ scores / n for part in parts]).T)
+    sparse = scores if model.usage else np.concatenate([part.T @ scores / n for part in parts])
+    turn = varimax(sparse.T)
     codes[:, : scores.shape[1]] = scores @ turn.T
     return codes
 
@@ -73,9 +77,31 @@ def random_codes(n: int, k: int, rng: np.random.Generator) -> Floats:
 
 def posterior_from_codes(model: MultiView, sample: Rows, codes: Floats) -> MultiViewPosterior:
     """What the sample says about loadings, offsets and noise if these were its codes."""
+    return _posterior(model, sample, codes, {})
+
+
+def posterior_from_loadings(model: MultiView, sample: Rows, loadings: Mapping[str, Floats]) -> MultiViewPosterior:
+    """These loadings (K, D_m), in the model's units, with what the sample says about offsets and noise."""
+    k = len(next(iter(loadings.values())))
+    pull, gram = np.zeros((len(sample), k)), np.eye(k)
+    for view in model.views:
+        x, levels, seen = _centred(model, view, sample)
+        slope = np.maximum(view.likelihood.start(levels)[1].mean(axis=0), np.finfo(float).tiny)
+        entries = x.size if seen is None else seen.sum()
+        curve = entries / max(float((x**2 / slope).sum()), np.finfo(float).tiny)
+        w = loadings[view.name]
+        pull += curve * (x @ w.T)
+        gram += curve * (w * slope) @ w.T
+    return _posterior(model, sample, np.asarray(np.linalg.solve(gram, pull.T).T), loadings)
+
+
+def _posterior(model: MultiView, sample: Rows, codes: Floats, given: Mapping[str, Floats]) -> MultiViewPosterior:
     prior = model.prior(codes.shape[1])
-    views = {view.name: _view(model, view, prior.views[view.name], sample, codes) for view in model.views}
-    return MultiViewPosterior(views, prior.activity)
+    views = {
+        view.name: _view(model, view, prior.views[view.name], sample, codes, given.get(view.name))
+        for view in model.views
+    }
+    return MultiViewPosterior(views, prior.activity, prior.usage)
 
 
 def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats:
@@ -90,27 +116,35 @@ def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats
     return np.asarray(basis @ (right.T[:, :rank] * values[:rank]))
 
 
-def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats, Floats]:
-    """Values about the level of their column and group, 0 where missing; the levels (G, D); the mask."""
+def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats, Floats | None]:
+    """Values about the level of their column and group, 0 where missing; the levels (G, D); the mask, if any."""
     part = sample.columns(view.columns)
-    x, seen = host(part.x), np.ones(part.x.shape) if part.seen is None else host(part.mask)
+    x, seen = host(part.x), None if part.seen is None else host(part.seen)
     members = host(model.members(sample))
-    overall = (x * seen).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    counts = members.T @ seen
-    levels = np.where(counts > 0, (members.T @ (x * seen)) / np.maximum(counts, 1), overall)
-    return (x - members @ levels) * seen, levels, seen
+    counts = np.tile(members.sum(axis=0)[:, None], (1, x.shape[1])) if seen is None else members.T @ seen
+    overall = x.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+    levels = np.where(counts > 0, (members.T @ x) / np.maximum(counts, 1), overall)
+    centred = x - members @ levels
+    return centred if seen is None else centred * seen, levels, seen
 
 
-def _view(model: MultiView, view: View, prior: ViewPosterior, sample: Rows, codes: Floats) -> ViewPosterior:
+def _view(
+    model: MultiView, view: View, prior: ViewPosterior, sample: Rows, codes: Floats, given: Floats | None
+) -> ViewPosterior:
     k = codes.shape[1]
     x, levels, seen = _centred(model, view, sample)
     eta, slope = view.likelihood.start(levels)
     slope = np.maximum(slope.mean(axis=0), np.finfo(float).tiny)
-    weights = (x.T @ codes) / np.maximum(seen.T @ codes**2, np.finfo(float).tiny) / slope[:, None]
+    squares = np.sum(codes**2, axis=0)[None] if seen is None else seen.T @ codes**2
+    weights = (x.T @ codes) / np.maximum(squares, np.finfo(float).tiny) / slope[:, None]
+    weights = weights if given is None else given.T.copy()
     variance = np.full_like(weights, SLIGHT * (np.mean(weights**2) + np.finfo(float).tiny))
     slab = SpikeSlab(np.ones_like(weights), weights, variance, np.ones(k))
-    left = ((x - (codes @ weights.T) * slope) ** 2 * seen).sum(axis=0)
-    noise = prior.noise.observe(seen.sum(axis=0), left)
+    left = codes @ (weights.T * slope)
+    left -= x
+    left *= left if seen is None else left * seen
+    counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
+    noise = prior.noise.observe(counts, left.sum(axis=0))
     alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
     offsets = Offsets(np.ascontiguousarray(eta.T), np.full(eta.T.shape, 1e-2))
     return ViewPosterior(slab, offsets, alpha, prior.theta, noise)

@@ -17,7 +17,7 @@ from latens.estimators.frame import Frame
 from latens.estimators.views import Layout, WideTable
 from latens.models.multi_view import MultiViewPosterior
 
-__all__ = ["frame_of_rows", "frame_of_views", "in_data_units", "signs", "ungrouped"]
+__all__ = ["frame_of_rows", "frame_of_views", "in_data_units", "loadings_of", "signs", "ungrouped"]
 
 
 def frame_of_rows(rows: Rows, layout: Layout, likelihoods: Mapping[str, str]) -> Frame:
@@ -42,6 +42,28 @@ def frame_of_views(frame: Frame, layout: Layout) -> Frame:
     """That of the columns of the views, without the column of the groups."""
     d = layout.n_columns
     return Frame(frame.origin[:d], np.broadcast_to(frame.exponent, frame.origin.shape)[:d])
+
+
+def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, Floats]:
+    """Loadings (K, D_m) in the model's units from those of the caller, by view or of all columns."""
+    if isinstance(given, Mapping):
+        if set(given) != set(layout.views):
+            raise ValueError(f"init has the views {sorted(map(str, given))}; expected {', '.join(layout.views)}.")
+        found = {name: np.asarray(given[name], dtype=float) for name in layout.views}
+    else:
+        wide = np.asarray(given, dtype=float)
+        if wide.shape != (k, layout.n_columns):
+            raise ValueError(
+                f"init has shape {wide.shape}; expected ({k}, {layout.n_columns}), loadings of all columns."
+            )
+        found = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
+    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    for (name, part), columns in zip(found.items(), layout.bounds, strict=True):
+        wanted = (k, columns.stop - columns.start)
+        if part.shape != wanted or not np.isfinite(part).all():
+            raise ValueError(f"init of view {name!r} has shape {part.shape}; expected finite values of shape {wanted}.")
+        found[name] = part / scale[columns]
+    return found
 
 
 def in_data_units(

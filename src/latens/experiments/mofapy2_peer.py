@@ -31,8 +31,13 @@ def is_installed() -> bool:
     return util.find_spec("mofapy2") is not None
 
 
-def mofapy2_factors(views: Mapping[str, Floats], likelihoods: Mapping[str, str], k: int, seed: int) -> Factors:
-    """mofapy2 with its defaults: spike-and-slab loadings, "fast" convergence. It prints much, which is kept away."""
+def mofapy2_factors(
+    views: Mapping[str, Floats], likelihoods: Mapping[str, str], k: int, seed: int, iterations: int | None = None
+) -> Factors:
+    """mofapy2 with its defaults: spike-and-slab loadings, "fast" convergence, or so many iterations.
+
+    It prints much, which is kept away.
+    """
     clock = time.process_time()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -44,7 +49,8 @@ def mofapy2_factors(views: Mapping[str, Floats], likelihoods: Mapping[str, str],
             views_names=list(views),
         )
         entry.set_model_options(factors=k, spikeslab_weights=True, ard_weights=True)
-        entry.set_train_options(convergence_mode="fast", seed=seed, verbose=False, quiet=True)
+        how_long = {"iter": 1000} if iterations is None else {"iter": iterations, "convergence_mode": "slow"}
+        entry.set_train_options(**{"convergence_mode": "fast"} | how_long, seed=seed, verbose=False, quiet=True)
         entry.build()
         entry.run()
     nodes = entry.model.nodes

@@ -53,8 +53,8 @@ def from_mne(inst: Any, picks: Any = "data") -> Floats:
     data = np.array(chosen.get_data().T, dtype=float, order="C")
     columns = {name: j for j, name in enumerate(chosen.ch_names)}
     for names, spans in _bad_spans(chosen).items():
-        which = [columns[name] for name in names if name in columns] if names else slice(None)
-        data[np.ix_(spans, which) if names else spans] = np.nan
+        which = np.array([columns[name] for name in names or columns if name in columns], dtype=int)
+        data[np.ix_(np.flatnonzero(spans), which)] = np.nan
     return data
 
 

@@ -112,7 +112,7 @@ def _write_explained(write: _Writer, explained: Mapping[str, Any], groups: Seque
 def _write_options(write: _Writer, model: Any, layout: Layout) -> None:
     sparse = any(np.any(np.asarray(on) < 1) for on in model.inclusion_.values())
     options = {
-        "spikeslab_factors": False,
+        "spikeslab_factors": bool(getattr(model, "sparse_factors", False)),
         "spikeslab_weights": sparse,
         "ard_factors": len(layout.groups) > 1,
         "ard_weights": True,

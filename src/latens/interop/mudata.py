@@ -112,7 +112,7 @@ def _parameters(model: Any, layout: Layout) -> dict[str, Any]:
             "ard_factors": len(layout.groups) > 1,
             "ard_weights": True,
             "spikeslab_weights": any(np.any(np.asarray(on) < 1) for on in model.inclusion_.values()),
-            "spikeslab_factors": False,
+            "spikeslab_factors": bool(getattr(model, "sparse_factors", False)),
             "n_factors": int(model.n_components_),
         },
         "training": {"n_iterations": len(model.elbo_history_), "seed": seed if isinstance(seed, int) else -1},

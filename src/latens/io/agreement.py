@@ -83,6 +83,7 @@ TELLING: dict[str, dict[str, Callable[[Any], Any]]] = {
     "GaussianMixture": {"weight_prior": _weight_prior, "covariance_type": _covariance_type},
     "MultiViewFactorAnalysis": {
         "likelihoods": lambda model: {view.name: view.likelihood.name for view in model.views},
+        "sparse_factors": lambda model: model.usage is not None,
         "sparse_loadings": lambda model: all(view.inclusion is not None for view in model.views),
     },
     "NoisyICA": {

@@ -9,6 +9,7 @@ from typing import Any
 from latens import __version__
 from latens.array.atomic import replacing
 from latens.errors import FileRefused
+from latens.estimators.checks import check_fitted
 from latens.io.archive import FORMAT, VERSION, write_archive
 from latens.io.fitted import Fitted, parameters_of, rebuilt
 from latens.io.reading import read_archive
@@ -59,7 +60,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
             f"a {type(model).__name__} cannot be saved; latens.save writes {', '.join(ESTIMATORS)}. "
             "Of a pipeline, save the step that is one of them."
         )
-    _check_fitted(model)
+    check_fitted(model, f"this {name} is not fitted yet, so there is nothing to save; call fit first.")
     arrays: list[Any] = []
     params = {key: encode(value, arrays, f"the parameter {key}") for key, value in parameters_of(model).items()}
     fitted = encode(Fitted.of(model), arrays, name)
@@ -133,15 +134,3 @@ def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
     if len(used) != len(arrays):
         raise FileRefused(f"{len(arrays) - len(used)} of its arrays belong to nothing.")
     return estimator
-
-
-def _check_fitted(model: Any) -> None:
-    if model.__sklearn_is_fitted__():
-        return
-    try:
-        model.get_feature_names_out()
-    except ValueError as error:
-        # scikit-learn's NotFittedError, in words that fit here
-        raise type(error)(
-            f"this {type(model).__name__} is not fitted yet, so there is nothing to save; call fit first."
-        ) from None

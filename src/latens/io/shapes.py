@@ -186,7 +186,16 @@ SHAPES: dict[str, dict[str, str]] = {
     },
     "Factors": _FACTORS | _FACTOR_SUMS,
     "TransportFactors": _FACTORS | _FACTOR_SUMS,
-    "ExactFactors": _FACTORS | {"state.stats.counts": "1 1;d d", "state.stats.x": "d 1|d", "state.stats.xx": "d d"},
+    "ExactFactors": _FACTORS
+    | {
+        "state.stats.counts": "1 1;d d",
+        "state.stats.x": "d 1|d",
+        "state.stats.xx": "d d",
+        "state.stats.patterns.shown": "patterns d",
+        "state.stats.patterns.rows": "patterns",
+        "state.stats.patterns.x": "patterns d",
+        "state.stats.patterns.xx": "patterns d d",
+    },
     "OnlineEM": _FACTORS | _ONLINE_SUMS,
     "OnlineGradient": _FACTORS | _ONLINE_SUMS,
 }

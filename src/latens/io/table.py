@@ -64,6 +64,7 @@ RECORDS = {
     "Frame": "latens.estimators.frame:Frame",
     "Gamma": "latens.families.gamma:Gamma",
     "Gaussian": "latens.models.likelihoods.gaussian:Gaussian",
+    "HolePatterns": "latens.models.hole_patterns:HolePatterns",
     "IcaPosterior": "latens.models.noisy_ica:IcaPosterior",
     "IcaStatistics": "latens.models.noisy_ica:IcaStatistics",
     "JensenNoisyOr": "latens.models.noisy_or_jensen:JensenNoisyOr",

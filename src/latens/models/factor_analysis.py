@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import NDArray
 
 from latens.array import Array, Floats, Index
 from latens.array.domains import positive_definite, real
@@ -32,6 +34,7 @@ from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LOG_2PI, LeastSquares
 from latens.families.relevance import Relevance
+from latens.models.hole_patterns import HolePatterns
 from latens.models.scatter import Covariance, Scatter, summed
 
 __all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
@@ -80,6 +83,13 @@ class Projection:
 
 
 @dataclass(frozen=True)
+class Projections:
+    """The same for each pattern of holes."""
+
+    maps: tuple[Projection, ...]
+
+
+@dataclass(frozen=True)
 class FactorStatistics(Statistics):
     n: float
     seen: Floats  # (1 or D,), rows in which column d was seen
@@ -120,8 +130,13 @@ class Factors:
         noise = Gamma(np.full(d, self.noise[0]), np.broadcast_to(np.asarray(self.noise[1], dtype=float), (d,)))
         return FactorPosterior(Relevance.prior(k, d, noise, self.relevance), np.zeros(d))
 
-    def local_step(self, q: FactorPosterior, batch: Rows | Covariance, warm: object = None) -> FactorCodes | Projection:
+    def local_step(
+        self, q: FactorPosterior, batch: Rows | Covariance, warm: object = None
+    ) -> FactorCodes | Projection | Projections:
+        """Of rows, of the rows behind a covariance, or of those behind each pattern of holes."""
         w, k = q.loadings, q.n_components
+        if isinstance(batch, Scatter) and batch.patterns is not None:
+            return Projections(tuple(self.project(q, shown) for shown in batch.patterns.shown))
         if not isinstance(batch, Rows):
             return self.project(q)
         x, xp = batch.x, array_namespace(batch.x)
@@ -136,13 +151,17 @@ class Factors:
         drive = gaps @ like((w.tau * w.mean).T, x)
         return FactorCodes((spread @ drive[:, :, None])[:, :, 0], spread)
 
-    def project(self, q: FactorPosterior) -> Projection:
-        """The map from complete rows to their factors."""
+    def project(self, q: FactorPosterior, shown: NDArray[np.bool_] | None = None) -> Projection:
+        """The map from complete rows to their factors, or from rows that show some columns only."""
         w = q.loadings
-        spread = inverse(np.eye(q.n_components) + w.gram)
-        return Projection((w.tau * w.mean).T @ spread, spread, q.center)
+        gram = w.gram if shown is None else np.sum(w.grams[shown], axis=0)
+        spread = inverse(np.eye(q.n_components) + gram)
+        weights = (w.tau * w.mean).T if shown is None else (shown * w.tau * w.mean).T
+        return Projection(weights @ spread, spread, q.center)
 
-    def statistics(self, batch: Rows | Covariance, local: FactorCodes | Projection) -> FactorStatistics:
+    def statistics(self, batch: Rows | Covariance, local: FactorCodes | Projection | Projections) -> FactorStatistics:
+        if isinstance(local, Projections):
+            return _summed_by_pattern(batch.patterns, local.maps)  # type: ignore[arg-type, union-attr]
         if isinstance(local, Projection):
             return summed_over(batch, local)  # type: ignore[arg-type]
         return _row_sums(batch, local)  # type: ignore[arg-type]
@@ -158,7 +177,7 @@ class Factors:
 
     def data_terms(self, q: FactorPosterior, stats: FactorStatistics | Covariance) -> dict[str, float]:
         if not isinstance(stats, FactorStatistics):
-            stats = summed_over(stats, self.project(q))
+            stats = self.statistics(stats, self.local_step(q, stats))
         return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
 
     def global_terms(self, q: FactorPosterior) -> dict[str, float]:
@@ -227,18 +246,17 @@ class Factors:
         """
         if self.points or not q.n_components:
             return 0.0
-        local = self.local_step(q, sample)
-        if isinstance(local, Projection):
-            whole = summed_over(sample, local).zz[0]  # type: ignore[arg-type]
-            spread = n * local.spread
+        if isinstance(sample, Rows):
+            local: Any = self.local_step(q, sample)
+            known = n / sample.n * host(sample.weigh(local.mean).T @ local.mean)
+            spread = n * host(array_namespace(sample.x).mean(local.spread, axis=0))
         else:
-            each = n / len(local.mean)
-            spread = each * host(array_namespace(local.mean).sum(local.spread, axis=0)) * (
-                len(local.mean) / local.spread.shape[0]
-            )
-            whole = each * host(local.mean.T @ local.mean) + spread
-        prior = np.diag(q.loadings.alpha.mean)  # type: ignore[union-attr]
-        return 0.5 * self.n_features * float(log_determinant(whole + prior) - log_determinant(whole - spread + prior))
+            pairwise = replace(sample, patterns=None) if isinstance(sample, Scatter) else sample
+            local = self.project(q)
+            spread = sample.n_rows * local.spread
+            known = summed_over(pairwise, local).zz[0] - spread
+        known = known + np.diag(q.loadings.alpha.mean)  # type: ignore[union-attr]
+        return 0.5 * self.n_features * float(log_determinant(known + spread) - log_determinant(known))
 
     def exact_local(self, q: FactorPosterior) -> bool:
         return True
@@ -271,7 +289,7 @@ class ExactFactors(Factors):
     """Rows are seen once, and summed; all iterations are on their covariance."""
 
     def compress(self, batch: Rows) -> Scatter:
-        return summed(batch)
+        return summed(batch, apart=True)
 
 
 def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
@@ -286,6 +304,23 @@ def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
     codes = 0.5 * (n * (float(log_determinant(local.spread)) + len(zz)) - float(np.trace(zz)))
     seen = np.array([n])
     return FactorStatistics(n, seen, n * mean, n * (batch.variance + mean**2), z[:, None], zx, zz[None], codes)
+
+
+def _summed_by_pattern(batch: HolePatterns, maps: tuple[Projection, ...]) -> FactorStatistics:
+    """Sums over the rows behind each pattern; a column counts where it was shown."""
+    d, k = batch.x.shape[1], maps[0].weights.shape[1]
+    z, zx, zz, codes = np.zeros((k, d)), np.zeros((k, d)), np.zeros((d, k, k)), 0.0
+    for shown, n, x, xx, at in zip(batch.shown, batch.rows, batch.x, batch.xx, maps, strict=True):
+        p, c = at.weights, at.center * shown
+        gap, known = x - n * c, xx @ p - np.outer(x, c @ p)  # sum (x - c), and sum x (x - c)'P
+        second = p.T @ (known - np.outer(c, gap @ p)) + n * at.spread
+        second = 0.5 * (second + second.T)
+        z += np.outer(gap @ p, shown)
+        zx += known.T * shown
+        zz[shown] += second
+        codes += 0.5 * (n * (float(log_determinant(at.spread)) + k) - float(np.trace(second)))
+    own = np.einsum("pdd->d", batch.xx)
+    return FactorStatistics(batch.n, batch.rows @ batch.shown, batch.x.sum(axis=0), own, z, zx, zz, codes)
 
 
 def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:

@@ -213,7 +213,8 @@ class LinearRegression:
 
     def _most_evident(self, at: _Spectrum) -> tuple[float, float]:
         """alpha and beta at the top of the evidence, along whichever of them is free."""
-        level = float(np.log(max(float(np.mean(at.values)), np.finfo(float).tiny)))
+        width = float(np.mean(at.values))
+        level = float(np.log(width)) if width > 0 else 0.0  # columns that never vary say nothing of their weights
         noise = float(np.log(max(at.n, 1.0) / max(at.yy, np.finfo(float).tiny)))
         if self.alpha == "evidence" and self.beta == "evidence":
             # given their ratio, the best beta has a closed form

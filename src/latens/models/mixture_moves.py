@@ -147,7 +147,7 @@ def _sparse_sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
 def _distances(z: Array, sizes: Floats, row: int) -> Floats:
     """(n,), squared, of CSR rows from one of them."""
     to = z[[row]].toarray()[0]
-    return np.maximum(sizes - 2 * (z @ to) + sizes[row], 0.0)
+    return np.asarray(np.maximum(sizes - 2 * (z @ to) + sizes[row], 0.0))
 
 
 def _halved(model: Mixture, rows: Rows, side: Floats) -> Any:

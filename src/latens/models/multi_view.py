@@ -12,9 +12,9 @@
     y_nd            ~ Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))  or  Poisson(softplus(eta))
     tau_d           ~ Gamma(noise)
 
-Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal over
-all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a parabola per entry (`models.likelihoods`). Missing
-entries leave every sum.
+Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal
+over all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a
+parabola per entry (`models.likelihoods`). Missing entries leave every sum.
 
 A batch is one wide table: the columns of the first view, of the second, and so on; then, where samples are grouped,
 one column with the number of the group. Group membership stands beside the codes as G more regressors that are

@@ -113,15 +113,15 @@ class CausePosterior:
 
 @dataclass(frozen=True)
 class ListedStates(States):
-    """Chances of a row's listed states; q(c, y | s) has the parameters `at`, those of the local step's posterior."""
+    """Chances of a row's listed states; q(c, y | s) has the parameters `given`, those of the local step's posterior."""
 
-    score: Array = transient()  # (n, C), log joint under `at`
-    at: CausePosterior = transient()
-    solved: tuple[Array, Array] | None = transient()  # the chances that are optimal under `at`, and their bound (n,)
+    score: Array = transient()  # (n, C), log joint under `given`
+    given: CausePosterior = transient()
+    solved: tuple[Array, Array] | None = transient()  # the chances that are optimal under `given`, and their bound (n,)
 
     @property
     def surprise(self) -> Array:
-        """(n,), the row's bound under `at`: expected log joint plus entropy."""
+        """(n,), the row's bound under `given`: expected log joint plus entropy."""
         if self.solved is not None and self.solved[0] is self.chance:
             return self.solved[1]
         xp = array_namespace(self.chance)
@@ -193,7 +193,7 @@ class NoisyOrCauses:
         return ListedStates(words, k, chance, score, q, (chance, (top + xp.log(total_weight))[:, 0]))
 
     def statistics(self, batch: Rows, local: ListedStates) -> CauseStatistics:
-        mass, effects = batch.weigh(local.chance), local.at.expected
+        mass, effects = batch.weigh(local.chance), local.given.expected
         if local.words is None:
             shares = share_all(effects, batch.x, mass)
         else:
@@ -210,7 +210,7 @@ class NoisyOrCauses:
             entropy=0.0,
         )
         # bound = expected log joint + entropy, and c, y are at their optimum given s: what is left is the entropy
-        rest = total(batch.weigh(local.surprise)) - sum(self.data_terms(local.at, sums).values())
+        rest = total(batch.weigh(local.surprise)) - sum(self.data_terms(local.given, sums).values())
         return replace(sums, entropy=rest)
 
     def global_step(self, q: CausePosterior, stats: CauseStatistics) -> CausePosterior:
@@ -265,7 +265,7 @@ class NoisyOrCauses:
 
     def row_bounds(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
-        return replace(local, score=self._scores(q.expected, batch, local), at=q, solved=None).surprise
+        return replace(local, score=self._scores(q.expected, batch, local), given=q, solved=None).surprise
 
     def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
         """Chance of a one in each column, and its variance."""

@@ -3,12 +3,13 @@
     covariance_ij = (sum o_i o_j x_i x_j - ...) / sum o_i o_j          o: 1 where an entry was seen
 
 Rows with holes give pairwise sums, which add like the others. Their ratio need not be positive definite and is
-consistent only where entries are missing completely at random; it is moved to the nearest matrix that is.
+consistent only where entries are missing completely at random; it is moved to the nearest matrix that is. As long as
+the patterns of holes are few, sums are kept for each of them too, and nothing is lost.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from array_api_compat import array_namespace
 from latens.array import Floats
 from latens.array.transfer import column_sums, host
 from latens.core import Rows, Statistics
+from latens.models.hole_patterns import HolePatterns, by_pattern
 
 __all__ = ["Covariance", "LowRank", "Scatter", "smallest_noise", "summed"]
 
@@ -45,6 +47,32 @@ class Scatter(Statistics):
     counts: Floats  # (1 or D, 1 or D), rows in which both columns were seen
     x: Floats  # (D, 1 or D), sum of x_i over them
     xx: Floats  # (D, D), sum of x_i x_j
+    patterns: HolePatterns | None = None  # None where all rows are complete, or patterns many
+
+    def __add__(self, other: Scatter) -> Scatter:
+        counts, x, xx = self.counts + other.counts, self.x + other.x, self.xx + other.xx
+        total = Scatter(self.n + other.n, counts, x, xx)
+        if total.complete:
+            return total
+        here, there = self._by_pattern, other._by_pattern
+        both = None if here is None or there is None else here + there
+        return replace(total, patterns=both if both is not None and both.few else None)
+
+    def __rmul__(self, weight: float) -> Scatter:
+        kept = None if self.patterns is None else weight * self.patterns
+        return Scatter(weight * self.n, weight * self.counts, weight * self.x, weight * self.xx, kept)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no row has a hole."""
+        return self.counts.size == 1
+
+    @property
+    def _by_pattern(self) -> HolePatterns | None:
+        if not self.complete:
+            return self.patterns
+        shown = np.ones((1, len(self.xx)), dtype=bool)
+        return HolePatterns(self.n, shown, np.array([self.n]), self.x.T, self.xx[None])
 
     @property
     def entries(self) -> float:
@@ -109,8 +137,8 @@ def smallest_noise(variance: Floats, second: Floats) -> Floats:
     return np.maximum(np.maximum(1e-6 * variance, 1e-13 * second), 1e-60 * whole)
 
 
-def summed(rows: Rows) -> Scatter:
-    """The sums of one block of rows, in double precision whatever theirs."""
+def summed(rows: Rows, apart: bool = False) -> Scatter:
+    """The sums of one block of rows, in double precision whatever theirs; if `apart`, for each pattern of holes too."""
     xp = array_namespace(rows.x)
     x = xp.astype(rows.x, xp.float64, copy=False)
     weighted = x if rows.weight is None else rows.weigh(x)
@@ -119,7 +147,8 @@ def summed(rows: Rows) -> Scatter:
         return Scatter(rows.n, np.array([[rows.n]]), column_sums(weighted)[:, None], products)
     mask = xp.astype(rows.mask, xp.float64, copy=False)
     counts = host(rows.weigh(mask).T @ mask)
-    return Scatter(rows.n, counts, host(weighted.T @ mask), products)
+    patterns = by_pattern(replace(rows, x=x)) if apart else None
+    return Scatter(rows.n, counts, host(weighted.T @ mask), products, patterns)
 
 
 def _nearest_semidefinite(matrix: Floats) -> Floats:

@@ -12,4 +12,4 @@ from latens.plots.groups import clusters
 from latens.plots.pictures import components
 from latens.plots.traces import bound
 
-__all__ = ["bound", "clusters", "components", "usage", "variance_explained"]
+__all__ = ["bound", "calibration", "clusters", "components", "usage", "variance_explained"]

@@ -7,8 +7,8 @@ snapshot counts, not the last K only. At read-out the factors are shrunk to what
 can prove; with none proven the posterior is the diagonal one.
 
 In terms of online EM the rows are a state at its own fixed point: with A = F the sums sum m d' and H = E[h h'] of the
-M step F = A H^-1 give H = I, which therefore is not stored. Memory 2 + K words a weight, and about one and
-a half more while a snapshot is taken in. Cost O(D K^2) a snapshot.
+M step F = A H^-1 give H = I, which therefore is not stored. Memory 2 + K words a weight, and one more while a
+snapshot is taken in. Cost O(D K^2) a snapshot.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from latens.weights.selection import Tensor
 
 __all__ = ["blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update"]
 
-BLOCK = 2**22  # weights at a time
+BLOCK = 2**18  # weights at a time
 FLOOR = 0.1  # least noise that directions are measured in, as a share of a weight's variance
 LEAST = 1e-3  # least noise of the answer, likewise
 PASSES = 5  # of noise and factors in turn

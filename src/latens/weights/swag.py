@@ -1,7 +1,6 @@
 """SWAG of a module: mean and variance of the weights along training, and the last deviations from the mean.
 
-The equations are those of `moments`. Memory 2 + K words a weight, and about one and a half more while a snapshot is
-taken in.
+The equations are those of `moments`. Memory 2 + K words a weight, and one more while a snapshot is taken in.
 
 References: Maddox et al. (2019).
 """

@@ -1,0 +1,1 @@
+"""Multi-view factor analysis beside mofapy2."""
