@@ -23,12 +23,13 @@ from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
+from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view import MultiView, MultiViewPosterior, View
 from tests.contract.evidence import LOG_2PI, observed
 from tests.contract.noisy_or_cases import Cut
 
-KINDS = {"gaussian": Gaussian(), "bernoulli": Bernoulli(), "poisson": Poisson()}
+KINDS = {"gaussian": Gaussian(), "bernoulli": Bernoulli(), "poisson": Poisson(), "measured": Measured()}
 VARIANTS: dict[str, dict[str, Any]] = {
     "views-gaussian": {"kinds": ("gaussian", "gaussian")},
     "views-binary": {"kinds": ("bernoulli",)},
@@ -36,6 +37,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "views-mixed": {"kinds": ("gaussian", "bernoulli", "poisson")},
     "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
     "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
+    "views-precision": {"kinds": ("measured", "gaussian")},
     "views-sparse-codes": {"kinds": ("gaussian", "poisson"), "usage": (1.4, 0.9)},
     "views-sparse-codes-groups": {"kinds": ("bernoulli", "gaussian"), "groups": 2, "usage": (1.4, 0.9)},
 }
@@ -65,6 +67,7 @@ def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, 
             relevance=RELEVANCE,
             inclusion=INCLUSION if sparse else None,
             offset=OFFSET,
+            given=d if kind == "measured" else None,
         )
         for i, (kind, start, stop) in enumerate(zip(kinds, ends, ends[1:], strict=False))
         if stop > start
@@ -75,7 +78,11 @@ def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, 
         """Cut, counted, and with a column for the group, which is whether the first number is above its usual."""
         xp = array_namespace(rows.x)
         parts = [_made(rows.x[:, view.columns], view.likelihood.name) for view in views]
+        parts += [0.5 + xp.abs(rows.x[:, view.columns]) for view in views if view.given is not None]
         seen = rows.seen
+        extra = sum(part.shape[1] for part in parts) - rows.x.shape[1]
+        if seen is not None and extra:
+            seen = xp.concat([seen, xp.ones_like(seen[:, :extra])], axis=1)
         if groups > 1:
             parts.append(xp.astype(rows.x[:, :1] > 0.5, rows.x.dtype))
             seen = None if seen is None else xp.concat([seen, xp.ones_like(seen[:, :1])], axis=1)
@@ -122,7 +129,8 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
         z = z * (np.random.default_rng(8).random(z.shape) < rho[:, group])
     level = np.zeros(len(z))
     for view in model.views:
-        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group)
+        known = None if view.given is None else x[:, view.given : view.given + view.stop - view.start]
+        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group, known)
     return float(logsumexp(level) - np.log(len(z)))
 
 
@@ -143,11 +151,17 @@ def _log_gamma_grid(shape: float, rate: float, size: int = 13) -> tuple[np.ndarr
     return np.exp(grid), mass
 
 
-def _view_evidence(view: Any, z: np.ndarray, y: np.ndarray, seen: np.ndarray, group: np.ndarray) -> np.ndarray:
+def _view_evidence(
+    view: Any, z: np.ndarray, y: np.ndarray, seen: np.ndarray, group: np.ndarray, known: np.ndarray | None
+) -> np.ndarray:
     """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated."""
     alpha, alpha_mass = _log_gamma_grid(*RELEVANCE)
     column = _gaussian_column if view.likelihood.name == "gaussian" else _other_column
-    pairs = [column(view.likelihood.name, z, y[s, d], group[s], s, alpha) for d, s in enumerate(seen.T)]
+    taus = [None] * y.shape[1] if known is None else known.T
+    pairs = [
+        column(view.likelihood.name, z, y[s, d], group[s], s, alpha, None if tau is None else tau[s])
+        for d, (s, tau) in enumerate(zip(seen.T, taus, strict=True))
+    ]
     off, on = (np.array(part) for part in zip(*pairs, strict=True))  # (D, S), (D, S, A)
     if view.inclusion is None:
         return logsumexp(on.sum(axis=0) + alpha_mass, axis=1)
@@ -159,13 +173,15 @@ def _view_evidence(view: Any, z: np.ndarray, y: np.ndarray, seen: np.ndarray, gr
 
 
 def _gaussian_column(
-    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray
+    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(y | z) without the loading (S,), and with it for every alpha (S, A)."""
     tau, mass = _log_gamma_grid(*NOISE)
     z, same = z[:, seen], (group[:, None] == group[None]).astype(float)
     eye = np.eye(len(y))
     base = same / OFFSET + eye / tau[:, None, None]  # (T, N, N)
+    if known is not None:
+        base, mass = (same / OFFSET + np.diag(1 / known))[None], np.zeros(1)
 
     def density(cov: np.ndarray) -> np.ndarray:
         solved = np.linalg.solve(cov, np.broadcast_to(y[:, None], (*cov.shape[:-1], 1)))[..., 0]
@@ -184,7 +200,7 @@ def _gaussian_column(
 
 
 def _other_column(
-    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray
+    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     nodes, mass = hermegauss(10)
     log_mass = np.log(mass / mass.sum())
@@ -221,6 +237,6 @@ def options(**variant: Any) -> dict[str, Any]:
         "start": start,
         "log_evidence": log_evidence,
         "most_components": 1,
-        "exact_rows": all(kind == "gaussian" for kind in variant["kinds"]) and "usage" not in variant,
+        "exact_rows": all(kind in ("gaussian", "measured") for kind in variant["kinds"]) and "usage" not in variant,
         "hierarchical": True,
     }

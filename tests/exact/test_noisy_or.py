@@ -114,7 +114,7 @@ def test_rows_of_too_many_ones_are_left_to_the_best_states(monkeypatch: pytest.M
 
 
 def test_compiled_weights_climb_the_bound_as_the_plain_steps_do() -> None:
-    """r_k <- r_k dF/dr_k, normalised and kept where F does not fall, against the same in arrays."""
+    """r_k <- r_k (dF/dr_k)^2, normalised, or with the slope itself once F fell, against the same in arrays."""
     rng = np.random.default_rng(0)
     k, d, n = 5, 7, 40
     x = (rng.random((n, d)) < 0.4).astype(float)
@@ -128,13 +128,16 @@ def test_compiled_weights_climb_the_bound_as_the_plain_steps_do() -> None:
     log_lit = lambda t: np.log(-np.expm1(-t))  # noqa: E731
     told, base = weight.copy(), log_lit(leak[columns])[:, None]
     gain = lambda r: log_lit(leak[columns][:, None] + rate[columns] / r) - base  # noqa: E731
+    power = np.full((len(columns), 1), 2)
     for _ in range(3):
         t = np.minimum(rate[columns] / told, 600.0)
-        new = told * np.maximum(on[owner] * (gain(told) - t / np.expm1(leak[columns][:, None] + t)), 0.0)
+        slope = on[owner] * (gain(told) - t / np.expm1(leak[columns][:, None] + t))
+        new = told * np.maximum(slope, 0.0) ** power
         new = np.maximum(new / new.sum(axis=1, keepdims=True), LEAST)
         new /= new.sum(axis=1, keepdims=True)
         better = np.sum(on[owner] * (new * gain(new) - told * gain(told)), axis=1) >= 0
         told = np.where(better[:, None], new, told)
+        power[~better] = 1
     assert mine == pytest.approx(told, rel=1e-6, abs=1e-9)
     field = drive.copy()
     np.add.at(field, owner, rate[columns] + told * gain(told))

@@ -83,6 +83,7 @@ def test_the_nets_are_those_of_torch():
             assert {tuple(row) for row in rows[i].tolist()} <= {tuple(row) for row in data.x[i][learnt[i]].tolist()}
             optimiser.zero_grad()
             (0.5 * (net(rows[i]) - target[i]).square().mean()).backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), small_nets.LONGEST)
             optimiser.step()
         want = net(data.x[i])[:, 0].detach().numpy()
         assert small_nets.outputs(nets.vectors()[i : i + 1], data.x[i], 5)[0] == pytest.approx(want, abs=1e-5)
@@ -95,7 +96,11 @@ def test_scale_and_noise_are_those_of_the_rows_left_out():
     y = [0.3 * rng.standard_t(uci_nets.FREEDOM, size=400) for _ in range(3)]
     good, bad = ([np.full((5, 400), level) for _ in range(3)] for level in (0.0, 2.0))
     told = [np.stack(pair) for pair in zip(bad, good, strict=True)]  # two scales, of which the second fits
-    assert uci_nets._chosen(told, y) == pytest.approx(t(uci_nets.FREEDOM, scale=0.3).logpdf(y[0]).mean(), abs=0.02)
+    held = uci_nets._held(told, y)
+    assert held.shape == (2, len(uci_nets.NOISES))
+    best = t(uci_nets.FREEDOM, scale=0.3).logpdf(y[0]).mean()
+    assert uci_nets._chosen(told[0], y[0], held, slice(None)) == pytest.approx(best, abs=0.02)
+    assert uci_nets._chosen(told[0], y[0], held, slice(0, 1)) < best - 0.5
     two = np.array([[0.0], [1.0]])
     mixed = 0.5 * t(uci_nets.FREEDOM, scale=0.5).pdf([0.3, 0.7]).sum()
     assert uci_nets._log_likelihoods(two, np.array([0.3]), np.array([0.25])) == pytest.approx(np.log(mixed))

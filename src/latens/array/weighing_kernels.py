@@ -19,7 +19,7 @@ LEAST = 1e-12  # weight of a cause for a one; exact zeros could never grow again
 CERTAIN = 38.0
 OFF = 1e-13  # a cause that is on with less chance than this has no part in a row
 FLOOR = 1.001 * LEAST
-STILL = 1e-7  # nats: a step of the weights that brings less ends them
+STILL = 1e-12  # nats: a step of the weights that brings less ends them
 
 
 @nb.njit(cache=True, nogil=True)
@@ -69,8 +69,11 @@ def _worth(who, on, rate, leak, first, base, weight, lit, gain):  # type: ignore
 
 
 @nb.njit(cache=True, nogil=True)
-def _step(old, on, rate, leak, base, weight, lit, gain, new, who):  # type: ignore[no-untyped-def]
-    """r_k d worth / d r_k, normalised, into `new`; those of more than the least weight, `old` so far, into `who`."""
+def _step(old, on, rate, leak, base, weight, lit, gain, bold, new, who):  # type: ignore[no-untyped-def]
+    """r_k d worth / d r_k, normalised, into `new`; those of more than the least weight, `old` so far, into `who`.
+
+    A bold step goes twice as far: r_k times the square of the slope.
+    """
     size, k = 0.0, len(on)
     for b in old:
         slope = gain[b] - rate[b] / weight[b] * (1.0 - lit[b]) / lit[b]
@@ -78,6 +81,13 @@ def _step(old, on, rate, leak, base, weight, lit, gain, new, who):  # type: igno
         size += new[b]
     if not size > 0.0:
         return 0
+    if bold:
+        square = 0.0
+        for b in old:
+            new[b] *= new[b] / weight[b]
+            square += new[b]
+        for b in old:
+            new[b] *= size / square
     whole, spare, count = 0.0, 1.0, 0
     most, least = -base, size * LEAST * leak  # a slope is below -base and below rate / (LEAST leak)
     for b in range(k):
@@ -104,8 +114,8 @@ def _step(old, on, rate, leak, base, weight, lit, gain, new, who):  # type: igno
 def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps):  # type: ignore[no-untyped-def]
     """Weights of all ones, then causes, in turn; on (n, K) and weight (ones, K) in place.
 
-    Steps of the weights go up a concave function, and each is kept only where it does not fall. What weights of the
-    least size bring, 1e-11 nats, is not counted.
+    Steps of the weights go up a concave function, and each is kept only where it does not fall; they are bold until one
+    of them has. What weights of the least size bring, 1e-11 nats, is not counted.
     """
     n, k = on.shape
     firsts, bases = _leaks(leak)
@@ -119,13 +129,17 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
                 mine, first, base = rate[j], firsts[j], bases[j]
                 who = some[: _above(old, FLOOR, some)]
                 worth = _worth(who, on[i], mine, leak[j], first, base, old, lit, gain)
+                bold = True
                 for _ in range(n_steps):
-                    heavy = others[: _step(who, on[i], mine, leak[j], base, old, lit, gain, new, others)]
+                    heavy = others[: _step(who, on[i], mine, leak[j], base, old, lit, gain, bold, new, others)]
                     if not len(heavy):
                         break
                     new_worth = _worth(heavy, on[i], mine, leak[j], first, base, new, new_lit, new_gain)
                     if not new_worth >= worth:
-                        break  # the next step would be the same
+                        if not bold:
+                            break  # the next step would be the same
+                        bold = False
+                        continue
                     old[:] = new
                     who = some[: len(heavy)]
                     for t in range(len(heavy)):

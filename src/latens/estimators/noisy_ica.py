@@ -21,7 +21,7 @@ from latens.estimators.checks import one_of, whole_number, yes_or_no
 from latens.estimators.factor_starts import column_variances
 from latens.estimators.frame import Frame
 from latens.estimators.sampling import filled
-from latens.estimators.source_starts import factor_start, posterior_at
+from latens.estimators.source_starts import factor_start, posterior_at, supported_number
 from latens.estimators.validation import check_codes
 from latens.models.noisy_ica import IcaPosterior, NoisyIca
 from latens.models.source_shapes import GAUSSIAN, lighter_than_gaussian
@@ -190,6 +190,7 @@ class NoisyICA(VariationalTransformer):
             diagonal=diagonal,
             floor=float(np.max(floor)),
             both=kinds == "auto",
+            least=1 if prior == "ml" or not self.moves else supported_number(sample, self._starting_size(sample)),
         )
 
     def _default_size(self, sample: Rows) -> int:

@@ -16,13 +16,13 @@ from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
 from latens.families.relevance import Relevance
-from latens.models.factor_likelihood import most_likely
+from latens.models.factor_likelihood import best_rank, most_likely
 from latens.models.noisy_ica import IcaPosterior, NoisyIca
 from latens.models.scatter import summed
 from latens.models.source_shapes import GAUSSIAN
 from latens.models.sources import Shapes
 
-__all__ = ["factor_start", "posterior_at"]
+__all__ = ["factor_start", "posterior_at", "supported_number"]
 
 
 def factor_start(sample: Rows, k: int, rng: np.random.Generator, turn: str) -> tuple[Floats, Floats, Floats]:
@@ -42,6 +42,12 @@ def factor_start(sample: Rows, k: int, rng: np.random.Generator, turn: str) -> t
     white = factors @ (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))) @ vectors.T
     rotation = _independent(white, rng) if turn == "independent" else _random_rotation(loadings.shape[1], rng)
     return (loadings @ rotation.T).T, noise, white @ rotation.T
+
+
+def supported_number(sample: Rows, most: int) -> int:
+    """Sources that the covariance of the sensors shows, whatever their distribution, by Hannan & Quinn's criterion."""
+    total = summed(sample)
+    return max(1, best_rank(total.covariance, total.n_rows, total.floor, most, "hannan-quinn"))
 
 
 def _independent(white: Floats, rng: np.random.Generator) -> Floats:

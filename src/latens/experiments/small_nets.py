@@ -19,6 +19,7 @@ from latens.array.extras import require
 __all__ = ["Data", "Nets", "outputs"]
 
 NAMES = ("w1", "b1", "w2", "b2")
+LONGEST = 2.0  # gradient
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,11 @@ class Nets:
         per_epoch: int = 1,
         after_epoch: Callable[[], None] = lambda: None,
     ) -> Nets:
-        """Take a step for each of the rates, of SGD with momentum and weight decay."""
+        """Take a step for each of the rates, of SGD with clipped gradients, momentum and weight decay."""
         torch = require("torch", "torch")
         with torch.no_grad():
             for step, rate in enumerate(rates, 1):
-                slopes = _slopes(self.weights, *data.batch(batch_size, source))
+                slopes = _clipped(_slopes(self.weights, *data.batch(batch_size, source)))
                 for w, slope, velocity in zip(self.weights, slopes, self.momenta, strict=True):
                     velocity.mul_(momentum).add_(slope).add_(w, alpha=decay)
                     w.add_(velocity, alpha=-float(rate))
@@ -119,6 +120,13 @@ def _slopes(weights: list[Any], x: Any, y: Any) -> tuple[Any, ...]:
         hidden.transpose(1, 2) @ gap,
         gap.sum(1, keepdim=True),
     )
+
+
+def _clipped(slopes: tuple[Any, ...]) -> list[Any]:
+    """No gradient of a net longer than LONGEST, lest one odd batch throws it away."""
+    squares = sum(slope.square().sum((1, 2), keepdim=True) for slope in slopes)
+    share = (LONGEST / squares.sqrt()).clamp_max(1.0)
+    return [slope * share for slope in slopes]
 
 
 def outputs(vectors: Any, x: Any, hidden: int) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 Every training goes on for the same number of epochs. Where the rate of SGD falls to 0 over the last of them, that of
 the others is held and a snapshot is taken after each, by SWAG and by FactorPosterior from the same path. Predictions
-are mixtures of Student's t about the outputs of draws, lest a single row decides all; the scale of the noise, and that
-of the covariance of the weights, are those with the highest log-likelihood of training rows left out, fold by fold.
+are mixtures of Student's t about the outputs of draws, lest a single row decides all; the scale of the noise, and for
+ours that of the covariance of the weights, have the highest log-likelihood of training rows left out, fold by fold.
 """
 
 from __future__ import annotations
@@ -25,10 +25,24 @@ from latens.report.numbers import number
 
 __all__ = ["EXPERIMENT"]
 
-SINGLE = ("SGD", "SWAG", "FactorPosterior")
-SEVERAL = {"SGD": "several SGD", "SWAG": "MultiSWAG", "FactorPosterior": "MultiPosterior"}
-METHODS = ("SGD", "SWAG", "FactorPosterior", "several SGD", "MultiSWAG", "MultiPosterior")
-OURS = {"FactorPosterior": ("SGD", "SWAG"), "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "several SGD")}
+# Each method: whose draws, and whether their covariance is scaled as suits the rows left out; of one net or several.
+SINGLE = {
+    "SGD": ("SGD", False),
+    "SWAG": ("SWAG", False),
+    "SWAG, scaled": ("SWAG", True),
+    "FactorPosterior": ("FactorPosterior", True),
+}
+SEVERAL = {
+    "several SGD": ("SGD", False),
+    "MultiSWAG": ("SWAG", False),
+    "MultiSWAG, scaled": ("SWAG", True),
+    "MultiPosterior": ("FactorPosterior", True),
+}
+METHODS = (*SINGLE, *SEVERAL)
+OURS = {
+    "FactorPosterior": ("SGD", "SWAG", "SWAG, scaled"),
+    "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "MultiSWAG, scaled", "several SGD"),
+}
 FREEDOM = 4.0  # degrees of it
 NOISES = np.geomspace(1e-4, 1.0, 25)  # squared scales of the noise tried, the variance of the target being 1
 
@@ -39,7 +53,7 @@ class Settings:
     n_epochs: int = 300  # at the full rate, before snapshots are taken
     n_collect: int = 200  # epochs with a snapshot after each; of SGD, with a falling rate
     rate: float = 0.1
-    collect_rate: float = 0.03  # held while snapshots are taken
+    collect_rate: float = 0.1  # held while snapshots are taken
     decay: float = 1e-4
     batch_size: int = 32
     rank: int = 20
@@ -113,15 +127,19 @@ def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.n
         nets = np.arange(groups * settings.n_members).reshape(groups, -1) + run_ * groups * settings.n_members
         places = [fold < 0, *(fold == f for f in range(1, groups))]
         split, each = divmod(run_, n_seeds)
-        for kind in SINGLE:
+        targets = [standard[split][1][rows] for rows in places]
+        for kind, made in draws.items():
             told = [
-                [_predicted(settings, data, draws[kind], net, rows) for net in members]
+                [_predicted(settings, data, made, net, rows) for net in members]
                 for members, rows in zip(nets, places, strict=True)
             ]
-            targets = [standard[split][1][rows] for rows in places]
-            for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
+            for methods, taken in ((SINGLE, 1), (SEVERAL, settings.n_members)):
                 mixed = [np.concatenate(group[:taken], axis=1) for group in told]
-                answers[method][split, each] = _chosen(mixed, targets) - np.log(standard[split][2])
+                held = _held(mixed, targets)
+                for method in (name for name, (whose, _) in methods.items() if whose == kind):
+                    allowed = slice(None) if methods[method][1] else _plain(settings, len(held))
+                    found = _chosen(mixed[0], targets[0], held, allowed)
+                    answers[method][split, each] = found - np.log(standard[split][2])
     return answers
 
 
@@ -191,14 +209,24 @@ def _predicted(settings: Settings, data: Data, made: Any, net: int, rows: np.nda
     return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden) for s in scales])
 
 
-def _chosen(told: list[np.ndarray], targets: list[np.ndarray]) -> float:
-    """Mean log-likelihood of the first group's rows, at the scale and noise that suit those of the others best."""
-    held = sum(
-        np.array([_log_likelihoods(f, y, NOISES).sum(axis=1) for f in group])
-        for group, y in zip(told[1:], targets[1:], strict=True)
+def _held(told: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
+    """(scales, noises): log-likelihood of the rows left out, group by group but for the first."""
+    groups = zip(told[1:], targets[1:], strict=True)
+    return np.asarray(
+        np.sum([[_log_likelihoods(f, y, NOISES).sum(axis=1) for f in group] for group, y in groups], axis=0)
     )
-    scale, noise = np.unravel_index(int(np.argmax(held)), np.shape(held))
-    return float(_log_likelihoods(told[0][scale], targets[0], NOISES[noise : noise + 1]).mean())
+
+
+def _plain(settings: Settings, n_scales: int) -> slice:
+    """Of the scales the one that leaves the covariance as it is."""
+    at = settings.scales.index(1.0) if n_scales > 1 else 0
+    return slice(at, at + 1)
+
+
+def _chosen(told: np.ndarray, targets: np.ndarray, held: np.ndarray, allowed: slice) -> float:
+    """Mean log-likelihood of rows, outputs (scales, S, n), at the scale and noise that suit the held rows best."""
+    scale, noise = np.unravel_index(int(np.argmax(held[allowed])), held[allowed].shape)
+    return float(_log_likelihoods(told[allowed][scale], targets, NOISES[noise : noise + 1]).mean())
 
 
 def _log_likelihoods(f: np.ndarray, y: np.ndarray, noises: np.ndarray) -> np.ndarray:
@@ -271,10 +299,12 @@ def _notes(found: dict[str, dict[str, np.ndarray]], settings: Settings) -> tuple
         f"Differences of the log-likelihood of a test row, {' / '.join(found)}: FactorPosterior less SGD "
         f"{over('FactorPosterior', 'SGD')}; less SWAG {over('FactorPosterior', 'SWAG')}; MultiPosterior less "
         f"MultiSWAG {over('MultiPosterior', 'MultiSWAG')}; less as many trainings by SGD "
-        f"{over('MultiPosterior', 'several SGD')}.",
-        "SWAG and FactorPosterior see the same snapshots, and for all methods the scale of the noise and that "
-        f"of the weights' covariance are chosen in the same way, by {settings.n_folds} folds of the training rows. The "
-        f"noise is Student's t with {FREEDOM:g} degrees of freedom.",
+        f"{over('MultiPosterior', 'several SGD')}; and of what remains when SWAG is given a scale too, "
+        f"{over('FactorPosterior', 'SWAG, scaled')} and {over('MultiPosterior', 'MultiSWAG, scaled')}.",
+        "SWAG and FactorPosterior see the same snapshots. The scale of the noise, of Student's t with "
+        f"{FREEDOM:g} degrees of freedom, is chosen for all methods by {settings.n_folds} folds of the training rows, "
+        "and in the same way the scale of the weights' covariance for ours and for SWAG where it is called scaled; "
+        "SWAG itself has none.",
     ]
     if not settings.data:
         notes.append(

@@ -123,14 +123,18 @@ def most_likely(cov: Floats, k: int, floor: Floats, share: Floats | float = 0.5)
     return loadings, noise
 
 
-def best_rank(cov: Floats, n: float, floor: Floats, most: int) -> int:
-    """The number of factors with the smallest -2 log L + parameters log n, looked for from none upwards."""
+def best_rank(cov: Floats, n: float, floor: Floats, most: int, criterion: str = "bic") -> int:
+    """The number of factors with the smallest -2 log L + parameters log n, looked for from none upwards.
+
+    "hannan-quinn" asks 2 log log n for a parameter: it too finds the true number as n grows, and sooner.
+    """
+    price = float(np.log(max(n, 2.0)) if criterion == "bic" else 2 * np.log(np.log(max(n, 3.0))))
     varies, _, corr, lowest = _standardised(cov, floor)
     d, log_psi, costs = len(corr), np.zeros(int(varies.sum())), [float(np.count_nonzero(varies)) * n]
     for k in range(1, min(most, d) + 1):
         point = _climb(corr, k, lowest, np.minimum(log_psi, np.log(0.5)))
         log_psi = point.log_psi
-        costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * float(np.log(max(n, 2.0))))
+        costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * price)
         if k > 1 and costs[-1] > costs[-2] > costs[-3]:
             break
     return int(np.argmin(costs))

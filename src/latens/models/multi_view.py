@@ -10,15 +10,15 @@
     b_dg            ~ Normal(0, 1 / offset)
     eta_nd          = b_dg + w_d'z_n
     y_nd            ~ Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))  or  Poisson(softplus(eta))
-    tau_d           ~ Gamma(noise)
+    tau_d           ~ Gamma(noise)                   or tau_nd given, entry by entry
 
 Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal
 over all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a
 parabola per entry (`models.likelihoods`). Missing entries leave every sum.
 
-A batch is one wide table: the columns of the first view, of the second, and so on; then, where samples are grouped,
-one column with the number of the group. Group membership stands beside the codes as G more regressors that are
-observed, so that offsets are coefficients like the others.
+A batch is one wide table: the columns of the first view, of the second, and so on; then the precisions of views where
+they are given; then, where samples are grouped, one column with the number of the group. Group membership stands
+beside the codes as G more regressors that are observed, so that offsets are coefficients like the others.
 
 Cost per iteration: 4 N D K for views that a sample shows wholly or not at all, 2 N D K^2 more where precision varies by
 entry (binary, counts), and K^2 per missing entry. Statistics take D K^2 / 2 numbers where columns differ.
@@ -65,6 +65,13 @@ class View:
     relevance: tuple[float, float] = (1e-3, 1e-3)
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level
+    given: int | None = None  # where the columns of its known precisions begin
+
+    def given_precision(self, batch: Rows) -> Array | None:
+        """(n, D), where it is known."""
+        if self.given is None:
+            return None
+        return batch.columns(slice(self.given, self.given + self.stop - self.start)).x
 
     @property
     def columns(self) -> slice:
@@ -104,14 +111,14 @@ class MultiViewStatistics(Statistics):
     sizes: Floats  # (G,), samples of each group
     squares: Floats  # (G, K), sum E[u^2] likewise
     used: Floats  # (G, K), sum E[t]
+    rest: Floats  # (R,), nothing: as many as there are columns that are no measurements
     entropy: float  # sum of that of q(z_n), less K/2 log 2 pi
     views: Mapping[str, ViewStatistics]
 
     @property
     def entries(self) -> Floats:
-        """(D,), observed entries of every column; that of the group is no measurement."""
-        group = np.zeros(1 if len(self.sizes) > 1 else 0)
-        return np.concatenate([*(view.count for view in self.views.values()), group])
+        """(D,), observed entries of every column of a batch; known precisions and the group are no measurements."""
+        return np.concatenate([*(view.count for view in self.views.values()), self.rest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +140,7 @@ class MultiView:
                 view.stop - view.start,
                 k,
                 self.n_groups,
-                noise=None if view.likelihood.curved else view.noise,
+                noise=view.noise if view.likelihood.learns_noise else None,
                 relevance=view.relevance,
                 inclusion=view.inclusion,
                 offset=view.offset,
@@ -175,6 +182,7 @@ class MultiView:
             column_sums(weighted),
             cross_sums(weighted, local.squares),
             cross_sums(weighted, local.used),
+            np.zeros(batch.x.shape[1] - self.views[-1].stop),
             total(batch.weigh(local.entropy)),
             views,
         )
@@ -241,9 +249,8 @@ class MultiView:
     def impute(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> tuple[Array, Array]:
         xp = array_namespace(batch.x)
         means, variances = zip(*self.expectations(q, batch, local).values(), strict=True)
-        if self.n_groups > 1:  # the group is what it is
-            means, variances = (*means, batch.x[:, -1:]), (*variances, xp.zeros_like(batch.x[:, -1:]))
-        return xp.concat(means, axis=1), xp.concat(variances, axis=1)
+        rest = batch.x[:, self.views[-1].stop :]  # precisions and the group are what they are
+        return xp.concat([*means, rest], axis=1), xp.concat([*variances, xp.zeros_like(rest)], axis=1)
 
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
@@ -253,7 +260,9 @@ class MultiView:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
-            told[view.name] = view.likelihood.expect(eta, spread, like(1 / p.noise.mean, batch.x))
+            known = view.given_precision(batch)
+            noise = like(1 / p.noise.mean, batch.x) if known is None else 1 / known
+            told[view.name] = view.likelihood.expect(eta, spread, noise)
         return told
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array) -> Array:
@@ -305,7 +314,8 @@ class MultiView:
             losing = order[gain[order] < cost[order]][: q.n_components - 1]  # one is left in any case
             if len(losing) > 1:
                 yield q.only(np.setdiff1d(order, losing))
-            for k in order[gain[order] < PAYING * cost[order]]:
+            doubtful = 1 + np.sum(gain[order[1:]] < PAYING * cost[order[1:]])  # the weakest is always tried
+            for k in order[:doubtful]:
                 yield q.only(np.setdiff1d(order, [k]))
 
     def members(self, batch: Rows) -> Array:
@@ -335,7 +345,7 @@ class MultiView:
         for view in self.views:
             p, kind = q.views[view.name], view.likelihood
             eta = p.predictor(now) if kind.touches == "mean" else None
-            square = p.second(now) if kind.touches == "square" else None
+            square = p.second(now) if kind.touches == "square" else view.given_precision(batch)
             tangents[view.name] = kind.tangent(batch.columns(view.columns), eta, square)
         return tangents
 

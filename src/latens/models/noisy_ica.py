@@ -42,8 +42,6 @@ from latens.models.sources import Shapes, Sources, infer
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
-DOUBT = 1.0  # nats per loading by which giving up a source must pay
-
 
 @dataclass(frozen=True)
 class IcaPosterior:
@@ -135,6 +133,7 @@ class NoisyIca:
     n_turns: int = 5  # passes of iterative projection; 0: never turn
     n_sweeps: int = 1
     both: bool = True  # whether moves may exchange the two kinds of sources
+    least: int = 1  # sources that moves leave: a loose bound must not give up what the covariance shows
 
     def prior(self, k: int) -> IcaPosterior:
         d, rows = self.n_features, k + self.intercept
@@ -262,23 +261,12 @@ class NoisyIca:
         return propose(self, q, stats, sample)
 
     def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
-        """What two independences give away: of heavy sources and their scales, and of sources and their loadings.
-
-        Rows tell the loadings as much as E[z] does, sum E[z] E[z]'; given z they would tell sum E[zz']. What is still
-        missed, since q(z) is Gaussian, is not known; a nat per loading is allowed for it.
-        """
+        """What the independence of heavy sources and their scales gives away."""
         local = self.local_step(q, sample)
         for _ in range(2):  # scales settle
             local = self.local_step(q, sample, local)
-        heavy, mean = np.flatnonzero(q.shapes.split == 0), local.mean
-        scales = n * float(given_away(q.shapes.tails[heavy], mean[:, heavy], local.variance[:, heavy]).sum())
-        if self.points:
-            return scales
-        known, each = mean.T @ mean, n / len(sample)
-        prior = np.diag(q.loadings.alpha.mean[: q.n_components])  # type: ignore[union-attr]
-        whole = log_determinant(each * (known + local.covariance().sum(axis=0)) + prior)
-        both = 0.5 * float(whole - log_determinant(each * known + prior))
-        return scales + self.n_features * (both + DOUBT * q.n_components)
+        heavy = np.flatnonzero(q.shapes.split == 0)
+        return n * float(given_away(q.shapes.tails[heavy], local.mean[:, heavy], local.variance[:, heavy]).sum())
 
     def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
         prices = q.shapes.prices()

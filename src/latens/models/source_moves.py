@@ -22,14 +22,15 @@ NEARLY_GAUSSIAN = 15.0  # degrees of freedom from which a source might as well h
 
 
 def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows) -> Iterator[IcaPosterior]:
-    """Deletions, the weakest sources first; then sources of the other kind.
+    """Deletions, the weakest sources first and down to `least`; then sources of the other kind.
 
     Point estimates keep their number of sources: their bound grows with it and cannot judge.
     """
     strength = model.strength(q)
     order = np.argsort(strength, kind="stable")
-    if not model.points and q.n_components > 1:
-        yield from deletions(model, q, stats, order, strength[order])
+    if not model.points and q.n_components > model.least:
+        fewer = deletions(model, q, stats, order, strength[order])
+        yield from (candidate for candidate in fewer if candidate.n_components >= model.least)
     if not model.both or model.diagonal:
         return
     # two levels that nearly meet are a Gaussian, which the looser bound of a Student-t must not lose to

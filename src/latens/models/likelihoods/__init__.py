@@ -34,9 +34,10 @@ class Tangent:
 class Likelihood(Protocol):
     name: ClassVar[str]
     curved: ClassVar[bool]  # whether the parabola depends on where eta is
-    touches: ClassVar[str]  # what of eta says where: "mean", "square" (E[eta^2]) or ""
+    touches: ClassVar[str]  # what says where: "mean", "square" (E[eta^2]), "given" precisions instead, or ""
+    learns_noise: ClassVar[bool]  # whether columns have a noise precision of their own
 
-    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent: ...
+    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent: ...  # what it `touches`
 
     def level(self, rows: Rows, tangent: Tangent) -> Array: ...  # (n, D), the constant
 

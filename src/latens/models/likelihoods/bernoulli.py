@@ -29,6 +29,7 @@ class Bernoulli:
     name: ClassVar[str] = "bernoulli"
     curved: ClassVar[bool] = True
     touches: ClassVar[str] = "square"
+    learns_noise: ClassVar[bool] = False
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         xp = array_namespace(rows.x)

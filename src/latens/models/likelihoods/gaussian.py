@@ -23,6 +23,7 @@ class Gaussian:
     name: ClassVar[str] = "gaussian"
     curved: ClassVar[bool] = False
     touches: ClassVar[str] = ""
+    learns_noise: ClassVar[bool] = True
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         return Tangent(rows.x, None)  # missing entries hold 0 already

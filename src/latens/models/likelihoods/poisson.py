@@ -31,6 +31,7 @@ class Poisson:
     name: ClassVar[str] = "poisson"
     curved: ClassVar[bool] = True
     touches: ClassVar[str] = "mean"
+    learns_noise: ClassVar[bool] = False
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         xp, y, kappa = array_namespace(rows.x), rows.x, 0.25 + 0.17 * rows.x
