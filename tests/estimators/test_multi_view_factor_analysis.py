@@ -158,6 +158,22 @@ class TestFinding:
             assert found.n_iter_ < fitted.n_iter_
         assert by_view.elbo_ == pytest.approx(fitted.elbo_, abs=3)
 
+    def test_samples_may_go_without_a_factor(self) -> None:
+        rng = np.random.default_rng(67)
+        on = rng.random((300, 2)) < 0.3
+        codes = on * rng.normal(size=(300, 2)) * 2
+        loadings = [rng.normal(size=(2, 30)) * (rng.random((2, 30)) < 0.4) for _ in range(2)]
+        views = {f"v{m}": codes @ w + rng.normal(size=(300, 30)) for m, w in enumerate(loadings)}
+        sparse, dense = (model(5, sparse_factors=which).fit(views) for which in (True, False))
+        assert sparse.n_components_ == dense.n_components_ == 2
+        rest = []
+        for found, least in ((sparse, 0.98), (dense, 0.9)):
+            match = match_components(found.scores_.T, codes.T, signed=True)
+            assert np.all(match.similarity > least)
+            rest.append(np.mean(np.abs(found.scores_[:, match.index][~on])))
+        assert rest[0] < 0.2 * rest[1]
+        assert sparse.elbo_ > dense.elbo_
+
     def test_random_starts_and_several_of_them(self, data: tuple[Views, Any], fitted: Any) -> None:
         found = model(6, init="random", n_init=3).fit(data[0])
         assert found.elbo_ > fitted.elbo_ - 0.01 * abs(fitted.elbo_)
@@ -689,6 +705,26 @@ class TestContainers:
         assert table.columns.tolist() == [*found.get_feature_names_out(), "total"]
         turned = pd.DataFrame({"age": found.scores_[:, 0]}, index=rows)[::-1]
         assert found.associate(turned)["factor"][0] == found.get_feature_names_out()[0]
+
+    def test_layers_chosen_features_and_groups_of_annotated_views(self, grouped: tuple[Views, Any, Any]) -> None:
+        import anndata
+        import mudata
+
+        views, truth, _ = grouped
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parts = {}
+            for name, view in views.items():
+                parts[name] = anndata.AnnData(np.zeros_like(view), layers={"scaled": view})
+                parts[name].var["chosen"] = np.arange(view.shape[1]) < 30
+            mdata = mudata.MuData(parts)
+            mdata.obs["site"] = truth.groups
+            found = model(6, layer="scaled", use_var="chosen").fit(mdata, groups="site")
+            plain = model(6).fit({name: view[:, :30] for name, view in views.items()}, groups=truth.groups)
+            assert found.layout_.groups == ("group0", "group1")
+            assert found.scores_ == pytest.approx(plain.scores_, abs=1e-9)
+            assert found.transform(mdata, groups="site") == pytest.approx(found.scores_, abs=1e-9)
+            assert found.transform(mdata[:20], groups="site").shape == (20, found.n_components_)
 
     def test_torch_answers_in_kind(self, data: tuple[Views, Any], fitted: Any) -> None:
         import torch

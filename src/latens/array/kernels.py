@@ -71,15 +71,18 @@ def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):  # type: ignore[no-unt
         here = min(n_lanes, n - first)
         for i in range(here):
             row, own, mine = on[first + i], gram[min(first + i, last)], pull[i]
-            mine[:] = drive[first + i]
+            for a in range(k):
+                mine[a] = drive[first + i, a]
             for b in range(k):
                 if row[b] != 0:
                     pairs = own[b]
                     for a in range(k):
                         mine[a] -= pairs[a] * row[b]
-        awake[:] = True
+        for i in range(here):
+            awake[i] = True
         for _ in range(n_sweeps):
-            largest[:] = 0.0
+            for i in range(here):
+                largest[i] = 0.0
             for a in range(k):
                 for i in range(here):
                     field[i] = pull[i, a] + gram[min(first + i, last), a, a] * on[first + i, a]

@@ -23,6 +23,7 @@ from latens.estimators.table import Table
 from latens.estimators.validation import check_codes
 from latens.estimators.view_answers import as_given, explained_table, filled, limits_by_view, strongest
 from latens.estimators.view_findings import with_groups
+from latens.estimators.view_precision import with_precision
 from latens.estimators.view_units import frame_of_views, signs
 from latens.estimators.views import Layout, WideTable, lay_out
 from latens.models.view_deviance import Deviances
@@ -43,9 +44,9 @@ class MultiViewAnswers(Answers):
     layer: Any
     use_var: str | None
 
-    def transform(self, X: Any, return_std: bool = False, groups: Any = None) -> Any:
+    def transform(self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None) -> Any:
         """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is."""
-        table = self._table(X, groups)
+        table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self.model_.codes(rows, local))
         mean = self._named(mean * like(signs(self.posterior_), mean), table.row_names)
         return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
@@ -58,7 +59,14 @@ class MultiViewAnswers(Answers):
         wide = self._leave(wide)
         return wide if self.plain_ else as_given(wide, self.layout_, {}, None)
 
-    def impute(self, X: Any, return_std: bool = False, groups: Any = None, coverage: float | None = None) -> Any:
+    def impute(
+        self,
+        X: Any,
+        return_std: bool = False,
+        groups: Any = None,
+        coverage: float | None = None,
+        precision: Any = None,
+    ) -> Any:
         """All views with what is missing filled in, in data units; chances for binary views, expected counts.
 
         Parameters
@@ -70,13 +78,15 @@ class MultiViewAnswers(Answers):
         groups : array or str, optional
         coverage : float, optional
             Such as 0.95: also return the limits within which a missing entry lies with that chance, each like X.
+        precision : dict of arrays, optional
+            Where the model was fitted with known precisions.
 
         Returns
         -------
         filled, or (filled, std), or (filled, low, high)
             In the containers of X; a dict of arrays for AnnData and MuData.
         """
-        table = self._table(X, groups)
+        table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._leave(array_namespace(mean).sqrt(variance), direction=True)
         answers = [filled(table.rows, mean)]
@@ -89,18 +99,19 @@ class MultiViewAnswers(Answers):
         told = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
         return tuple(told) if len(told) > 1 else told[0]
 
-    def score_samples(self, X: Any, groups: Any = None) -> Array:
+    def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
         """Log density of what each sample shows (n,), in data units; with binary views or counts a bound below it."""
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            volume = self.frame_.log_volume(rows)
+            measured = rows.columns(slice(0, self.layout_.n_columns))
+            volume = frame_of_views(self.frame_, self.layout_).log_volume(measured)
             return (self.model_.log_predictive(self.posterior_, rows, local) - volume,)
 
-        return self._ask(self._table(X, groups).rows, density)[0]
+        return self._ask(self._table(X, groups, precision=precision).rows, density)[0]
 
-    def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, groups: Any = None, precision: Any = None) -> float:
         """Mean of `score_samples`."""
-        return float(np.mean(host(self.score_samples(X, groups))))
+        return float(np.mean(host(self.score_samples(X, groups, precision))))
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Floats]:
         """Draw views of new samples, in data units, and the factor values (n, K) that made them."""
@@ -141,18 +152,19 @@ class MultiViewAnswers(Answers):
             raise AttributeError("after partial_fit there are no scores of all samples; fit them in one call.")
         return associate(self.scores_, list(self.get_feature_names_out()), metadata, self.row_names_)
 
-    def _table(self, X: Any, groups: Any, sample_weight: Any = None) -> WideTable:
+    def _table(self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None) -> WideTable:
         """Samples as one wide table; what group they belong to is found out where it was not told."""
         check_is_fitted(self)
         table = lay_out(
             X,
             groups=groups,
             sample_weight=sample_weight,
-            layout=self.layout_,
+            layout=replace(self.layout_, precise=()),
             layer=self.layer,
             use_var=self.use_var,
             estimator=self,
         )
+        table = with_precision(table, precision, self.layout_.precise)
         if not self.layout_.groups:
             return table
 
@@ -166,7 +178,9 @@ class MultiViewAnswers(Answers):
         asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if asked != "pandas" or row_names is None:
             return codes
-        return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=list(row_names))
+        return require("pandas", "frames").DataFrame(
+            codes if is_numpy_array(codes) else host(codes), index=list(row_names)
+        )
 
     def _leave(self, wide: Array, *, direction: bool = False) -> Array:
         """Columns of the views, without that of the groups, in data units."""

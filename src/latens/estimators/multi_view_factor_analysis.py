@@ -18,6 +18,7 @@ from latens.estimators.likelihood_guess import guess_likelihoods
 from latens.estimators.multi_view_answers import MultiViewAnswers
 from latens.estimators.sampling import blocks
 from latens.estimators.view_findings import doubt_totals, explain
+from latens.estimators.view_precision import with_precision
 from latens.estimators.view_starts import (
     posterior_from_codes,
     posterior_from_loadings,
@@ -153,7 +154,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self.use_var = use_var
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Self:
         """Fit the model to views of the same samples.
 
@@ -169,16 +170,18 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             of their own in each group.
         sample_weight : array of shape (n,), optional
             How often each sample counts.
+        precision : dict of arrays (n, D_m), optional
+            1 / variance of the noise of each entry, for Gaussian views where it is known; it is learnt for the others.
 
         Returns
         -------
         self
         """
-        self._fit_views(X, groups, sample_weight, moves=self.moves)
+        self._fit_views(X, groups, sample_weight, precision, moves=self.moves)
         return self
 
     def partial_fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Self:
         """See one more batch of samples, once. The first batch is fitted to convergence; later ones only add to it.
 
@@ -187,10 +190,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if not self.__sklearn_is_fitted__():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-                self._fit_views(X, groups, sample_weight, moves=False)  # a factor may wait for samples still to come
+                self._fit_views(
+                    X, groups, sample_weight, precision, moves=False
+                )  # a factor may wait for samples still to come
             return self
         with all_or_nothing(self), one_blas_thread():
-            rows = self._table(X, groups, sample_weight).rows
+            rows = self._table(X, groups, sample_weight, precision).rows
             super().partial_fit(rows)
             entered = [self.frame_.enter(part) for part in self._parts(rows)]
             self.deviances_ = self.deviances_ + explain(self.model_, self.state_.q, entered)[1]
@@ -198,17 +203,21 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 self.__dict__.pop(name, None)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    ) -> Any:
         """Fit, and the factor values of the same samples (n, K)."""
-        self.fit(X, y, groups, sample_weight)
-        return self.transform(X, groups=groups if self.layout_.groups else None)  # one group is none
+        self.fit(X, y, groups, sample_weight, precision)
+        return self.transform(
+            X, groups=groups if self.layout_.groups else None, precision=precision
+        )  # one group is none
 
     @property
     def sample_size(self) -> int:  # type: ignore[override]
         """Samples that starts and moves look at: wide tables need fewer."""
         return int(np.clip(SAMPLE_FLOATS // self.layout_.width, 512, 4096))
 
-    def _fit_views(self, X: Any, groups: Any, sample_weight: Any, *, moves: bool) -> None:
+    def _fit_views(self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, moves: bool) -> None:
         with all_or_nothing(self), one_blas_thread():
             table = lay_out(
                 X, groups=groups, sample_weight=sample_weight, layer=self.layer, use_var=self.use_var, estimator=self
@@ -217,11 +226,15 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
                 raise ValueError("the views hold nothing but NaN; give at least one observed value.")
             kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
+            table = with_precision(table, precision, None)
+            other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
+            if other:
+                raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
             if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
                 del self.posterior_  # that of other views is no start
             self.layout_, self.likelihoods_, self.plain_ = table.layout, kinds, is_plain(X)
             # the wide table was made here and may be written over, unless it is the caller's own array
-            self._fit(table.rows, None, moves=moves, spare=not self.plain_)
+            self._fit(table.rows, None, moves=moves, spare=not self.plain_ or bool(table.layout.precise))
             self._note(table, self.__dict__.pop("_entered"))
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
@@ -231,7 +244,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         yes_or_no("scale_views", self.scale_views)
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
-        views = [view_of(name, kind, columns, sample, inclusion) for (name, kind), columns in kinds]
+        given = self.layout_.precision_bounds
+        views = [view_of(name, kind, at, sample, inclusion, given.get(name)) for (name, kind), at in kinds]
         usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None
         several = len(self.layout_.groups) > 1
         return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None, usage)

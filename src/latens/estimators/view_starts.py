@@ -16,6 +16,7 @@ from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
+from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view import MultiView, MultiViewPosterior, View
 from latens.models.view_rows import ViewPosterior
@@ -27,7 +28,14 @@ WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 
 
-def view_of(name: str, kind: str, columns: slice, sample: Rows, inclusion: tuple[float, float] | None) -> View:
+def view_of(
+    name: str,
+    kind: str,
+    columns: slice,
+    sample: Rows,
+    inclusion: tuple[float, float] | None,
+    precisions: slice | None = None,
+) -> View:
     """A view of these columns, with priors in the units of what the sample holds there."""
     part, spread = sample.columns(columns), 1.0
     if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
@@ -36,11 +44,12 @@ def view_of(name: str, kind: str, columns: slice, sample: Rows, inclusion: tuple
         name,
         columns.start,
         columns.stop,
-        LIKELIHOODS[kind],
+        LIKELIHOODS[kind] if precisions is None else Measured(),
         noise=(WEAK, WEAK * spread),
         relevance=(WEAK, WEAK * spread),
         inclusion=inclusion,
         offset=WEAK / spread,
+        given=None if precisions is None else precisions.start,
     )
 
 

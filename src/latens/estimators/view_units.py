@@ -26,6 +26,9 @@ def frame_of_rows(rows: Rows, layout: Layout, likelihoods: Mapping[str, str]) ->
     for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
         real = kind == "gaussian"
         frames.append(Frame.of(rows.columns(columns), centred=real, scaled=real))
+    for name, columns in layout.precision_bounds.items():
+        unit = int(frames[layout.views.index(name)].exponent)
+        frames.append(Frame(np.zeros(columns.stop - columns.start), -2 * unit))
     if layout.groups:
         frames.append(Frame(np.zeros(1), 0))
     return Frame.joined(frames)
@@ -77,7 +80,7 @@ def in_data_units(
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
         "intercepts": {n: v.offsets.mean.T * scale[c] + frame.origin[c] for n, (v, c) in views.items()},
         "noise_variance": {
-            n: scale[c] ** 2 / v.noise.mean for n, (v, c) in views.items() if likelihoods[n] == "gaussian"
+            n: scale[c] ** 2 / v.noise.mean for n, (v, c) in views.items() if likelihoods[n] == "gaussian" and n not in layout.precise
         },
     }
     if len(layout.groups) > 1:

@@ -37,6 +37,16 @@ class Layout:
     views: tuple[str, ...]
     features: tuple[tuple[str, ...], ...]  # names of the columns of each view
     groups: tuple[str, ...] = ()  # names of the groups; () where none were given
+    precise: tuple[str, ...] = ()  # views whose precisions follow the columns of all views, entry by entry
+
+    @property
+    def precision_bounds(self) -> dict[str, slice]:
+        """Where the precisions of each view stand that has them."""
+        at, places = self.n_columns, {}
+        for name in self.precise:
+            size = len(self.features[self.views.index(name)])
+            places[name], at = slice(at, at + size), at + size
+        return places
 
     @property
     def bounds(self) -> list[slice]:
@@ -51,8 +61,9 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """Columns of the wide table, that of the groups included."""
-        return self.n_columns + bool(self.groups)
+        """Columns of the wide table, those of precisions and of the groups included."""
+        sizes = (part.stop - part.start for part in self.precision_bounds.values())
+        return int(self.n_columns + sum(sizes) + bool(self.groups))
 
 
 @dataclass(frozen=True, eq=False)

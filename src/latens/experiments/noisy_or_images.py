@@ -41,7 +41,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         random_state=rng,
     )
     fits: dict[str, Any] = {}
-    for label, options in (("Bayes", {"prior": "ard"}), ("likelihood", {"prior": "ml"})):
+    for label, options in (("Bayes", {"prior": "ard"}), ("ML", {"prior": "ml"})):
         progress(f"{label}, {len(x)} images")
         fits[label] = latens.NoisyOr(
             settings.n_components, n_init=settings.n_init, random_state=rng, n_profiles=1, **options
@@ -100,7 +100,7 @@ def _course(fits: dict[str, Any]) -> Section:
         Line(
             np.arange(1, len(model.elbo_history_) + 1),
             model.elbo_history_ / model.state_.stats.n,
-            faint=label == "likelihood",
+            faint=label == "ML",
             dashed=label == "Jensen",
             name=label,
         )
