@@ -29,7 +29,7 @@ HEAVY = {
 # which cannot name a package or a layer that is not there yet.
 OWNERS = {
     "torch": {"array", "weights"},
-    "triton": {"weights"},
+    "triton": {"array", "weights"},
     "cupy": {"array"},
     "dask": {"scale"},
     "distributed": {"scale"},

@@ -251,3 +251,15 @@ def test_the_table_of_states_lists_each_once_in_the_order_of_its_word() -> None:
     assert np.array_equal(pack(table[None])[0], np.arange(32))
     with pytest.raises(ValueError, match="read-only"):
         table[0, 0] = 1.0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("k", [1, 7, 30, 64])
+@pytest.mark.parametrize(("n_sweeps", "tol"), [(1, 0.0), (12, 0.0), (30, 1e-2)])
+def test_switches_on_a_gpu_equal_the_plain_form(shared: bool, k: int, n_sweeps: int, tol: float) -> None:
+    torch = importlib.import_module("torch")
+    drive, gram = (torch.tensor(part, device="cuda") for part in problem(k, 70, k, shared=shared))
+    start = torch.tensor(np.random.default_rng(1).random((70, k)), device="cuda")
+    fast, plain = switches(drive, gram, start, n_sweeps, tol), switches_plain(drive, gram, start, n_sweeps, tol)
+    assert fast.device.type == "cuda"
+    assert host(fast) == pytest.approx(host(plain), abs=1e-10)

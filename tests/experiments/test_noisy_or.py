@@ -21,8 +21,8 @@ def test_all_pictures_are_found_by_bayes_and_likelihood(tmp_path: Path) -> None:
     settings = replace(experiment.quick, n_samples=500, n_jensen=80)
     result = experiment.run(settings, np.random.default_rng(50_000), quiet)
     summary = {row[0]: row for row in result.tables[0].rows}
-    assert summary["Bayes"][2] == summary["likelihood"][2] == 8
-    for name in ("likelihood", "Jensen"):
+    assert summary["Bayes"][2] == summary["ML"][2] == 8
+    for name in ("ML", "Jensen"):
         assert summary[name][4] <= summary[name][5] + 1e-9  # bound, log probability
     page = write(experiment, settings, 0, result, tmp_path)
     assert page.is_file()

@@ -44,9 +44,10 @@ def test_sgd_is_sure_where_there_are_no_rows_and_posteriors_are_not(quick):
 def test_all_methods_are_compared_split_by_split():
     experiment = find("uci-nets")
     result = experiment.run(experiment.quick, np.random.default_rng(50004), lambda _: None)
-    summary, pairs, runs = result.tables
+    summary, pairs, runs, scales = result.tables
     assert [row[0] for row in summary.rows] == list(uci_nets.METHODS)
     assert len(runs.rows) == len(uci_nets.METHODS) * experiment.quick.n_splits * experiment.quick.n_seeds
+    assert {row[2] for row in scales.rows} == set(experiment.quick.scales)
     told = {(method, split): value for _, method, split, _, value in runs.rows}
     for _, ours, rival, gap, error, wins in pairs.rows:
         gaps = np.array([told[ours, split] - told[rival, split] for split in range(experiment.quick.n_splits)])
@@ -89,18 +90,17 @@ def test_the_nets_are_those_of_torch():
         assert small_nets.outputs(nets.vectors()[i : i + 1], data.x[i], 5)[0] == pytest.approx(want, abs=1e-5)
 
 
-def test_scale_and_noise_are_those_of_the_rows_left_out():
+def test_the_noise_is_that_of_the_rows_left_out():
     from scipy.stats import t
 
     rng = np.random.default_rng(1)
     y = [0.3 * rng.standard_t(uci_nets.FREEDOM, size=400) for _ in range(3)]
     good, bad = ([np.full((5, 400), level) for _ in range(3)] for level in (0.0, 2.0))
     told = [np.stack(pair) for pair in zip(bad, good, strict=True)]  # two scales, of which the second fits
-    held = uci_nets._held(told, y)
-    assert held.shape == (2, len(uci_nets.NOISES))
     best = t(uci_nets.FREEDOM, scale=0.3).logpdf(y[0]).mean()
-    assert uci_nets._chosen(told[0], y[0], held, slice(None)) == pytest.approx(best, abs=0.02)
-    assert uci_nets._chosen(told[0], y[0], held, slice(0, 1)) < best - 0.5
+    off, near = uci_nets._tested(told, y)
+    assert near == pytest.approx(best, abs=0.02)
+    assert off < best - 0.5
     two = np.array([[0.0], [1.0]])
     mixed = 0.5 * t(uci_nets.FREEDOM, scale=0.5).pdf([0.3, 0.7]).sum()
     assert uci_nets._log_likelihoods(two, np.array([0.3]), np.array([0.25])) == pytest.approx(np.log(mixed))

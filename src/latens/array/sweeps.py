@@ -26,6 +26,13 @@ def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) ->
         on = np.array(on, order="C")
         switch_rows(np.ascontiguousarray(drive), np.ascontiguousarray(gram), on, n_sweeps, tol, N_LANES)
         return on
+    if getattr(drive, "is_cuda", False):  # a tensor of torch
+        from latens.array.triton_sweeps import MOST_SWITCHED, switch_on_gpu
+
+        if switch_on_gpu is not None and drive.shape[1] <= MOST_SWITCHED:
+            on = on.contiguous().clone()
+            switch_on_gpu(drive.contiguous(), gram.contiguous(), on, n_sweeps, tol)
+            return on
     return switches_plain(drive, gram, on, n_sweeps, tol)
 
 

@@ -122,7 +122,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         scale_views: bool = True,
         layer: Any = None,
         use_var: str | None = None,
-        max_iter: int = 500,
+        max_iter: int = 1000,
         tol: float = 1e-3,
         n_init: int = 1,
         init: Any = "auto",

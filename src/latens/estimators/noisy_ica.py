@@ -67,7 +67,7 @@ class NoisyICA(VariationalTransformer):
     unmixing_ : array (K, D)
         From sensors less `mean_` to sources: least squares weighted by the noise, so ``unmixing_ @ mixing_`` is 1.
     tails_ : array (K,)
-        Degrees of freedom of each source; infinite for Gaussian (30 and more) and sub-Gaussian ones.
+        Degrees of freedom of each source; infinite for Gaussian (20 and more) and sub-Gaussian ones.
     levels_ : array (K,)
         Where the two levels of a sub-Gaussian source lie, -level and level; 0 for heavy-tailed sources.
     noise_variance_ : array (D,)

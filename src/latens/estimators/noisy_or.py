@@ -56,6 +56,9 @@ class NoisyOr(VariationalTransformer):
         Kinds of rows, each with its own usage of the causes; 1 makes the causes independent. "auto" grows their
         number while the bound rises (with ``prior="ml"``, whose bound cannot judge, and with ``e_step="jensen"``
         it is 1).
+    n_states : int or "auto"
+        Combinations of causes kept for each row where not all are listed; more of them tighten the bound and cost in
+        proportion. "auto" keeps 20, and 40 where several profiles are asked for, under which more are likely.
     binarize : float or None
         Values above it count as 1, the others as 0, with a warning that counts those that were neither. None
         refuses such values.
@@ -98,8 +101,9 @@ class NoisyOr(VariationalTransformer):
     Notes
     -----
     X may be a SciPy sparse matrix, which is never made dense; time grows with its ones. `score_samples` is the log
-    probability of each row averaged over the posterior, exact up to 12 causes; beyond, the sum over the kept
-    combinations only, a lower bound of it (``score_is_bound_``). `impute` fills holes with probabilities.
+    probability of each row averaged over the posterior, exact up to 12 causes and, with more, for rows of few ones; for
+    the others it is the sum over the best combinations only, a lower bound of it (``score_is_bound_``). `impute` fills
+    holes with probabilities.
 
     Examples
     --------
@@ -123,6 +127,7 @@ class NoisyOr(VariationalTransformer):
         prior: str = "ard",
         e_step: str = "auto",
         n_profiles: int | str = "auto",
+        n_states: int | str = "auto",
         binarize: float | None = 0.5,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -151,6 +156,7 @@ class NoisyOr(VariationalTransformer):
         self.prior = prior
         self.e_step = e_step
         self.n_profiles = n_profiles
+        self.n_states = n_states
         self.binarize = binarize
 
     @property
@@ -176,8 +182,13 @@ class NoisyOr(VariationalTransformer):
             return JensenNoisyOr(sample.x.shape[1], points=prior == "ml")
         grows = prior == "ard" and self.n_profiles == "auto"
         n_profiles = 1 if self.n_profiles == "auto" else whole_number("n_profiles", self.n_profiles)
+        n_states = 40 if n_profiles > 1 else 20
+        if self.n_states != "auto":
+            n_states = whole_number("n_states", self.n_states, 2)
         return NoisyOrCauses(
             n_features=sample.x.shape[1],
+            n_states=n_states,
+            n_parents=max(3, n_states // 10),
             points=prior == "ml",
             n_profiles=n_profiles,
             most_profiles=MOST_PROFILES if grows else n_profiles,

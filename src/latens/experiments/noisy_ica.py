@@ -13,6 +13,7 @@ from latens.datasets import make_ica
 from latens.estimators.peers import factors_then_fast_ica, fast_ica, picard
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.metrics import amari_distance, source_correlation
+from latens.models.source_shapes import GAUSSIAN
 from latens.report import Figure, Section
 from latens.report.svg import Line, line_chart
 
@@ -75,7 +76,7 @@ def _find(settings: Settings, tails: float, rng: np.random.Generator) -> tuple[f
         settings.n_samples, settings.n_features, settings.n_components, tails=tails, noise="unequal", random_state=rng
     )
     model = latens.NoisyICA(settings.upper_bound, random_state=rng).fit(x)
-    learnt = np.minimum(model.tails_, 30.0)
+    learnt = np.minimum(model.tails_, GAUSSIAN)
     return tails, float(learnt.min()), float(learnt.max()), model.n_components_, truth.mixing.shape[1]
 
 

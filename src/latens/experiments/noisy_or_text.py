@@ -119,6 +119,6 @@ EXPERIMENT = Experiment(
         "since no text comes with the package."
     ),
     settings=Settings(),
-    quick=Settings(n_samples=1000, n_components=12, n_profiles=3),
+    quick=Settings(n_samples=2000, n_components=12, n_profiles=3),
     run=run,
 )

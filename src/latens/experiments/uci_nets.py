@@ -1,9 +1,9 @@
 """Document 002's purpose: posteriors over the weights of nets beside SWAG and MultiSWAG, on real regressions.
 
 Every training goes on for the same number of epochs. Where the rate of SGD falls to 0 over the last of them, that of
-the others is held and a snapshot is taken after each, by SWAG and by FactorPosterior from the same path. Predictions
-are mixtures of Student's t about the outputs of draws, lest a single row decides all; the scale of the noise, and for
-ours that of the covariance of the weights, have the highest log-likelihood of training rows left out, fold by fold.
+the others is held before and a snapshot is taken after each epoch, by SWAG and by FactorPosterior from the same path.
+Predictions are mixtures of Student's t about the outputs of draws, lest a single row decides all; the scale of the
+noise has the highest log-likelihood of training rows left out, fold by fold, for each method.
 """
 
 from __future__ import annotations
@@ -22,27 +22,14 @@ from latens.experiments.uci_sets import SETS, read
 from latens.report import Figure, Section
 from latens.report.intervals import interval_chart
 from latens.report.numbers import number
+from latens.report.svg import Line, line_chart
 
 __all__ = ["EXPERIMENT"]
 
-# Each method: whose draws, and whether their covariance is scaled as suits the rows left out; of one net or several.
-SINGLE = {
-    "SGD": ("SGD", False),
-    "SWAG": ("SWAG", False),
-    "SWAG, scaled": ("SWAG", True),
-    "FactorPosterior": ("FactorPosterior", True),
-}
-SEVERAL = {
-    "several SGD": ("SGD", False),
-    "MultiSWAG": ("SWAG", False),
-    "MultiSWAG, scaled": ("SWAG", True),
-    "MultiPosterior": ("FactorPosterior", True),
-}
-METHODS = (*SINGLE, *SEVERAL)
-OURS = {
-    "FactorPosterior": ("SGD", "SWAG", "SWAG, scaled"),
-    "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "MultiSWAG, scaled", "several SGD"),
-}
+SINGLE = ("SGD", "SWAG", "FactorPosterior")
+SEVERAL = {"SGD": "several SGD", "SWAG": "MultiSWAG", "FactorPosterior": "MultiPosterior"}
+METHODS = (*SINGLE, *SEVERAL.values())
+OURS = {"FactorPosterior": ("SGD", "SWAG"), "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "several SGD")}
 FREEDOM = 4.0  # degrees of it
 NOISES = np.geomspace(1e-4, 1.0, 25)  # squared scales of the noise tried, the variance of the target being 1
 
@@ -50,10 +37,11 @@ NOISES = np.geomspace(1e-4, 1.0, 25)  # squared scales of the noise tried, the v
 @dataclass(frozen=True)
 class Settings:
     n_hidden: int = 50
-    n_epochs: int = 300  # at the full rate, before snapshots are taken
-    n_collect: int = 200  # epochs with a snapshot after each; of SGD, with a falling rate
+    n_epochs: int = 200  # at the full rate
+    n_cool: int = 150  # epochs over which the rate falls to that of collecting
+    n_collect: int = 150  # epochs with a snapshot after each; of SGD, the rate falls to 0 over these and those before
     rate: float = 0.1
-    collect_rate: float = 0.1  # held while snapshots are taken
+    collect_rate: float = 0.02
     decay: float = 1e-4
     batch_size: int = 32
     rank: int = 20
@@ -63,7 +51,7 @@ class Settings:
     n_seeds: int = 2
     n_folds: int = 3
     n_draws: int = 30
-    scales: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    scales: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of the covariance of the weights; 1 is compared
     sets: str = ", ".join(SETS)
     data: str = ""  # folder with uci/NAME/data.csv.gz and test_mask.csv.gz; none: made-up sets of the same shapes
 
@@ -80,12 +68,16 @@ class Problem:
 
 def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
     require("torch", "torch")
-    found = {}
+    scaled = {}
     for problem in _problems(settings, rng):
         progress(problem.name)
-        found[problem.name] = _compared(settings, problem, int(rng.integers(2**31)))
+        scaled[problem.name] = _compared(settings, problem, int(rng.integers(2**31)))
+    one = settings.scales.index(1.0)
+    found = {name: {method: each[:, :, one] for method, each in all_.items()} for name, all_ in scaled.items()}
     return Result(
-        tables=(_summary(found), _pairs(found), _each(found)), figures=(_figures(found),), notes=_notes(found, settings)
+        tables=(_summary(found), _pairs(found), _each(found), _scales(scaled, settings)),
+        figures=(_figures(found), _landscapes(scaled, settings)),
+        notes=_notes(found, settings),
     )
 
 
@@ -105,7 +97,7 @@ def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]
 
 
 def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-    """Log-likelihood of a test row, for each method (splits, seeds).
+    """Log-likelihood of a test row, for each method (splits, seeds, scales).
 
     All nets are trained at once: for each split and seed, `n_members` on all training rows, and as many without each
     of the folds.
@@ -122,24 +114,20 @@ def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.n
     y = np.repeat(np.array([each[1] for each in standard], dtype=np.float32), shape[1], axis=0)
     data = Data.of(x, y, np.repeat(learnt.reshape(-1, learnt.shape[-1]), settings.n_members, axis=0))
     draws = _trained(settings, data, source)
-    answers = {method: np.empty((n_splits, n_seeds)) for method in METHODS}
+    answers = {method: np.empty((n_splits, n_seeds, len(settings.scales))) for method in METHODS}
     for run_, fold in enumerate(folds):
         nets = np.arange(groups * settings.n_members).reshape(groups, -1) + run_ * groups * settings.n_members
         places = [fold < 0, *(fold == f for f in range(1, groups))]
         split, each = divmod(run_, n_seeds)
         targets = [standard[split][1][rows] for rows in places]
-        for kind, made in draws.items():
+        for kind in SINGLE:
             told = [
-                [_predicted(settings, data, made, net, rows) for net in members]
+                [_predicted(settings, data, draws[kind], net, rows) for net in members]
                 for members, rows in zip(nets, places, strict=True)
             ]
-            for methods, taken in ((SINGLE, 1), (SEVERAL, settings.n_members)):
+            for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
                 mixed = [np.concatenate(group[:taken], axis=1) for group in told]
-                held = _held(mixed, targets)
-                for method in (name for name, (whose, _) in methods.items() if whose == kind):
-                    allowed = slice(None) if methods[method][1] else _plain(settings, len(held))
-                    found = _chosen(mixed[0], targets[0], held, allowed)
-                    answers[method][split, each] = found - np.log(standard[split][2])
+                answers[method][split, each] = _tested(mixed, targets) - np.log(standard[split][2])
     return answers
 
 
@@ -167,11 +155,12 @@ def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
     m, n, d = data.x.shape
     nets = Nets.random(m, d, settings.n_hidden, source)
     per_epoch = max(1, n // settings.batch_size)
-    before, after = (np.ones(epochs * per_epoch) for epochs in (settings.n_epochs, settings.n_collect))
+    steps = {name: getattr(settings, name) * per_epoch for name in ("n_epochs", "n_cool", "n_collect")}
     options: Any = {"batch_size": settings.batch_size, "source": source, "decay": settings.decay}
-    nets.train(data, settings.rate * before, **options)
-    falling = settings.rate * np.linspace(1, 0, len(after), endpoint=False)
+    nets.train(data, np.full(steps["n_epochs"], settings.rate), **options)
+    falling = settings.rate * np.linspace(1, 0, steps["n_cool"] + steps["n_collect"], endpoint=False)
     fallen = nets.copy().train(data, falling, **options)
+    nets.train(data, np.linspace(settings.rate, settings.collect_rate, steps["n_cool"]), **options)
     modules = nets.modules()
     collected: dict[str, list[Any]] = {
         "SWAG": [SWAG(module, settings.swag_rank) for module in modules],
@@ -183,7 +172,8 @@ def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
             for posterior in posteriors:
                 posterior.update()
 
-    nets.train(data, settings.collect_rate * after, per_epoch=per_epoch, after_epoch=collect, **options)
+    held = np.full(steps["n_collect"], settings.collect_rate)
+    nets.train(data, held, per_epoch=per_epoch, after_epoch=collect, **options)
     points = fallen.vectors()[:, None]
     made = {"SGD": (points, torch.zeros_like(points))}
     for kind, posteriors in collected.items():
@@ -205,28 +195,20 @@ def _predicted(settings: Settings, data: Data, made: Any, net: int, rows: np.nda
     torch = require("torch", "torch")
     mean, deviations = made[0][net], made[1][net]
     x = data.x[net][torch.as_tensor(rows)]
-    scales = settings.scales if len(deviations) > 1 else (1.0,)
-    return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden) for s in scales])
+    if len(deviations) == 1:
+        return np.repeat(outputs(mean, x, settings.n_hidden)[None], len(settings.scales), axis=0)
+    return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden) for s in settings.scales])
 
 
-def _held(told: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
-    """(scales, noises): log-likelihood of the rows left out, group by group but for the first."""
-    groups = zip(told[1:], targets[1:], strict=True)
-    return np.asarray(
-        np.sum([[_log_likelihoods(f, y, NOISES).sum(axis=1) for f in group] for group, y in groups], axis=0)
-    )
-
-
-def _plain(settings: Settings, n_scales: int) -> slice:
-    """Of the scales the one that leaves the covariance as it is."""
-    at = settings.scales.index(1.0) if n_scales > 1 else 0
-    return slice(at, at + 1)
-
-
-def _chosen(told: np.ndarray, targets: np.ndarray, held: np.ndarray, allowed: slice) -> float:
-    """Mean log-likelihood of rows, outputs (scales, S, n), at the scale and noise that suit the held rows best."""
-    scale, noise = np.unravel_index(int(np.argmax(held[allowed])), held[allowed].shape)
-    return float(_log_likelihoods(told[allowed][scale], targets, NOISES[noise : noise + 1]).mean())
+def _tested(told: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
+    """(scales,): mean log-likelihood of the first group's rows, with the noise that suits those of the others best."""
+    found = []
+    for scale in range(len(told[0])):
+        pairs = zip(told[1:], targets[1:], strict=True)
+        held = np.sum([_log_likelihoods(f[scale], y, NOISES).sum(axis=1) for f, y in pairs], axis=0)
+        best = int(np.argmax(held))
+        found.append(_log_likelihoods(told[0][scale], targets[0], NOISES[best : best + 1]).mean())
+    return np.array(found)
 
 
 def _log_likelihoods(f: np.ndarray, y: np.ndarray, noises: np.ndarray) -> np.ndarray:
@@ -272,6 +254,31 @@ def _each(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
     return Numbers.of("runs", ("set", "method", "split", "seed", "log-likelihood of a test row (nats)"), rows)
 
 
+def _scales(scaled: dict[str, dict[str, np.ndarray]], settings: Settings) -> Numbers:
+    rows = [
+        (name, method, scale, value)
+        for name, answers in scaled.items()
+        for method in METHODS
+        if "SGD" not in method
+        for scale, value in zip(settings.scales, answers[method].mean(axis=(0, 1)), strict=True)
+    ]
+    return Numbers.of("scales", ("set", "method", "scale", "log-likelihood of a test row (nats)"), rows)
+
+
+def _landscapes(scaled: dict[str, dict[str, np.ndarray]], settings: Settings) -> Section:
+    at, figures = np.log10(settings.scales), []
+    for name, answers in scaled.items():
+        methods = [method for method in METHODS if "SGD" not in method]
+        lines = [
+            Line(at, (answers[method] - answers["SGD"]).mean(axis=(0, 1)), name=method, tone=tone)
+            for tone, method in zip((1, 0, 4, 2), methods, strict=True)
+        ]
+        chart = line_chart(lines, x_label="log10 of the scale", y_label="log-likelihood of a test row less that of SGD")
+        caption = f"{name}: the covariance of the weights multiplied by a scale; 0 is each posterior as it is."
+        figures.append(Figure(chart, caption, name=f"scales-{name.replace(' ', '-')}"))
+    return Section("How much of the covariance", figures=tuple(figures))
+
+
 def _figures(found: dict[str, dict[str, np.ndarray]]) -> Section:
     against = [(method, "SGD") for method in METHODS[1:]]
     ours = [(each, rival) for each, rivals in OURS.items() for rival in rivals if rival != "SGD"]
@@ -299,12 +306,10 @@ def _notes(found: dict[str, dict[str, np.ndarray]], settings: Settings) -> tuple
         f"Differences of the log-likelihood of a test row, {' / '.join(found)}: FactorPosterior less SGD "
         f"{over('FactorPosterior', 'SGD')}; less SWAG {over('FactorPosterior', 'SWAG')}; MultiPosterior less "
         f"MultiSWAG {over('MultiPosterior', 'MultiSWAG')}; less as many trainings by SGD "
-        f"{over('MultiPosterior', 'several SGD')}; and of what remains when SWAG is given a scale too, "
-        f"{over('FactorPosterior', 'SWAG, scaled')} and {over('MultiPosterior', 'MultiSWAG, scaled')}.",
-        "SWAG and FactorPosterior see the same snapshots. The scale of the noise, of Student's t with "
-        f"{FREEDOM:g} degrees of freedom, is chosen for all methods by {settings.n_folds} folds of the training rows, "
-        "and in the same way the scale of the weights' covariance for ours and for SWAG where it is called scaled; "
-        "SWAG itself has none.",
+        f"{over('MultiPosterior', 'several SGD')}.",
+        "SWAG and FactorPosterior see the same snapshots, and both are taken as they are, with a scale of 1. The scale "
+        f"of the noise, of Student's t with {FREEDOM:g} degrees of freedom, is chosen for each method by "
+        f"{settings.n_folds} folds of the training rows.",
     ]
     if not settings.data:
         notes.append(
@@ -326,6 +331,7 @@ EXPERIMENT = Experiment(
     quick=Settings(
         n_hidden=10,
         n_epochs=40,
+        n_cool=20,
         n_collect=40,
         n_members=2,
         n_splits=3,

@@ -153,7 +153,7 @@ class CauseStatistics(Statistics):
 class NoisyOrCauses:
     n_features: int
     profiles: float = 1.0  # concentration of each profile
-    usage: tuple[float, float] = (0.2, 4.0)  # causes are rare
+    usage: tuple[float, float] = (0.05, 1.0)  # causes are rare
     strength: tuple[float, float] = (0.5, 1.0)  # one that favours 0 more traps columns that other causes light too
     leak: tuple[float, float] = (0.5, 5.0)
     points: bool = False
@@ -255,9 +255,10 @@ class NoisyOrCauses:
         rest = np.flatnonzero(np.isneginf(answer))
         if len(rest):
             rows = Rows(batch.x[rest], None if batch.seen is None else batch.seen[rest])
-            wide = replace(self, n_states=WIDER * self.n_states, n_parents=WIDER * self.n_parents)
-            states = wide.local_step(q, rows, wide.local_step(q, rows))
-            answer[rest] = logsumexp(wide._scores(q.at_means, rows, states))[:, 0]
+            words = np.tile(np.asarray(local.words)[rest], WIDER)  # repeated ones are slots to be filled
+            n_rounds = 2 * self.n_rounds
+            words, _ = improve(q.expected, rows.x, rows.mask, _ones(rows), words, WIDER * self.n_parents, n_rounds)
+            answer[rest] = logsumexp(score_kept(q.at_means, rows.x, rows.mask, _ones(rows), words))[:, 0]
         return answer.astype(batch.x.dtype, copy=False)
 
     def score_is_bound(self, q: CausePosterior) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["propose"]
 
-NEARLY_GAUSSIAN = 15.0  # degrees of freedom from which a source might as well have light tails
+NEARLY_GAUSSIAN = 14.0  # degrees of freedom from which a source might as well have light tails
 
 
 def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows) -> Iterator[IcaPosterior]:

@@ -10,9 +10,7 @@ from latens.array import Floats
 
 __all__ = ["GAUSSIAN", "best_split", "best_tail", "given_away", "lighter_than_gaussian", "project"]
 
-GAUSSIAN = (
-    30.0  # degrees of freedom beyond which a tail is called Gaussian: the factorised bound cannot tell them apart
-)
+GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian; more, and sources are no longer told apart
 HEAVIEST = 0.2
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6
@@ -74,8 +72,8 @@ def project(quadratic: Floats, linear: Floats, n_passes: int) -> Floats:
 
 
 def lighter_than_gaussian(sources: Floats) -> NDArray[np.bool_]:
-    """(K,), whether the kurtosis of (n, K) sources is below a Gaussian's by three standard errors."""
+    """(K,), whether the kurtosis of (n, K) sources is below a Gaussian's by two standard errors."""
     centred = sources - sources.mean(axis=0)
     square = np.mean(centred**2, axis=0)
     excess = np.mean(centred**4, axis=0) / np.maximum(square**2, 1e-300) - 3
-    return np.asarray(excess < -3 * np.sqrt(24 / len(sources)))
+    return np.asarray(excess < -2 * np.sqrt(24 / len(sources)))

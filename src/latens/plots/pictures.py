@@ -19,7 +19,9 @@ __all__ = ["components"]
 MOST_COLUMN_LABELS = 40  # more names than this along one axis cannot be read
 
 
-def components(model: Any, X: Any = None, shape: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+def components(
+    model: Any, X: Any = None, shape: Sequence[int] | None = None, ax: Axes | None = None, view: str | None = None
+) -> Axes:
     """Draw the components.
 
     Parameters
@@ -33,6 +35,8 @@ def components(model: Any, X: Any = None, shape: Sequence[int] | None = None, ax
         columns have no names, and the components are a heat map otherwise.
     ax : matplotlib Axes, optional
         Where to draw; a new figure otherwise.
+    view : str, optional
+        Which view to draw of a model of several.
 
     Returns
     -------
@@ -49,8 +53,17 @@ def components(model: Any, X: Any = None, shape: Sequence[int] | None = None, ax
     >>> [text.get_text() for text in ax.texts]
     ['0', '1', '2']
     """
-    values = np.asarray(fitted(model, "components_"), dtype=np.float64)  # (K, D)
-    columns = feature_names(model, X)
+    found = fitted(model, "components_")
+    columns: list[str] | None
+    if isinstance(found, dict):
+        view = next(iter(found)) if view is None and len(found) == 1 else view
+        if view not in found:
+            raise ValueError(f"view={view!r}: the model has the views {', '.join(map(repr, found))}; choose one.")
+        columns = list(model.layout_.features[model.layout_.views.index(view)])
+        found = found[view]
+    else:
+        columns = feature_names(model, X)
+    values = np.asarray(found, dtype=np.float64)  # (K, D)
     size = image_shape(values.shape[1], shape, named=columns is not None)
     names = component_names(model, len(values))
     return _heat_map(values, names, columns, ax) if size is None else _images(values, names, size, ax)

@@ -91,4 +91,6 @@ class Entry:
     def match(self) -> Match | None:
         """Which component is which true one, or None without a truth."""
         true = getattr(self.truth, "components", None)
-        return None if true is None or self.loadings is None else match_components(self.loadings, true)
+        if true is None or isinstance(true, dict) or self.loadings is None:
+            return None
+        return match_components(self.loadings, true)

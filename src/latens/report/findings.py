@@ -29,7 +29,10 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
     """The numbers a reader looks for first; what the model does not have is left out."""
     model, match, true = entry.model, entry.match, entry.truth
     found: list[tuple[str, str]] = []
-    if hasattr(entry.X, "shape"):
+    if isinstance(entry.X, dict):
+        shapes = [getattr(view, "shape", (0, 0)) for view in entry.X.values()]
+        found.append(("views", ", ".join(" × ".join(number(int(side)) for side in shape) for shape in shapes)))
+    elif hasattr(entry.X, "shape"):
         found.append(("rows × columns", " × ".join(number(int(side)) for side in entry.X.shape)))
     if hasattr(model, "n_components_"):
         found.append(("components", number(int(model.n_components_))))
@@ -94,7 +97,9 @@ def rows(entry: Entry) -> Section | None:
 
 def _deviation(label: str, variance: Any) -> list[tuple[str, str]]:
     """A fact where the noise is one number for all columns, else none."""
-    return [] if variance is None or np.ndim(variance) > 0 else [(label, number(float(np.sqrt(variance))))]
+    if variance is None or isinstance(variance, dict):
+        return []
+    return [] if np.ndim(variance) > 0 else [(label, number(float(np.sqrt(variance))))]
 
 
 def _images(entry: Entry, shape: tuple[int, int]) -> Figure:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from latens.plots.fitted import fitted
-from latens.report import course, findings
+from latens.report import course, findings, views
 from latens.report.entry import Entry
 from latens.report.page import write_page
 from latens.report.sections import Section, Table
@@ -19,6 +19,8 @@ Builder = Callable[[Entry], Section | None]
 
 BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns None where it has nothing to show
     findings.components,
+    views.explained,
+    views.features,
     findings.usage,
     findings.rows,
     course.bound,

@@ -1,0 +1,34 @@
+"""A page about several views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latens
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    views, truth = latens.datasets.make_multiview(120, (30, 20), n_factors=2, random_state=0)
+    return latens.MultiViewFactorAnalysis(4, random_state=0).fit(views), views, truth
+
+
+def test_the_page_shows_what_each_factor_explains_and_by_which_features(fitted, tmp_path: Path) -> None:
+    model, views, truth = fitted
+    text = latens.report(model, views, tmp_path / "page.html", truth=truth).read_text(encoding="utf-8")
+    assert "Variance explained" in text
+    assert f"{100 * model.explained_['total'][0, 0]:.1f} %" in text
+    assert all(feature in text for found in model.top_features(6).values() for feature in found)
+    assert "120 × 30, 120 × 20" in text
+
+
+@pytest.mark.extras
+def test_components_are_drawn_view_by_view(fitted) -> None:
+    model, _, _ = fitted
+    ax = latens.plots.components(model, view="view1")
+    assert np.ma.getdata(ax.images[0].get_array()).shape == (model.n_components_, 20)
+    with pytest.raises(ValueError, match="'view0', 'view1'; choose one"):
+        latens.plots.components(model)
