@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.clocks import fastest
-from benchmarks.setting import FULL, Setting
+from benchmarks.setting import Setting
 from benchmarks.tables import Row, Table, at_most
 
 __all__ = ["run"]
@@ -30,7 +30,7 @@ def run(setting: Setting) -> list[Table]:
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    size = 25_000_000 if device == "cuda" else 1_000_000 if setting is FULL else 20_000
+    size = 25_000_000 if device == "cuda" else 1_000_000 if setting.name == "full" else 20_000
     clock = _events if device == "cuda" else _cpu
     rate = _copied(10 * size, device, clock)
     rows = [row for k in (10, 20) for row in _rows(size, k, device, clock, rate)]

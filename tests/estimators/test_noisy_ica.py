@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import latens
+from latens.core import Rows
 from latens.errors import LooksTransposed, SourcesTooLight
 from latens.estimators.noisy_ica import NoisyICA
+from latens.estimators.source_starts import supported_number
 from latens.metrics import amari_distance, match_components
 from tests.estimators.verdict import complaints
 
@@ -245,3 +247,24 @@ def test_without_an_intercept_zero_stays_zero(data: tuple[np.ndarray, Any]) -> N
     assert np.all(model.mean_ == 0)
     shifted = NoisyICA(3, **QUICK).fit(data[0] + 1e4)
     assert shifted.mean_ == pytest.approx(data[0].mean(axis=0) + 1e4, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", [100, 101])
+def test_sources_that_the_covariance_shows_are_not_given_up(seed: int) -> None:
+    """Laplace sources at -5 dB look Gaussian to the bound, which would rather have two of them."""
+    X, truth = latens.datasets.make_ica(2000, 16, 4, sources="laplace", snr=-5.0, random_state=seed)
+    model = NoisyICA(4, random_state=seed).fit(X)
+    assert model.n_components_ == 4
+    assert latens.metrics.source_correlation(model.transform(X), truth.sources) > 0.62
+    assert NoisyICA(8, random_state=seed).fit(X).n_components_ == 4
+
+
+def test_the_number_that_a_covariance_shows() -> None:
+    X, _ = latens.datasets.make_ica(2000, 16, 4, snr=0.0, random_state=3)
+    assert supported_number(Rows(X), 10) == 4
+    assert supported_number(Rows(X), 2) == 2
+    assert supported_number(Rows(np.random.default_rng(0).normal(size=(500, 6))), 5) == 1
+    seen = np.random.default_rng(1).random(X.shape) > 0.02
+    assert supported_number(Rows(np.where(seen, X, 0.0), seen), 10) == 4
+    seen[:, 0] = np.arange(len(X)) < 10  # too few complete rows to say anything
+    assert supported_number(Rows(np.where(seen, X, 0.0), seen), 10) == 1

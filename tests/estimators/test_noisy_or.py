@@ -152,6 +152,17 @@ def test_with_many_causes_the_score_is_a_lower_bound_and_says_so() -> None:
     assert gap.mean() < 0.05
 
 
+def test_more_states_tighten_the_bound() -> None:
+    X, _ = latens.datasets.make_noisy_or(300, random_state=6)
+    options = {**QUICK, "prior": "ml", "moves": False, "max_iter": 12, "tol": 0, "e_step": "truncated", "n_profiles": 1}
+    few, many = (NoisyOr(8, n_states=n, **options).fit(X) for n in (2, 30))
+    assert many.elbo_ > few.elbo_ + 1.0
+    assert few.model_.n_states == 2
+    assert NoisyOr(8, **{**options, "n_profiles": 3}).fit(X).model_.n_states == 40
+    with pytest.raises(ValueError, match="n_states=1 is too small; choose at least 2"):
+        NoisyOr(8, n_states=1, **options).fit(X)
+
+
 def test_codes_draws_and_tables(way: str, X: np.ndarray) -> None:
     model = make(way).fit(X)
     codes, deviation = model.transform(X, return_std=True)

@@ -22,7 +22,7 @@ from tests.io.fits import difference, estimators_differ
 from tests.io.forging import Forgery
 
 MIXED = ("gaussian", "bernoulli", "poisson")
-# parameters, how the views are made, and whether samples are grouped
+# parameters, how the views are made, and whether samples are grouped; some fits are told precisions
 SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "gaussian": ({}, {"likelihoods": "gaussian"}, False),
     "mixed": ({}, {}, False),
@@ -30,6 +30,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "groups": ({}, {"groups": 2, "missing": 0.1}, True),
     "dense loadings": ({"sparse_loadings": False}, {}, False),
     "sparse factors": ({"sparse_factors": True}, {"groups": 2}, True),
+    "known precisions": ({}, {"groups": 2}, True),
     "likelihoods given": ({"likelihoods": {"view1": "gaussian"}}, {}, False),
 }
 
@@ -41,14 +42,21 @@ def made(name: str) -> tuple[dict[str, np.ndarray], Any]:
     return views, truth.groups if SETTINGS[name][2] else None
 
 
+def precision(name: str) -> dict[str, np.ndarray] | None:
+    if name != "known precisions":
+        return None
+    return {"view0": np.random.default_rng(8).uniform(0.5, 2, made(name)[0]["view0"].shape)}
+
+
 @cache
 def _fitted(name: str, streamed: bool) -> Any:
     views, groups = made(name)
     model = latens.MultiViewFactorAnalysis(3, max_iter=12, moves=False, random_state=0, **SETTINGS[name][0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(views, groups=groups)
-        return model.partial_fit(views, groups=groups) if streamed else model
+        known = precision(name)
+        model.fit(views, groups=groups, precision=known)
+        return model.partial_fit(views, groups=groups, precision=known) if streamed else model
 
 
 def fitted(name: str = "mixed", streamed: bool = False) -> Any:
@@ -73,12 +81,12 @@ def test_every_attribute_comes_back(name: str, streamed: bool, tmp_path: Path) -
 def test_a_loaded_model_answers_with_the_same_bits_and_goes_on(name: str, tmp_path: Path) -> None:
     model, (views, groups) = fitted(name), made(name)
     loaded = again(model, tmp_path)
-    part = {"view1": views["view1"]}
+    part, known = {"view1": views["view1"]}, precision(name)
     for ask in (
-        lambda m: m.transform(views, groups=groups),
+        lambda m: m.transform(views, groups=groups, precision=known),
         lambda m: m.transform(part, return_std=True, groups=groups),
         lambda m: m.impute(part, groups=groups, coverage=0.9),
-        lambda m: m.score_samples(views, groups=groups),
+        lambda m: m.score_samples(views, groups=groups, precision=known),
         lambda m: m.sample(5),
         lambda m: m.sample_posterior(2),
         lambda m: m.inverse_transform(np.eye(m.n_components_)),
@@ -86,8 +94,8 @@ def test_a_loaded_model_answers_with_the_same_bits_and_goes_on(name: str, tmp_pa
         lambda m: m.associate({"side": np.arange(60) % 2}).rows,
     ):
         assert difference(ask(model), ask(loaded)) is None
-    model.partial_fit(views, groups=groups)
-    loaded.partial_fit(views, groups=groups)
+    model.partial_fit(views, groups=groups, precision=known)
+    loaded.partial_fit(views, groups=groups, precision=known)
     model.trace_ = loaded.trace_ = ()  # holds the seconds that each batch took
     assert estimators_differ(model, loaded) is None
 
@@ -219,6 +227,15 @@ LIES: dict[str, tuple[Lie, str]] = {
     "a group that is not there": (
         lambda f: f.at("kept.layout_")["groups"]["tuple"].extend(["a", "b"]),
         "2 group.s. and its model 1|expected .25",
+    ),
+    "precisions that are not there": (
+        lambda f: f.at("kept.layout_")["precise"]["tuple"].append("view0"),
+        r"expected \(33,\)",
+    ),
+    "precisions that the layout denies": (at("model.views.0", given=3), "different known precisions"),
+    "measurements without precisions": (
+        at("model.views.0", likelihood={"record": "Measured", "fields": {}}),
+        "different known precisions",
     ),
     "2**20 groups": (at("model", n_groups=2**20), r"0 group\(s\) and its model 1048576"),
     "loadings of other factors": (

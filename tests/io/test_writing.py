@@ -182,6 +182,6 @@ def test_saving_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_parameter_changed_since_the_fit_is_named(tmp_path: Path) -> None:
     model = fitted().set_params(prior="ml")
-    with pytest.raises(ValueError, match="states prior='ml', but its model was built with prior='ard'.*fit again"):
+    with pytest.raises(ValueError, match=r"states prior='ml', but its model was built with prior='ard'.*fit again"):
         latens.save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())

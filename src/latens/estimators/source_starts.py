@@ -45,7 +45,15 @@ def factor_start(sample: Rows, k: int, rng: np.random.Generator, turn: str) -> t
 
 
 def supported_number(sample: Rows, most: int) -> int:
-    """Sources that the covariance of the sensors shows, whatever their distribution, by Hannan & Quinn's criterion."""
+    """Sources that the covariance of the sensors shows, whatever their distribution, by Hannan & Quinn's criterion.
+
+    Of complete rows: pairwise sums vary by more than their number of rows tells.
+    """
+    if sample.seen is not None:
+        whole = np.flatnonzero(np.all(sample.seen, axis=1))
+        if len(whole) <= sample.x.shape[1]:
+            return 1
+        sample = Rows(np.asarray(sample.x)[whole])
     total = summed(sample)
     return max(1, best_rank(total.covariance, total.n_rows, total.floor, most, "hannan-quinn"))
 

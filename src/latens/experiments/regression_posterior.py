@@ -82,8 +82,6 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 
 def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]:
-    if not settings.data:
-        yield Problem.of("diabetes", *diabetes())
     for name, (n, d) in SETS.items():
         if settings.data:
             table = read(settings.data, name)
@@ -93,6 +91,8 @@ def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]
             x = rng.standard_normal((n, d)) @ mixing
             y = x @ rng.standard_normal(d)
             yield Problem.of(f"like {name}", x, y + 0.5 * y.std() * rng.standard_normal(n))
+    if not settings.data:
+        yield Problem.of("diabetes", *diabetes())
 
 
 def _trial(

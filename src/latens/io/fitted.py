@@ -103,7 +103,7 @@ def _check_parts(name: str, fitted: Fitted) -> None:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
     check_settings(model, d)
     check_views(model, state, fitted.kept, d)
-    check_state(kind, model, state, d)
+    check_state(kind, model, state, d, width)
     check_finite(fitted, "fitted")
     check_domains(model, "model")
     check_domains(state.q, "state.q")

@@ -12,6 +12,7 @@ from latens.estimators.base import living_components
 from latens.io.hints import fits, hints_of
 from latens.io.shapes import check_shapes
 from latens.io.soundness import arrays_in
+from latens.models.likelihoods.measured import Measured
 from latens.models.multi_view import MultiView
 
 __all__ = ["check_kept", "check_samples", "check_state", "check_views", "kept_of", "width_of"]
@@ -36,11 +37,11 @@ def check_kept(cls: type, kept: Mapping[str, Any]) -> None:
 
 
 def width_of(kept: Mapping[str, Any], n_features: int) -> int:
-    """Columns of the rows that the model sees: those of the data, and one for groups of samples."""
+    """Columns of the rows that the model sees: those of the data, of known precisions, and of groups of samples."""
     return int(kept["layout_"].width) if "layout_" in kept else n_features
 
 
-def check_state(kind: str, model: Any, state: State, n_features: int) -> None:
+def check_state(kind: str, model: Any, state: State, n_features: int, width: int) -> None:
     """Refuse arrays that do not have the shapes declared for the model; those of views have the view's columns."""
     if not isinstance(model, MultiView):
         check_shapes(kind, model, state.q, arrays_in(model, "model") | arrays_in(state, "state"), n_features)
@@ -48,9 +49,9 @@ def check_state(kind: str, model: Any, state: State, n_features: int) -> None:
     q, stats = state.q, state.stats
     own = replace(state, q=replace(q, views={}), stats=replace(stats, views={}))
     arrays = arrays_in(replace(model, views=()), "model") | arrays_in(own, "state")
-    check_shapes(kind, model, q, arrays, n_features)
-    width = q.n_components + model.n_groups
-    sizes = {"n_groups": model.n_groups, "pairs": width * (width + 1) // 2}
+    check_shapes(kind, model, q, arrays, n_features, {"rest": width - n_features})
+    regressors = q.n_components + model.n_groups
+    sizes = {"n_groups": model.n_groups, "pairs": regressors * (regressors + 1) // 2}
     for view in model.views:
         parts = {"model.view": view, "state.q.view": q.views[view.name], "state.stats.view": stats.views[view.name]}
         arrays = {path: array for where, part in parts.items() for path, array in arrays_in(part, where).items()}
@@ -73,6 +74,11 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
         raise FileRefused("its views are none, or not all different, or without columns.")
     if names != layout.views or [(view.start, view.stop) for view in model.views] != ends:
         raise FileRefused("its model and its layout tell of different views or columns.")
+    precise = {name: part.start for name, part in layout.precision_bounds.items()}
+    if any(view.given != precise.get(view.name) for view in model.views) or precise.keys() != {
+        view.name for view in model.views if isinstance(view.likelihood, Measured)
+    }:
+        raise FileRefused("its model and its layout tell of different known precisions.")
     if layout.n_columns != n_features or (kept["plain_"] and len(names) > 1):
         raise FileRefused(f"its views have {layout.n_columns} columns and its data {n_features}, or it is one table.")
     if len(layout.groups) == 1 or max(1, len(layout.groups)) != model.n_groups:

@@ -170,6 +170,7 @@ SHAPES: dict[str, dict[str, str]] = {
         "state.stats.sizes": "n_groups",
         "state.stats.squares": "n_groups k",
         "state.stats.used": "n_groups k",
+        "state.stats.rest": "rest",
     },
     "View": {  # one of those of a MultiView
         "model.view.noise[1]": "d",

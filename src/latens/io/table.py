@@ -73,6 +73,7 @@ RECORDS = {
     "LeastSquares": "latens.families.least_squares:LeastSquares",
     "LinearRegression": "latens.models.linear_regression:LinearRegression",
     "MeanField": "latens.models.switches:MeanField",
+    "Measured": "latens.models.likelihoods.measured:Measured",
     "Mixture": "latens.models.mixture:Mixture",
     "MixturePosterior": "latens.models.mixture:MixturePosterior",
     "MultiView": "latens.models.multi_view:MultiView",
