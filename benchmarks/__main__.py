@@ -23,6 +23,7 @@ SECTIONS = (
     Section("noisy-or.images", "all 8 pictures found, best of 5; bounds beside the likelihood", "noisy_or.images:run"),
     Section("noisy-or.ones", "time of an iteration against the number of ones", "noisy_or.ones:run"),
     Section("noisy-or.text", "held-out documents beside a Bernoulli mixture", "noisy_or.text:run"),
+    Section("noisy-or.default", "all documents, default settings: time", "noisy_or.text:default"),
     Section("noisy-ica.low-noise", "Student-t sources at 0 to 40 dB, beside FastICA", "ica.separation:low_noise"),
     Section("noisy-ica.unequal-noise", "sensors of different noise, beside FastICA", "ica.separation:unequal_noise"),
     Section("noisy-ica.equal-noise", "kinds of sources over noise, beside FastICA", "ica.separation:equal_noise"),

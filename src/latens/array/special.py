@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_
 
 from latens.array import Array
 
-__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax", "softmax_entropy", "softplus", "xlogx"]
+__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax_entropy", "softplus", "xlogx"]
 
 
 def expit(x: Array) -> Array:
@@ -28,7 +28,9 @@ def expit(x: Array) -> Array:
 def softplus(x: Array) -> Array:
     """log(1 + e^x), by functions that every library has in vector form; `logaddexp` is none of them."""
     xp = array_namespace(x)
-    return xp.log1p(xp.exp(-xp.abs(x))) + xp.where(x > 0, x, xp.zeros_like(x))
+    positive = xp.where(x > 0, x, xp.zeros_like(x))
+    positive += xp.log1p(xp.exp(-xp.abs(x)))
+    return positive
 
 
 def xlogx(x: Array) -> Array:
@@ -39,15 +41,11 @@ def xlogx(x: Array) -> Array:
     return x * xp.log(x + float(xp.finfo(x.dtype).smallest_normal))  # adds nothing but at 0
 
 
-def softmax(x: Array) -> Array:
-    """exp(x) over the last axis, divided by its sum; divided, not subtracted, so that large x still add up to 1."""
-    xp = array_namespace(x)
-    grown = xp.exp(x - xp.max(x, axis=-1, keepdims=True))
-    return grown / xp.sum(grown, axis=-1, keepdims=True)
-
-
 def softmax_entropy(x: Array) -> tuple[Array, Array]:
-    """The same and its entropy over the last axis, without a logarithm per entry; spoils x, which is finite."""
+    """exp(x) over the last axis, divided by its sum, and its entropy, without a logarithm per entry; spoils finite x.
+
+    Divided, not subtracted, so that large x still add up to 1.
+    """
     xp = array_namespace(x)
     x -= xp.max(x, axis=-1, keepdims=True)
     grown = xp.exp(x)

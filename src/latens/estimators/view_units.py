@@ -80,7 +80,9 @@ def in_data_units(
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
         "intercepts": {n: v.offsets.mean.T * scale[c] + frame.origin[c] for n, (v, c) in views.items()},
         "noise_variance": {
-            n: scale[c] ** 2 / v.noise.mean for n, (v, c) in views.items() if likelihoods[n] == "gaussian" and n not in layout.precise
+            n: scale[c] ** 2 / v.noise.mean
+            for n, (v, c) in views.items()
+            if likelihoods[n] == "gaussian" and n not in layout.precise
         },
     }
     if len(layout.groups) > 1:

@@ -49,7 +49,11 @@ def mofapy2_factors(
             views_names=list(views),
         )
         entry.set_model_options(factors=k, spikeslab_weights=True, ard_weights=True)
-        how_long = {"iter": 1000} if iterations is None else {"iter": iterations, "convergence_mode": "slow"}
+        how_long = (
+            {"iter": 1000}
+            if iterations is None
+            else {"iter": iterations, "convergence_mode": "slow", "startELBO": 1, "freqELBO": 1}
+        )
         entry.set_train_options(**{"convergence_mode": "fast"} | how_long, seed=seed, verbose=False, quiet=True)
         entry.build()
         entry.run()

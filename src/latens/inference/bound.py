@@ -25,7 +25,8 @@ def measure(
     BoundNotFinite
         If a term is NaN or infinite; the message names it.
     """
-    terms = {**model.data_terms(q, stats), **model.global_terms(q), "scale": -float(np.sum(log_scale * stats.entries))}
+    scale = -float(np.sum(log_scale * stats.entries))
+    terms = {**model.data_terms(q, stats), **model.global_terms(q), "scale": scale}
     broken = [name for name, value in terms.items() if not math.isfinite(value)]
     if broken:
         raise BoundNotFinite(

@@ -297,8 +297,8 @@ class MultiView:
         return not self.score_is_bound(q)
 
     def floats_per_row(self, k: int) -> int:
-        curved = sum(view.stop - view.start for view in self.views if view.likelihood.curved)
-        return 6 * curved + 3 * (k + self.n_groups) ** 2
+        # parabolas are not counted: smaller blocks would save their memory, some tens of megabytes, and cost time
+        return 2 * (k + self.n_groups) ** 2
 
     def candidates(
         self, q: MultiViewPosterior, stats: MultiViewStatistics, sample: Rows, rng: np.random.Generator, limit: int

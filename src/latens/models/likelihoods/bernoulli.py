@@ -33,10 +33,18 @@ class Bernoulli:
 
     def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
         xp = array_namespace(rows.x)
-        xi = xp.sqrt(xp.abs(square) + 1e-12)  # any xi bounds; rounding may leave a square just below 0
+        xi = xp.abs(square)  # rounding may leave a square just below 0
+        xi += 1e-12  # any xi bounds
+        xi = xp.sqrt(xi)
         fall = xp.expm1(-xi)  # tanh and log sigmoid from one exponential; its digits survive small xi
-        twice_lam = -fall / ((2 + fall) * (2 * xi))
-        return masked(rows, rows.x - 0.5, twice_lam, 0.5 * xi * (twice_lam * xi - 1) - xp.log1p(1 + fall))
+        lam = fall / (fall + 2)
+        lam /= -2 * xi  # twice lambda
+        constant = lam * xi
+        constant -= 1
+        constant *= 0.5 * xi  # in place: this is most of the work of a fit
+        fall += 1
+        constant -= xp.log1p(fall)
+        return masked(rows, rows.x - 0.5, lam, constant)
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:
         return tangent.constant
