@@ -18,7 +18,7 @@ __all__ = ["measure"]
 def measure(
     model: Model[Any, Any, Any], q: Any, stats: Any, step: int, clock: float, log_scale: float | Floats
 ) -> Iteration:
-    """Evaluate the bound in the caller's units, whose rows are exp(log_scale) times the model's, column by column if need be.
+    """Evaluate the bound in the caller's units: rows are exp(log_scale) times the model's, in all columns or in each.
 
     Raises
     ------
