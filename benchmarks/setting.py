@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
+import latens
 from benchmarks.tables import Table
 
 __all__ = ["FIRST_SEED", "FULL", "QUICK", "Section", "Setting", "environment"]
@@ -68,12 +69,13 @@ class Section:
 
 def environment(setting: Setting, seconds: float) -> dict[str, Any]:
     """What a reader of the numbers needs to know about the run."""
-    packages = ("latens", "numpy", "scipy", "numba", "scikit-learn")
+    packages = ("numpy", "scipy", "numba", "scikit-learn")
     return {
         "setting": setting.name,
         "wall_seconds": round(seconds, 1),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "latens": latens.__version__,  # also of a copy that was never installed
         **{name: version(name) for name in packages},
     }

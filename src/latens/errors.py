@@ -13,6 +13,7 @@ __all__ = [
     "LooksTransposed",
     "SourcesTooLight",
     "StillSnapshots",
+    "UnknownGroups",
     "ValuesCut",
 ]
 
@@ -51,6 +52,10 @@ class SourcesTooLight(UserWarning):
 
 class StillSnapshots(UserWarning):
     """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
+
+
+class UnknownGroups(UserWarning):
+    """Some samples belong to groups that were not there when the model was fitted: the likeliest of its own is taken."""
 
 
 class BoundNotFinite(FloatingPointError):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from latens.errors import LooksTransposed
+from latens.errors import LooksTransposed, UnknownGroups
 from latens.estimators.views import Layout, lay_out
 
 RNG = np.random.default_rng(0)
@@ -82,7 +82,8 @@ def test_groups_are_a_last_column() -> None:
     assert table.layout.width == 6
     assert table.rows.x[:, -1].tolist() == [1, 0, 1, 1, 0]
     assert table.rows.seen is None
-    new = lay_out({"rna": A[:3]}, groups=["a", "new", None], layout=table.layout)
+    with pytest.warns(UnknownGroups, match="'new' were not there when the model was fitted; it has 'a', 'b'"):
+        new = lay_out({"rna": A[:3]}, groups=["a", "new", None], layout=table.layout)
     assert new.rows.seen[:, -1].tolist() == [True, False, False]
     assert not lay_out({"rna": A[:3]}, layout=table.layout).rows.seen[:, -1].any()
     assert lay_out(A, groups=[10, 9, 10, 9, 9.0]).layout.groups == ("9", "10")

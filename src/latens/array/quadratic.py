@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.transfer import take
 
-__all__ = ["diagonal_places", "packed", "pair_places", "square", "unpacked", "upper", "with_pairs"]
+__all__ = ["diagonal_places", "packed", "pair_places", "square", "unpacked", "upper", "upper_indices", "with_pairs"]
 
 
 def with_pairs(x: Array) -> Array:
@@ -35,13 +35,13 @@ def with_pairs_plain(x: Array) -> Array:
 
 def packed(matrices: Floats) -> Floats:
     """(K, D (D + 1) / 2), what the products are multiplied by in x'M x; matrices are symmetric."""
-    rows, columns = np.triu_indices(matrices.shape[-1])
+    rows, columns = upper_indices(matrices.shape[-1])
     return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, 2.0))
 
 
 def unpacked(sums: Floats, d: int) -> Floats:
     """(K, D, D), sums of xx' from sums of the products (K, D (D + 1) / 2)."""
-    rows, columns = np.triu_indices(d)
+    rows, columns = upper_indices(d)
     full = np.empty((len(sums), d, d))
     full[:, rows, columns] = sums
     full[:, columns, rows] = sums
@@ -49,9 +49,16 @@ def unpacked(sums: Floats, d: int) -> Floats:
 
 
 @lru_cache(maxsize=64)
+def upper_indices(d: int) -> tuple[Index, Index]:
+    """Rows and columns of the pairs a <= b, in the order of the products."""
+    rows, columns = np.triu_indices(d)
+    return rows, columns
+
+
+@lru_cache(maxsize=64)
 def pair_places(d: int) -> Index:
     """(D, D), where each pair of columns stands among the products."""
-    rows, columns = np.triu_indices(d)
+    rows, columns = upper_indices(d)
     places = np.empty((d, d), dtype=np.intp)
     places[rows, columns] = places[columns, rows] = np.arange(len(rows))
     return places
@@ -65,7 +72,7 @@ def diagonal_places(d: int) -> Index:
 def upper(matrices: Array) -> Array:
     """(n, D (D + 1) / 2), entries (a, b) with a <= b of symmetric matrices, in the order of the products."""
     n, d, _ = matrices.shape
-    rows, columns = np.triu_indices(d)
+    rows, columns = upper_indices(d)
     return take(array_namespace(matrices).reshape(matrices, (n, d * d)), rows * d + columns, axis=1)
 
 

@@ -12,40 +12,44 @@ __all__ = ["moment_pairs", "spike_sweep", "subtract_listed"]
 
 
 @nb.njit(cache=True, nogil=True)
-def spike_sweep(drive, gram, places, scale, precision, log_odds, on, slab, variance):  # type: ignore[no-untyped-def]
+def spike_sweep(drive, gram, places, scale, variance, bias, on, slab):  # type: ignore[no-untyped-def]
     """One pass of coordinate ascent over the coefficients of each row of `drive`, in place.
 
-    The row's objective is scale (drive'w - w' gram w / 2), w = s v with s ~ Bernoulli and v ~ Normal(0, 1 / precision).
-    `gram` is packed, (1 or D, P); `places` says where its entries stand. Scale, precision and odds have a leading axis
-    of 1 or D too. Infinite odds: the coefficient is always on.
+    The row's objective is scale (drive'w - w' gram w / 2); `gram` is packed, (1 or D, P), and `places` says where its
+    entries stand. `variance` of each coefficient given that it is on, and the `bias` of its being on before the data
+    pull at it, are known beforehand; an infinite bias: always on.
     """
     n, k = on.shape
-    last, only, shared = gram.shape[0] - 1, scale.shape[0] - 1, precision.shape[0] - 1
+    last, only = gram.shape[0] - 1, scale.shape[0] - 1
+    full = np.empty((k, k), np.float64)
+    left = np.empty(k, np.float64)
     mean = np.empty(k, np.float64)
     for d in range(n):
-        own, tau = gram[min(d, last)], scale[min(d, only)]
-        prior, odds = precision[min(d, shared)], log_odds[min(d, shared)]
+        tau = scale[min(d, only)]
+        if d <= last:  # one for all rows is unpacked once
+            for a in range(k):
+                for b in range(k):
+                    full[a, b] = gram[d, places[a, b]]
         for a in range(k):
+            left[a] = drive[d, a]
             mean[a] = on[d, a] * slab[d, a]
+        for b in range(k):
+            for a in range(k):
+                left[a] -= full[b, a] * mean[b]
         for a in range(k):
-            others = 0.0
-            for b in range(k):
-                others += own[places[a, b]] * mean[b]
-            square = own[places[a, a]]
-            pull = tau * (drive[d, a] - others + square * mean[a])
-            stiff = tau * square + prior[a]
-            slab[d, a] = pull / stiff
-            variance[d, a] = 1.0 / stiff
-            if odds[a] == np.inf:
-                on[d, a] = 1.0
-            else:
-                logit = odds[a] + 0.5 * (np.log(prior[a] / stiff) + pull * slab[d, a])
-                if logit >= 0:
-                    on[d, a] = 1.0 / (1.0 + np.exp(-logit))
-                else:
-                    grown = np.exp(logit)
-                    on[d, a] = grown / (1.0 + grown)
-            mean[a] = on[d, a] * slab[d, a]
+            pull = tau * (left[a] + full[a, a] * mean[a])
+            best = pull * variance[d, a]
+            chance = 1.0
+            if bias[d, a] != np.inf:
+                logit = bias[d, a] + 0.5 * pull * best
+                grown = np.exp(-abs(logit))
+                chance = (1.0 if logit >= 0 else grown) / (1.0 + grown)
+            slab[d, a] = best
+            on[d, a] = chance
+            change = chance * best - mean[a]
+            mean[a] += change
+            for b in range(k):  # keeps drive - gram w current: a sweep costs K^2, in vector steps
+                left[b] -= full[a, b] * change
 
 
 @nb.njit(cache=True, nogil=True)

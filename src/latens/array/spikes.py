@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array
-from latens.array.quadratic import pair_places
+from latens.array.quadratic import diagonal_places, pair_places
 from latens.array.special import expit
 from latens.array.transfer import take
 
@@ -33,8 +33,11 @@ def sweep_spikes(
         return sweep_spikes_plain(drive, gram, scale, precision, log_odds, on, slab)
     from latens.array.spike_kernels import spike_sweep
 
-    on, slab, variance = np.array(on), np.array(slab), np.empty_like(on)
-    spike_sweep(drive, gram, pair_places(on.shape[1]), scale, precision, log_odds, on, slab, variance)
+    on, slab, k = np.array(on), np.array(slab), on.shape[1]
+    variance = 1 / (scale[:, None] * gram[:, diagonal_places(k)] + precision)
+    variance = np.ascontiguousarray(np.broadcast_to(variance, on.shape))
+    bias = log_odds + 0.5 * np.log(precision * variance)
+    spike_sweep(drive, gram, pair_places(k), scale, variance, bias, on, slab)
     return on, slab, variance
 
 

@@ -19,7 +19,7 @@ from latens.estimators.sampling import blocks
 from latens.estimators.view_tables import listed
 from latens.estimators.views import WideTable
 
-__all__ = ["KINDS", "guess_likelihoods"]
+__all__ = ["KINDS", "check_likelihoods", "guess_likelihoods"]
 
 KINDS = ("gaussian", "bernoulli", "poisson")
 LARGE_COUNT = 100  # counts above it are better described by their logarithm
@@ -75,6 +75,7 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
             _log.info("view %r is taken as %s; likelihoods={%r: ...} chooses another.", view, kind, view)
         else:
             _check(view, kind, look)
+            _doubt_counts(view, kind, look)
         constant = [name for name, still in zip(features, look.low == look.high, strict=True) if still]
         if constant:
             warnings.warn(
@@ -87,6 +88,13 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
     return tuple(kinds)
 
 
+def check_likelihoods(table: WideTable, kinds: Mapping[str, str]) -> None:
+    """Refuse new rows with values that the likelihoods of a fit give probability 0."""
+    for view, columns in zip(table.layout.views, table.layout.bounds, strict=True):
+        if kinds[view] != "gaussian":
+            _check(view, kinds[view], _look(table.rows, columns))
+
+
 def _choices(given: Mapping[str, str] | str | None, views: tuple[str, ...]) -> dict[str, str]:
     if given is None:
         return {}
@@ -94,22 +102,25 @@ def _choices(given: Mapping[str, str] | str | None, views: tuple[str, ...]) -> d
         given = dict.fromkeys(views, given)
     if not isinstance(given, Mapping):
         raise ValueError(f"likelihoods={given!r} is no dict; give one such as {{{views[0]!r}: 'gaussian'}}.")
-    strange = [str(view) for view in given if view not in views]
+    given = {str(view): kind for view, kind in given.items()}  # as views are called, whatever keys they had
+    strange = [view for view in given if view not in views]
     if strange:
         raise ValueError(f"likelihoods names the view(s) {listed(strange)}; there are {listed(views)}.")
     for view, kind in given.items():
         if kind not in KINDS:
             raise ValueError(f"likelihoods[{view!r}]={kind!r} is not known; choose one of {listed(KINDS)}.")
-    return {str(view): str(kind) for view, kind in given.items()}
+    return {view: str(kind) for view, kind in given.items()}
 
 
 def _guess(view: str, look: _Look) -> str:
+    if look.smallest == np.inf:  # nothing was observed
+        return "gaussian"
     if look.binary:
         return "bernoulli"
     if look.whole and look.smallest >= 0:
         if look.largest <= LARGE_COUNT:
             return "poisson"
-        _doubt(f"view {view!r} holds counts up to {look.largest:,.0f} and is taken as gaussian; try np.log1p of it.")
+        _doubt(f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try np.log1p of it.")
     elif look.skewed:
         _doubt(
             f"view {view!r} has no negative values, and a few of its columns hold most of the variance, so that "
@@ -130,11 +141,18 @@ def _check(view: str, kind: str, look: _Look) -> None:
         raise ValueError(
             f"view {view!r} is to be poisson but holds {what}; give counts from 0, or choose 'gaussian' for it."
         )
+
+
+def _doubt_counts(view: str, kind: str, look: _Look) -> None:
     if kind == "poisson" and look.largest > LARGE_COUNT:
         _doubt(
-            f"view {view!r} holds counts up to {look.largest:,.0f}, for which the bound of a poisson view is loose; "
+            f"view {view!r} holds counts up to {_size(look.largest)}, for which the bound of a poisson view is loose; "
             "try np.log1p of it with 'gaussian'."
         )
+
+
+def _size(count: float) -> str:
+    return f"{count:,.0f}" if count < 1e15 else f"{count:.0e}"
 
 
 def _doubt(message: str) -> None:

@@ -19,6 +19,7 @@ from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.checks import one_of, positive_number, whole_number
+from latens.estimators.likelihood_guess import check_likelihoods
 from latens.estimators.table import Table
 from latens.estimators.validation import check_codes
 from latens.estimators.view_answers import as_given, explained_table, filled, limits_by_view, strongest
@@ -92,6 +93,8 @@ class MultiViewAnswers(Answers):
         answers = [filled(table.rows, mean)]
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
+            if share == 1:
+                raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
             limits = limits_by_view(mean, std, self.layout_, self.likelihoods_, share)
             answers += [filled(table.rows, side) for side in limits]
         elif return_std:
@@ -100,7 +103,7 @@ class MultiViewAnswers(Answers):
         return tuple(told) if len(told) > 1 else told[0]
 
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
-        """Log density of what each sample shows (n,), in data units; with binary views or counts a bound below it."""
+        """Log density of what each sample shows (n,), in data units; a bound below it with binary views, counts or sparse factors."""
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             measured = rows.columns(slice(0, self.layout_.n_columns))
@@ -164,6 +167,7 @@ class MultiViewAnswers(Answers):
             use_var=self.use_var,
             estimator=self,
         )
+        check_likelihoods(table, self.likelihoods_)
         table = with_precision(table, precision, self.layout_.precise)
         if not self.layout_.groups:
             return table

@@ -10,7 +10,7 @@ import numpy as np
 
 from latens.array import Floats, Index
 from latens.array.transfer import host
-from latens.errors import LooksTransposed
+from latens.errors import LooksTransposed, UnknownGroups
 from latens.estimators.validation import is_foreign
 from latens.estimators.view_tables import View, listed
 
@@ -158,6 +158,14 @@ def group_numbers(
             )
         known = _ordered(labels)
     at = {group: float(i) for i, group in enumerate(known)}
+    strange = list(dict.fromkeys(label for label in told if label is not None and label not in at))
+    if strange:
+        warnings.warn(
+            f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their samples "
+            "are taken to be of whichever group suits them best; fit all groups at once to tell them apart.",
+            UnknownGroups,
+            stacklevel=5,  # the line that asked
+        )
     return np.array([-1.0 if label is None else at.get(label, -1.0) for label in told]), known
 
 

@@ -31,7 +31,11 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
     parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
     if is_plain(views):
         only = parts[layout.views[0]]
-        return type(views)(only, index=views.index, columns=views.columns) if hasattr(views, "iloc") else only
+        if not hasattr(views, "iloc"):
+            return only
+        names = layout.features[0]  # columns that were matched by name stand in the order of the fit
+        columns = list(names) if set(map(str, views.columns)) == set(names) else views.columns
+        return type(views)(only, index=views.index, columns=columns)
     if hasattr(views, "iloc"):
         pandas = require("pandas", "frames")
         return pandas.concat({name: _frame(part, layout, name, row_names) for name, part in parts.items()}, axis=1)

@@ -24,6 +24,7 @@ __all__ = ["doubt_totals", "explain", "levels", "with_groups"]
 
 FEWEST = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
+ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
 
 
 def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
@@ -67,7 +68,8 @@ def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> R
         for g in range(len(sizes))
     ]
     group = host(x[:, -1]).copy()
-    group[unknown] = np.argmax(np.stack(told, axis=1) + np.log(sizes), axis=1)
+    common = np.log(np.maximum(sizes, np.finfo(float).tiny))  # a group of a fit may have had no sample that counts
+    group[unknown] = np.argmax(np.stack(told, axis=1) + np.where(sizes > 0, common, -np.inf), axis=1)
     return Rows(xp.concat([x[:, :-1], like(group[:, None], x)], axis=1), seen, rows.weight)
 
 
@@ -85,6 +87,9 @@ def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> N
             continue
         for factor, z in enumerate(codes[there].T):
             if z.std() > 0 and abs(np.corrcoef(z, totals)[0, 1]) > TOTALS:
+                pulls = host(like(z - z.mean(), part.x) @ take(part.x, np.flatnonzero(there))) * scale[columns]
+                if abs(pulls.sum()) < ONE_WAY * np.abs(pulls).sum():
+                    continue
                 warnings.warn(
                     f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
                     f"{TOTALS}): how much was measured in each sample, rather than what. Divide the rows of the view "

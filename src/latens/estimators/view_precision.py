@@ -36,21 +36,23 @@ def with_precision(table: WideTable, precision: Mapping[str, Any] | None, known:
             raise ValueError(f"precision names {listed(list(given))}, but the model was fitted without; leave it out.")
         return table
     layout, rows, xp = table.layout, table.rows, array_namespace(table.rows.x)
-    columns = []
+    columns, told = [], []  # precisions, and of which entries they are
     for name in names:
         part = rows.columns(layout.bounds[layout.views.index(name)])
         if name in given:
-            columns.append(_values(name, given[name], part, table))
+            numbers, fine = _values(name, given[name], part, table)
+            columns.append(numbers)
+            told.append(fine)
         elif part.seen is not None and not bool(xp.any(part.seen)):  # a view that is not there has no noise either
             columns.append(xp.ones_like(part.x))
+            told.append(xp.zeros_like(part.seen))
         else:
             raise ValueError(f"view {name!r} was fitted with known precisions; pass precision={{{name!r}: ...}} too.")
     d = layout.n_columns
     x = xp.concat([rows.x[:, :d], *columns, rows.x[:, d:]], axis=1)
     seen = rows.seen
     if seen is not None:
-        here = [xp.astype(xp.ones_like(part), seen.dtype) for part in columns]
-        seen = xp.concat([seen[:, :d], *here, seen[:, d:]], axis=1)
+        seen = xp.concat([seen[:, :d], *(xp.astype(part, seen.dtype) for part in told), seen[:, d:]], axis=1)
     return WideTable(Rows(x, seen, rows.weight), replace(layout, precise=names), table.row_names)
 
 
@@ -59,14 +61,15 @@ def _checked(precision: Any, layout: Layout) -> dict[str, Any]:
         return {}
     if not isinstance(precision, Mapping):
         raise ValueError(f"precision is a {type(precision).__name__}; give a dict from view to array of its shape.")
-    strange = [str(name) for name in precision if name not in layout.views]
+    precision = {str(name): values for name, values in precision.items()}
+    strange = [name for name in precision if name not in layout.views]
     if strange:
         raise ValueError(f"precision names the view(s) {listed(strange)}; there are {listed(layout.views)}.")
-    return dict(precision)
+    return precision
 
 
-def _values(name: str, values: Any, part: Rows, table: WideTable) -> Array:
-    """(n, D_m), positive; 1 where the entry itself is missing, so that nothing depends on it."""
+def _values(name: str, values: Any, part: Rows, table: WideTable) -> tuple[Array, Array]:
+    """(n, D_m), positive, and where it was told: a missing entry may do without, and has 1 here."""
     what = f"precision[{name!r}]"
     values = align(what, values, table.row_names, len(part))
     features = table.layout.features[table.layout.views.index(name)]
@@ -79,4 +82,4 @@ def _values(name: str, values: Any, part: Rows, table: WideTable) -> Array:
     fine = np.isfinite(numbers) & (numbers > 0)
     if not fine[there].all():
         raise ValueError(f"{what} holds values that are not positive numbers where the view was observed.")
-    return like(np.where(fine, numbers, 1.0), part.x)
+    return like(np.where(fine, numbers, 1.0), part.x), like(fine.astype(float), part.x) > 0

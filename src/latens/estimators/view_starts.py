@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from latens.array import Floats
-from latens.array.transfer import host
+from latens.array.transfer import column_sums, host
 from latens.core import Rows
 from latens.estimators.factor_starts import varimax
 from latens.families.gamma import Gamma
@@ -25,6 +25,7 @@ __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_codes",
 
 LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
 WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
+STILL = 1e-12  # share of a view's variance below which a column's is but rounding
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 
 
@@ -37,20 +38,38 @@ def view_of(
     precisions: slice | None = None,
 ) -> View:
     """A view of these columns, with priors in the units of what the sample holds there."""
-    part, spread = sample.columns(columns), 1.0
+    part, spread, noise = sample.columns(columns), 1.0, (WEAK, WEAK)
     if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
+        noise = (WEAK, WEAK * _variances(part, spread))
+    if precisions is not None:
+        noise = (1.0, _usual_noise(sample.columns(precisions)))
     return View(
         name,
         columns.start,
         columns.stop,
         LIKELIHOODS[kind] if precisions is None else Measured(),
-        noise=(WEAK, WEAK * spread),
+        noise=noise,
         relevance=(WEAK, WEAK * spread),
         inclusion=inclusion,
         offset=WEAK / spread,
         given=None if precisions is None else precisions.start,
     )
+
+
+def _variances(part: Rows, spread: float) -> Floats:
+    """(D,), of what was seen in each column: units may differ within a view. Those that hardly vary have `spread`."""
+    counts = np.maximum(part.counts, 1.0)
+    variances = part.squares / counts - (column_sums(part.weigh(part.x)) / counts) ** 2
+    return np.where(variances > STILL * spread, variances, spread)
+
+
+def _usual_noise(given: Rows) -> Floats:
+    """(D,), mean variance that known precisions (n, D) tell of, column by column, or of all where one has none."""
+    told = np.broadcast_to(host(given.mask) > 0, given.x.shape)
+    variances = np.where(told, 1 / np.where(told, host(given.x), 1.0), 0.0)
+    counts, sums = told.sum(axis=0), variances.sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum() if counts.any() else 1.0)
 
 
 def principal_codes(model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool) -> Floats:

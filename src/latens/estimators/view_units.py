@@ -50,8 +50,9 @@ def frame_of_views(frame: Frame, layout: Layout) -> Frame:
 def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, Floats]:
     """Loadings (K, D_m) in the model's units from those of the caller, by view or of all columns."""
     if isinstance(given, Mapping):
+        given = {str(name): part for name, part in given.items()}
         if set(given) != set(layout.views):
-            raise ValueError(f"init has the views {sorted(map(str, given))}; expected {', '.join(layout.views)}.")
+            raise ValueError(f"init has the views {sorted(given)}; expected {', '.join(layout.views)}.")
         found = {name: np.asarray(given[name], dtype=float) for name in layout.views}
     else:
         wide = np.asarray(given, dtype=float)

@@ -110,7 +110,7 @@ def lay_out(
     -------
     WideTable
     """
-    if is_plain(views):
+    if is_plain(views) and not _is_named_view(views, layout, estimator):
         return _plain(views, groups, sample_weight, layout, estimator)
     given = read_views(views, layer, use_var, None if layout is None else layout.views)
     matched = tuple(map(str, views.obs_names)) if is_several(views) else None
@@ -165,6 +165,13 @@ def _plain(X: Any, groups: Any, sample_weight: Any, layout: Layout | None, estim
         seen = xp.ones(rows.x.shape, dtype=xp.bool, device=device(x)) if rows.seen is None else rows.seen
         seen = xp.concat([seen, told], axis=1)
     return WideTable(Rows(x, seen, rows.weight), layout, names)
+
+
+def _is_named_view(X: Any, layout: Layout | None, estimator: Any) -> bool:
+    """Whether a table has column names to be matched with those of the only view of a fit to a container of one."""
+    if layout is None or estimator is None or len(layout.views) > 1 or not hasattr(X, "columns"):
+        return False
+    return not hasattr(estimator, "feature_names_in_")  # else scikit-learn compares the names
 
 
 class _Anyone(BaseEstimator):

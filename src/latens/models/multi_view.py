@@ -35,7 +35,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
-from latens.array.quadratic import pair_places
+from latens.array.quadratic import pair_places, upper_indices
 from latens.array.transfer import column_sums, cross_sums, like, take, total
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -61,17 +61,26 @@ class View:
     start: int
     stop: int
     likelihood: Likelihood
-    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # rates carry the square of the column's unit
+    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # shape and rate, which carries the square of a column's unit
     relevance: tuple[float, float] = (1e-3, 1e-3)
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level
     given: int | None = None  # where the columns of its known precisions begin
 
     def given_precision(self, batch: Rows) -> Array | None:
-        """(n, D), where it is known."""
+        """(n, D), where it is known; that of its usual noise at entries of which it was not told."""
         if self.given is None:
             return None
-        return batch.columns(slice(self.given, self.given + self.stop - self.start)).x
+        part = batch.columns(slice(self.given, self.given + self.stop - self.start))
+        if part.seen is None:
+            return part.x
+        xp = array_namespace(part.x)
+        return xp.where(part.seen, part.x, like(1 / self.usual_noise, part.x) + xp.zeros_like(part.x))
+
+    @property
+    def usual_noise(self) -> Floats:
+        """(D,), variance of the noise that its prior expects; where precisions are given, that of the sample."""
+        return np.asarray(self.noise[1]) / self.noise[0] + np.zeros(self.stop - self.start)
 
     @property
     def columns(self) -> slice:
@@ -283,7 +292,8 @@ class MultiView:
         rows = []
         for view in self.views:
             p = globals_.views[view.name]
-            rows.append(view.likelihood.draw(full @ p.mean.T, 1 / p.noise.mean, rng))
+            noise = 1 / p.noise.mean if view.given is None else view.usual_noise
+            rows.append(view.likelihood.draw(full @ p.mean.T, noise, rng))
         if self.n_groups > 1:
             rows.append(group[:, None].astype(float))
         return np.concatenate(rows, axis=1), codes
@@ -353,7 +363,7 @@ class MultiView:
 def _blocks(gram: Array, k: int, g: int) -> tuple[Array, Array]:
     """Of packed products of K + G regressors, those of the codes alone, packed, and (1 or n, K, G) with the groups."""
     places = pair_places(k + g)
-    inner = take(gram, places[np.triu_indices(k)], axis=1)
+    inner = take(gram, places[upper_indices(k)], axis=1)
     cross = take(gram, places[:k, k:].ravel(), axis=1)
     return inner, array_namespace(gram).reshape(cross, (gram.shape[0], k, g))
 

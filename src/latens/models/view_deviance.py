@@ -33,9 +33,14 @@ class Deviances(Statistics):
 
     @property
     def explained(self) -> tuple[Floats, Floats]:
-        """(G, M) and (G, M, K), shares of the deviance that all factors, and each one, take away; never negative."""
+        """(G, M) and (G, M, K), shares of the deviance that all factors, and each one, take away; never negative.
+
+        Nothing is explained where there is nothing to explain, such as in a group that lacks the view.
+        """
         base = np.maximum(self.none, np.finfo(float).tiny)
-        return np.clip(1 - self.all / base, 0.0, 1.0), np.clip(1 - self.single / base[..., None], 0.0, 1.0)
+        left = np.concatenate([self.all[..., None], self.single], axis=2) / base[..., None]
+        shares = np.where(self.none[..., None] > 0, np.clip(1 - left, 0.0, 1.0), 0.0)
+        return shares[..., 0], shares[..., 1:]
 
 
 def deviances(model: MultiView, q: MultiViewPosterior, levels: list[Floats], batch: Rows, codes: Array) -> Deviances:
