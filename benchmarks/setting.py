@@ -9,7 +9,6 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-import latens
 from benchmarks.tables import Table
 
 __all__ = ["FIRST_SEED", "FULL", "QUICK", "Section", "Setting", "environment"]
@@ -69,6 +68,8 @@ class Section:
 
 def environment(setting: Setting, seconds: float) -> dict[str, Any]:
     """What a reader of the numbers needs to know about the run."""
+    import latens  # not before it is needed: naming the sections stays quick
+
     packages = ("numpy", "scipy", "numba", "scikit-learn")
     return {
         "setting": setting.name,

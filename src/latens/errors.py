@@ -55,7 +55,7 @@ class StillSnapshots(UserWarning):
 
 
 class UnknownGroups(UserWarning):
-    """Some samples belong to groups that were not there when the model was fitted: the likeliest of its own is taken."""
+    """Some samples are of groups that were not there when the model was fitted: the likeliest of its own is taken."""
 
 
 class BoundNotFinite(FloatingPointError):

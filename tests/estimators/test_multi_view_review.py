@@ -103,6 +103,7 @@ class TestUnits:
         views = {"a": x, "b": codes @ rng.normal(size=(2, 20)) + 0.5 * rng.normal(size=(300, 20))}
         found = model(5).fit(views)
         assert found.n_components_ == 2
+        assert found.n_iter_ < 100
         assert found.noise_variance_["a"] / unit**2 == pytest.approx(np.full(30, 0.25), rel=0.4)
         told = found.inverse_transform(found.scores_)["a"]
         left = np.sum((x - told) ** 2, axis=0) / np.sum((x - x.mean(axis=0)) ** 2, axis=0)
@@ -182,3 +183,72 @@ class TestNames:
         with pytest.raises(ValueError, match="lacks the column"):
             found.transform(turned.rename(columns={"gene0": "other"}))
         assert found.transform(frame.to_numpy()) == pytest.approx(found.scores_)
+
+    @pytest.mark.extras
+    def test_samples_of_which_none_has_a_view(self) -> None:
+        import pandas as pd
+        from anndata import AnnData
+        from mudata import MuData
+
+        views, names = make(), [f"cell{i}" for i in range(80)]
+        tables = {
+            name: AnnData(view[start:], obs=pd.DataFrame(index=names[start:]))
+            for (name, view), start in zip(views.items(), (0, 30), strict=True)
+        }
+        for table, stem in zip(tables.values(), "gm", strict=True):
+            table.var_names = [f"{stem}{j}" for j in range(table.n_vars)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what mudata says of its own
+            together = MuData(tables)
+            found = model().fit(together)
+            assert found.transform(together[:20]) == pytest.approx(found.scores_[:20], abs=1e-6)
+        with pytest.raises(ValueError, match="one table was given, but the model was fitted to the views 'view0'"):
+            found.transform(tables["view0"])
+        frames = {name: pd.DataFrame(view, index=names) for name, view in views.items()}
+        frames["view1"] = frames["view1"].iloc[:0]
+        assert found.transform(frames).shape == (80, found.n_components_)
+        with pytest.raises(ValueError, match="'view1' is empty"):
+            model().fit(frames)
+
+    @pytest.mark.extras
+    def test_answers_carry_the_labels_that_were_given(self) -> None:
+        import pandas as pd
+
+        views, patients = make(), np.arange(100, 180)
+        a = pd.DataFrame(views["view0"], columns=[f"gene{j}" for j in range(12)])
+        found = model().set_output(transform="pandas").fit(a)
+        assert found.transform(a).index.equals(a.index)
+        assert found.transform(a[::-1]).index.equals(a.index[::-1])
+        a, b = a.set_axis(patients), pd.DataFrame(views["view1"], index=patients)
+        for given in ({"a": a, "b": b[::-1]}, pd.concat({"a": a, "b": b}, axis=1), [a, b]):
+            found = model(max_iter=20).set_output(transform="pandas").fit(given)
+            assert found.transform(given).index.tolist() == patients.tolist()
+            filled = found.impute(given)
+            parts = filled if isinstance(given, list) else [filled["a"], filled["b"]]
+            for part, whole in zip(parts, (a, b), strict=True):
+                pd.testing.assert_frame_equal(part, whole, check_names=False, check_column_type=False)
+
+    def test_reconstructions_have_the_levels_of_their_group(self) -> None:
+        views, groups = make(), np.repeat(["a", "b"], 40)
+        shifted = {name: view + 20.0 * (groups == "b")[:, None] for name, view in views.items()}
+        found = model().fit(shifted, groups=groups)
+        told = found.inverse_transform(found.scores_, groups=groups)
+        assert np.abs(told["view0"] - shifted["view0"]).mean() < 0.4
+        either = found.inverse_transform(found.scores_)["view0"]
+        assert either.mean() == pytest.approx(told["view0"].mean(), abs=0.5)
+        with pytest.raises(ValueError, match="the model was fitted without"):
+            model(max_iter=3).fit(views).inverse_transform(np.zeros((2, 2)), groups=["a", "b"])
+
+    @pytest.mark.extras
+    def test_feature_names_of_a_mofa2_file_are_all_different(self, tmp_path: Any) -> None:
+        import h5py
+        import pandas as pd
+
+        a = pd.DataFrame(make()["view0"][:, :2], columns=["tp53", "tp53_b"])
+        b = pd.DataFrame(make()["view1"][:, :1], columns=["tp53"])
+        found = model(1, max_iter=5).fit({"a": a, "b": b})
+        latens.interop.write_mofa2(found, tmp_path / "model.hdf5")
+        with h5py.File(tmp_path / "model.hdf5") as file:
+            names = [name for view in "ab" for name in file[f"features/{view}"][()]]
+        assert len(set(names)) == 3
+        assert latens.interop.read_mofa2(tmp_path / "model.hdf5").layout_.features == (("tp53", "tp53_b"), ("tp53",))

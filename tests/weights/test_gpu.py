@@ -9,7 +9,7 @@ from tests.weights.test_modules import net, trained
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("k", [1, 2, 10, 20, 30])
+@pytest.mark.parametrize("k", [1, 2, 7, 10, 11, 20, 21, 30])
 @pytest.mark.parametrize("size", [1024, 100_003, 400_000])
 def test_kernels_agree_with_the_plain_form(k, size):
     import torch
@@ -26,10 +26,10 @@ def test_kernels_agree_with_the_plain_form(k, size):
     fused = kernels.inner(snapshot, mean, variance, rows, 1 / n, sketch.FLOOR).cpu().numpy()
     exact = sketch._inner(*(t.double() for t in (snapshot, mean, variance, rows)), n).cpu().numpy()
     assert np.linalg.norm(sketch._whole(fused, k + 1) - exact) < 1e-5 * np.linalg.norm(exact)
-    matrix = torch.as_tensor(sketch._least_lost(exact, n), dtype=torch.float32, device="cuda")
+    mirror = torch.as_tensor(sketch._least_lost(exact, n), dtype=torch.float32, device="cuda")
     state, want = (mean, variance, rows), [t.double() for t in (mean, variance, rows)]
-    kernels.turn(snapshot, *state, 1 / n, matrix)
-    sketch._turn(snapshot.double(), *want, n, matrix.double())
+    kernels.turn(snapshot, *state, 1 / n, mirror)
+    sketch._turn(snapshot.double(), *want, n, mirror.double())
     for found, there in zip(state, want, strict=True):
         assert float((found - there).norm()) < 1e-5 * float(there.norm())
 

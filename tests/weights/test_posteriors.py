@@ -69,7 +69,8 @@ def test_the_least_direction_is_the_one_dropped():
     root = np.random.default_rng(30).standard_normal((5, 5))
     inner, n = root @ root.T, 12
     scale = np.sqrt((1 - 1 / n) * np.array([1, 1, 1, 1, 1 / n]))
-    kept = _least_lost(inner, n) / scale
+    mirror, dual = _least_lost(inner, n)
+    kept = (np.sqrt(1 - 1 / n) * np.eye(4, 5) - np.outer(mirror[:4], dual)) / scale
     least = np.linalg.eigh(inner * scale * scale[:, None])[1][:, 0]
     assert kept @ kept.T == pytest.approx(np.eye(4), abs=1e-12)
     assert kept @ least == pytest.approx(np.zeros(4), abs=1e-12)

@@ -20,9 +20,10 @@ from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.checks import one_of, positive_number, whole_number
 from latens.estimators.likelihood_guess import check_likelihoods
+from latens.estimators.row_names import group_numbers
 from latens.estimators.table import Table
 from latens.estimators.validation import check_codes
-from latens.estimators.view_answers import as_given, explained_table, filled, limits_by_view, strongest
+from latens.estimators.view_answers import as_given, explained_table, filled, limits_by_view, row_labels, strongest
 from latens.estimators.view_findings import with_groups
 from latens.estimators.view_precision import with_precision
 from latens.estimators.view_units import frame_of_views, signs
@@ -49,14 +50,18 @@ class MultiViewAnswers(Answers):
         """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is."""
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self.model_.codes(rows, local))
-        mean = self._named(mean * like(signs(self.posterior_), mean), table.row_names)
+        mean = self._named(mean * like(signs(self.posterior_), mean), row_labels(X, table.row_names))
         return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
 
-    def inverse_transform(self, X: Any) -> Any:
-        """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted."""
+    def inverse_transform(self, X: Any, groups: Any = None) -> Any:
+        """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted.
+
+        Samples of unknown group have the mean of the levels of all.
+        """
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
-        wide = self.model_.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes))
+        group = group_numbers(groups, [], None, len(codes), self.layout_.groups)[0]
+        wide = self.model_.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
         wide = self._leave(wide)
         return wide if self.plain_ else as_given(wide, self.layout_, {}, None)
 
@@ -103,7 +108,7 @@ class MultiViewAnswers(Answers):
         return tuple(told) if len(told) > 1 else told[0]
 
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
-        """Log density of what each sample shows (n,), in data units; a bound below it with binary views, counts or sparse factors."""
+        """Log density of what each sample shows (n,), in data units; a bound below it where `score_is_bound_`."""
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             measured = rows.columns(slice(0, self.layout_.n_columns))
@@ -177,14 +182,12 @@ class MultiViewAnswers(Answers):
 
         return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, bounds))
 
-    def _named(self, codes: Array, row_names: tuple[str, ...] | None) -> Any:
+    def _named(self, codes: Array, rows: Any) -> Any:
         """Codes with the names of their samples, where pandas was asked for; else as they are."""
         asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        if asked != "pandas" or row_names is None:
+        if asked != "pandas" or rows is None:
             return codes
-        return require("pandas", "frames").DataFrame(
-            codes if is_numpy_array(codes) else host(codes), index=list(row_names)
-        )
+        return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)
 
     def _leave(self, wide: Array, *, direction: bool = False) -> Array:
         """Columns of the views, without that of the groups, in data units."""

@@ -161,8 +161,8 @@ def group_numbers(
     strange = list(dict.fromkeys(label for label in told if label is not None and label not in at))
     if strange:
         warnings.warn(
-            f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their samples "
-            "are taken to be of whichever group suits them best; fit all groups at once to tell them apart.",
+            f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their "
+            "samples are taken to be of whichever group suits them best; fit all groups at once to tell them apart.",
             UnknownGroups,
             stacklevel=5,  # the line that asked
         )

@@ -19,35 +19,56 @@ from latens.estimators.view_tables import is_plain
 from latens.estimators.views import Layout
 from latens.models.multi_view import MultiViewPosterior
 
-__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictive_limits", "strongest"]
+__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictive_limits", "row_labels", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
     """The columns of a wide table (n, D or more) in the kind of container that `views` is.
 
-    One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict, whose
-    views are frames where frames were given.
+    One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict. Views are
+    frames where frames were given, under the labels that those have.
     """
     parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
     if is_plain(views):
         only = parts[layout.views[0]]
         if not hasattr(views, "iloc"):
             return only
-        names = layout.features[0]  # columns that were matched by name stand in the order of the fit
-        columns = list(names) if set(map(str, views.columns)) == set(names) else views.columns
-        return type(views)(only, index=views.index, columns=columns)
+        return type(views)(only, index=views.index, columns=_column_labels(layout.features[0], views.columns))
+    rows = row_labels(views, row_names)
     if hasattr(views, "iloc"):
-        pandas = require("pandas", "frames")
-        return pandas.concat({name: _frame(part, layout, name, row_names) for name, part in parts.items()}, axis=1)
-    if isinstance(views, Mapping):
-        framed = any(hasattr(view, "iloc") for view in views.values())
-        return {name: _frame(part, layout, name, row_names) if framed else part for name, part in parts.items()}
-    return list(parts.values()) if isinstance(views, list | tuple) else parts
+        pandas, told = require("pandas", "frames"), {tuple(map(str, pair)): pair for pair in views.columns}
+        pairs = [(name, each) for name, names in zip(layout.views, layout.features, strict=True) for each in names]
+        columns = pandas.MultiIndex.from_tuples([told.get(pair, pair) for pair in pairs], names=views.columns.names)
+        return pandas.DataFrame(host(wide[:, : layout.n_columns]), index=rows, columns=columns)
+    several = isinstance(views, list | tuple)
+    if several or isinstance(views, Mapping):
+        given = dict(zip(layout.views, views, strict=True)) if several else {str(k): v for k, v in views.items()}
+        if any(hasattr(view, "iloc") for view in given.values()):
+            named = zip(parts.items(), layout.features, strict=True)
+            parts = {name: _frame(part, features, rows, given.get(name)) for (name, part), features in named}
+    return list(parts.values()) if several else parts
 
 
-def _frame(part: Array, layout: Layout, name: str, row_names: Sequence[str] | None) -> Any:
-    features = layout.features[layout.views.index(name)]
-    return require("pandas", "frames").DataFrame(host(part), index=row_names, columns=list(features))
+def row_labels(views: Any, row_names: Sequence[str] | None) -> Any:
+    """The labels that rows of these names have in the frames they came in: numbers or dates, say, rather than text."""
+    if hasattr(views, "iloc") and is_plain(views):
+        return views.index
+    if row_names is None:
+        return None
+    tables = views.values() if isinstance(views, Mapping) else views if isinstance(views, list | tuple) else [views]
+    told = {str(label): label for table in tables if hasattr(table, "iloc") for label in table.index}
+    return [told.get(name, name) for name in row_names]
+
+
+def _frame(part: Array, features: Sequence[str], rows: Any, given: Any) -> Any:
+    columns = _column_labels(features, given.columns) if hasattr(given, "iloc") else list(features)
+    return require("pandas", "frames").DataFrame(host(part), index=rows, columns=columns)
+
+
+def _column_labels(features: Sequence[str], given: Any) -> list[Any]:
+    """Labels of the columns of a frame in the order of the fit; as they stand where they were matched by place."""
+    told = {str(label): label for label in given}
+    return [told[name] for name in features] if told.keys() == set(features) else list(given)
 
 
 def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:

@@ -61,11 +61,11 @@ def _checked(precision: Any, layout: Layout) -> dict[str, Any]:
         return {}
     if not isinstance(precision, Mapping):
         raise ValueError(f"precision is a {type(precision).__name__}; give a dict from view to array of its shape.")
-    precision = {str(name): values for name, values in precision.items()}
-    strange = [name for name in precision if name not in layout.views]
+    given = {str(name): values for name, values in precision.items()}
+    strange = [name for name in given if name not in layout.views]
     if strange:
         raise ValueError(f"precision names the view(s) {listed(strange)}; there are {listed(layout.views)}.")
-    return precision
+    return given
 
 
 def _values(name: str, values: Any, part: Rows, table: WideTable) -> tuple[Array, Array]:

@@ -38,7 +38,8 @@ def view_of(
     precisions: slice | None = None,
 ) -> View:
     """A view of these columns, with priors in the units of what the sample holds there."""
-    part, spread, noise = sample.columns(columns), 1.0, (WEAK, WEAK)
+    part, spread = sample.columns(columns), 1.0
+    noise: tuple[float, float | Floats] = (WEAK, WEAK)
     if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
         noise = (WEAK, WEAK * _variances(part, spread))
@@ -166,7 +167,8 @@ def _view(
     squares = np.sum(codes**2, axis=0)[None] if seen is None else seen.T @ codes**2
     weights = (x.T @ codes) / np.maximum(squares, np.finfo(float).tiny) / slope[:, None]
     weights = weights if given is None else given.T.copy()
-    variance = np.full_like(weights, SLIGHT * (np.mean(weights**2) + np.finfo(float).tiny))
+    sizes = np.mean(weights**2, axis=1, keepdims=True)  # column by column, as units may differ
+    variance = np.tile(SLIGHT * (sizes + np.finfo(float).tiny), (1, k))
     slab = SpikeSlab(np.ones_like(weights), weights, variance, np.ones(k))
     left = codes @ (weights.T * slope)
     left -= x

@@ -17,7 +17,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.estimators.validation import is_foreign
 
-__all__ = ["View", "is_plain", "is_several", "listed", "read_views", "single"]
+__all__ = ["View", "is_plain", "is_several", "listed", "one_table", "read_views", "single"]
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,14 @@ def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str]
     return found
 
 
+def one_table(known: Sequence[str]) -> ValueError:
+    """What to say to one table without a name, given to a model of several views."""
+    return ValueError(
+        f"one table was given, but the model was fitted to the views {listed(known)}; "
+        f"pass a dict such as {{{known[0]!r}: X}} with those at hand."
+    )
+
+
 def listed(names: Sequence[str] | set[str], most: int = 5) -> str:
     """The first few of some names, for a message.
 
@@ -153,8 +161,10 @@ def _named(views: Any, known: Sequence[str] | None) -> Iterator[tuple[str, Any]]
                 "Give a dict with the names of those at hand, or None in place of the others."
             )
         pairs = list(zip(known or [f"view{i}" for i in range(len(views))], views, strict=True))
+    elif known and len(known) > 1:
+        raise one_table(known)
     else:
-        pairs = [(known[0] if known and len(known) == 1 else "x", views)]
+        pairs = [(known[0] if known else "x", views)]
     for name, table in pairs:
         if table is None and not known:
             raise ValueError(f"view {str(name)!r} is None; leave it out.")
@@ -182,6 +192,8 @@ def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -
     shape = tuple(int(size) for size in values.shape)
     if len(shape) != 2:
         raise ValueError(f"view {name!r} has {len(shape)} dimension(s); expected 2, rows x columns. Try v[:, None].")
+    if known and shape[1] and not shape[0]:
+        return  # none of these samples has the view
     if not shape[0] or not shape[1]:
         raise ValueError(f"view {name!r} is empty, of shape {shape}; leave it out.")
     for kind, names in (("row", rows), ("column", columns)):

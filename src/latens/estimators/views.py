@@ -18,7 +18,7 @@ from latens.array.transfer import is_sparse, like
 from latens.core import Rows
 from latens.estimators.row_names import align, group_numbers, row_positions
 from latens.estimators.validation import check_rows, check_weight, is_foreign
-from latens.estimators.view_tables import View, is_plain, is_several, listed, read_views, single
+from latens.estimators.view_tables import View, is_plain, is_several, listed, one_table, read_views, single
 
 __all__ = ["Layout", "WideTable", "lay_out"]
 
@@ -137,10 +137,7 @@ def lay_out(
 def _plain(X: Any, groups: Any, sample_weight: Any, layout: Layout | None, estimator: Any) -> WideTable:
     """One table, checked by scikit-learn's conventions."""
     if layout is not None and len(layout.views) > 1:
-        raise ValueError(
-            f"one table was given, but the model was fitted to the views {listed(layout.views)}; "
-            f"pass a dict such as {{{layout.views[0]!r}: X}} with those at hand."
-        )
+        raise one_table(layout.views)
     if estimator is None:
         estimator = _Anyone()
         if layout is not None:

@@ -174,7 +174,14 @@ def _sample_names(model: Any, n: int) -> list[str]:
 def _unique_features(layout: Layout, m: int) -> list[str]:
     """Names of the features of a view, followed by that of the view where another has the same."""
     times = Counter(name for names in layout.features for name in names)
-    return [f"{name}_{layout.views[m]}" if times[name] > 1 else name for name in layout.features[m]]
+    unique = []
+    for name in layout.features[m]:
+        if times[name] > 1:
+            name = f"{name}_{layout.views[m]}"
+            while name in times:  # a feature may be called so already
+                name += "_"
+        unique.append(name)
+    return unique
 
 
 def _path_parts(names: Sequence[str]) -> list[str]:

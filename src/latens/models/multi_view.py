@@ -274,11 +274,13 @@ class MultiView:
             told[view.name] = view.likelihood.expect(eta, spread, noise)
         return told
 
-    def reconstruct(self, q: MultiViewPosterior, codes: Array) -> Array:
-        """(n, D), expected rows given codes alone; of an unknown group, whose column is left out."""
-        xp = array_namespace(codes)
-        ones = xp.full((codes.shape[0], self.n_groups), 1 / self.n_groups, dtype=codes.dtype)
-        full = xp.concat([codes, ones], axis=1)
+    def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
+        """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown; without a column for them."""
+        xp, every = array_namespace(codes), np.full((codes.shape[0], self.n_groups), 1 / self.n_groups)
+        known = (
+            every if group is None else np.where(group[:, None] < 0, every, group[:, None] == np.arange(self.n_groups))
+        )
+        full = xp.concat([codes, like(known, codes)], axis=1)
         parts = [view.likelihood.middle(full @ like(q.views[view.name].mean.T, codes)) for view in self.views]
         return xp.concat(parts, axis=1)
 

@@ -126,6 +126,7 @@ def source_of(random_state: Seed, device_type: str) -> Any:
 
 
 def random_numbers(n: int, source: Any, like: Tensor) -> Tensor:
-    """(n,) standard normal numbers."""
+    """(n,) standard normal numbers, drawn where their source is."""
     torch = require("torch", "torch")
-    return torch.randn(n, generator=source, dtype=like.dtype, device=like.device)
+    device = like.device if source is None else source.device
+    return torch.randn(n, generator=source, dtype=like.dtype, device=device).to(like.device)

@@ -1,9 +1,9 @@
 """The two passes of `sketch.update` as one Triton kernel each, for float32 weights on a CUDA device.
 
-Each weight is a lane: its K rows and deviation sit in registers, where the K (K + 1) / 2 products of the Gram matrix
-are added up over many weights, and where the new rows are made of the old ones. So memory is read and written once,
-(3 + K) words in the first pass and (5 + 2 K) in the second. Products that do not fit the registers are shared out to
-programs that read the same weights at the same time, from the cache.
+Each weight is a lane: its K rows and deviation sit in registers, where the (K + 1)(K + 2) / 2 products of the Gram
+matrix are added up over many weights, and where the new rows are made of the old ones. So memory is read and written
+once, (3 + K) words in the first pass and (5 + 2 K) in the second. Products that do not fit the registers of one lane
+are shared out to two or four of the same program, which find the weights in the nearest cache.
 
 Triton comes with torch where there is CUDA; without it the plain form of `sketch` does the same.
 """
@@ -18,10 +18,10 @@ __all__ = ["are_served", "inner", "turn"]
 
 LEAST_SIZE = 1024  # weights below which nothing is gained
 MOST_ROWS = 30  # more would not fit the registers
-WIDTH, TURN_WIDTH = 128, 256  # weights in a program's hands at a time
+WIDTH, TURN_WIDTH = 128, 256  # lanes of a program
 
-# Sums kept by one program, programs at once, and registers for each lane: as timed on an H200 for 10 and 20 rows.
-FEW, MANY = (66, 660, 96), (116, 396, 168)
+# Up to so many rows: lanes that share a weight, programs at once, and registers for each lane; as timed on an H200.
+SHARES = ((10, 1, 660, 96), (20, 2, 396, 168), (MOST_ROWS, 4, 264, 224))
 
 
 def are_served(rows: Tensor) -> bool:
@@ -34,19 +34,18 @@ def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: flo
     """Upper triangle of the Gram matrix (K + 1, K + 1) of the rows and of delta, in units of the noise; float64."""
     torch = require("torch", "torch")
     k, size = rows.shape
-    n_sums = (k + 1) * (k + 2) // 2
-    most, together, registers = FEW if n_sums <= FEW[0] else MANY
-    parts = -(-n_sums // most)
-    programs = min(together // parts, -(-size // WIDTH))
-    sums = rows.new_empty((programs, n_sums))
-    given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, WIDTH, parts, n_sums)
-    triton_kernels.reduce[(programs * parts,)](*given, num_warps=WIDTH // 32, maxnreg=registers)
+    parts, programs, registers = next(share for most, *share in SHARES if k <= most)
+    width = WIDTH // parts
+    programs = min(programs, -(-size // width))
+    sums = rows.new_empty((programs, (k + 1) * (k + 2) // 2))
+    given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, width, parts)
+    triton_kernels.reduce[(programs,)](*given, num_warps=WIDTH // 32, maxnreg=registers)
     return sums.sum(0, dtype=torch.float64)
 
 
-def turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, matrix: Tensor) -> None:
-    """Mean and variance with the new snapshot, and rows = matrix @ [rows; deviation], in place."""
+def turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: float, mirror: Tensor) -> None:
+    """Mean and variance with the new snapshot, and rows as the mirror a, b (2, K + 1) of `sketch` tells, in place."""
     k, size = rows.shape
     triton_kernels.turn[(-(-size // TURN_WIDTH),)](
-        snapshot, mean, variance, rows, matrix, size, g, k, TURN_WIDTH, num_warps=TURN_WIDTH // 128
+        snapshot, mean, variance, rows, mirror, size, g, (1 - g) ** 0.5, k, TURN_WIDTH, num_warps=TURN_WIDTH // 128
     )

@@ -136,7 +136,7 @@ def predicted(
     tell = _line if progress is True else progress or None
     torch = require("torch", "torch")
     for member, count in allotted:
-        run = forward or _Forward(member.selection.device)
+        run = forward or _forward
         with torch.no_grad(), member.restoring() as module:
             module.eval()
             for _ in range(count):
@@ -149,20 +149,15 @@ def predicted(
     return tally.result()
 
 
-class _Forward:
-    """The module on a batch, or on its first entry."""
-
-    def __init__(self, device: Any) -> None:
-        self.device = device
-
-    def __call__(self, module: Any, batch: Any) -> Any:
-        x = batch[0] if isinstance(batch, tuple | list) else batch
-        if not hasattr(x, "to"):
-            raise TypeError(
-                f"a batch is a {type(x).__name__}; expected a tensor or a tuple that begins with one. For others pass "
-                "forward=, a function of module and batch that returns the outputs."
-            )
-        return module(x.to(self.device))
+def _forward(module: Any, batch: Any) -> Any:
+    """The module on a batch, or on its first entry, wherever the module is now."""
+    x = batch[0] if isinstance(batch, tuple | list) else batch
+    if not hasattr(x, "to"):
+        raise TypeError(
+            f"a batch is a {type(x).__name__}; expected a tensor or a tuple that begins with one. For others pass "
+            "forward=, a function of module and batch that returns the outputs."
+        )
+    return module(x.to(next(module.parameters()).device))
 
 
 def _outputs(

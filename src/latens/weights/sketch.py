@@ -72,10 +72,10 @@ def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: in
     torch = require("torch", "torch")
     if n > len(rows) + 1:
         given = torch.from_numpy(_least_lost(_whole(told, len(rows) + 1), n)).to(rows.dtype)
-        matrix = given.to(rows.device, non_blocking=True)
+        mirror = given.to(rows.device, non_blocking=True)
         if kernels.are_served(rows):
-            return kernels.turn(snapshot, mean, variance, rows, 1 / n, matrix)
-        return _turn(snapshot, mean, variance, rows, n, matrix)
+            return kernels.turn(snapshot, mean, variance, rows, 1 / n, mirror)
+        return _turn(snapshot, mean, variance, rows, n, mirror)
     for part in blocks(len(mean)):
         delta = absorb(mean[part], variance[part], snapshot[part], n)
         if n > 1:
@@ -104,18 +104,17 @@ def _whole(told: Floats, k: int) -> Floats:
 
 
 def _least_lost(inner: Floats, n: int) -> Floats:
-    """(K, K + 1): what the new rows are of the old ones and of delta, with the least direction v left out.
+    """(2, K + 1), a and b: the new rows are sqrt(1 - 1/n) rows - a[:K] (b' [rows; delta]), less the least direction v.
 
     Rows that are orthogonal to v and to each other will do, whichever they are: those of the reflection that takes v
-    to the last axis.
+    to the last axis, I - 2 a a' / a'a with a = v plus or minus that axis.
     """
     k = len(inner) - 1
     scale = np.sqrt((1 - 1 / n) * np.append(np.ones(k), 1 / n))
     least = _least(inner * scale * scale[:, None])
     mirror = least.copy()
     mirror[-1] += math.copysign(1.0, least[-1])
-    kept = np.eye(k, k + 1) - np.outer(mirror[:-1], mirror * (2 / (mirror @ mirror)))
-    return np.asarray(kept * scale)
+    return np.stack([mirror, mirror * scale * (2 / (mirror @ mirror))])
 
 
 def _least(matrix: Floats) -> Floats:
@@ -124,12 +123,13 @@ def _least(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.eigh(matrix)[1][:, 0] if failed else vectors[:, 0])
 
 
-def _turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, matrix: Tensor) -> None:
-    """Mean and variance with the new snapshot, and rows = matrix @ [rows; delta], in place."""
+def _turn(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, mirror: Tensor) -> None:
+    """Mean and variance with the new snapshot, and rows as `_least_lost` tells, in place."""
     k = len(rows)
     for part in blocks(len(mean)):
         delta = absorb(mean[part], variance[part], snapshot[part], n)
-        rows[:, part] = matrix[:, :k] @ rows[:, part] + matrix[:, k:] * delta
+        along = mirror[1, :k] @ rows[:, part] + mirror[1, k] * delta
+        rows[:, part] = math.sqrt(1 - 1 / n) * rows[:, part] - mirror[0, :k, None] * along
 
 
 def compressed(stacked: Tensor, variance: Tensor, k: int) -> Tensor:

@@ -18,53 +18,10 @@ if find_spec("triton") is not None:
     import triton.language as tl
 
     @triton.jit
-    def _sums(
-        snapshot,
-        mean,
-        variance,
-        rows,
-        sums,
-        size,
-        first,
-        programs,
-        g,
-        floor,
-        K: tl.constexpr,
-        width: tl.constexpr,
-        N: tl.constexpr,
-        start: tl.constexpr,
-        end: tl.constexpr,
-    ):
-        """Add up the products start to end of the Gram matrix, in the order of its upper triangle."""
-        lane = tl.arange(0, width)
-        acc = ()
-        for _ in tl.static_range(end - start):
-            acc = acc + (tl.zeros((width,), tl.float32),)  # noqa: RUF005 (Triton adds tuples)
-        for tile in range(first, tl.cdiv(size, width), programs):
-            at = tile.to(tl.int64) * width + lane
-            ok = at < size
-            delta = tl.load(snapshot + at, mask=ok, other=0.0) - tl.load(mean + at, mask=ok, other=0.0)
-            spread = (1 - g) * (tl.load(variance + at, mask=ok, other=1.0) + g * delta * delta)
-            held = tl.zeros((width,), tl.float32)
-            y = ()
-            for i in tl.static_range(K):
-                row = tl.load(rows + i * size.to(tl.int64) + at, mask=ok, other=0.0)
-                held += row * row
-                y = y + (row,)  # noqa: RUF005
-            noise = tl.maximum(spread - (1 - g) * held, floor * spread)
-            scale = tl.math.rsqrt(tl.maximum(noise, 1.1754944e-38))
-            z = ()
-            for i in tl.static_range(K):
-                z = z + (y[i] * scale,)  # noqa: RUF005
-            z = z + (delta * scale,)  # noqa: RUF005
-            new = ()
-            for i in tl.static_range(K + 1):
-                for j in tl.static_range(i, K + 1):
-                    if i * (2 * K + 1 - i) // 2 + j >= start and i * (2 * K + 1 - i) // 2 + j < end:
-                        new = new + (acc[i * (2 * K + 1 - i) // 2 + j - start] + z[i] * z[j],)  # noqa: RUF005
-            acc = new
-        for c in tl.static_range(end - start):
-            tl.store(sums + first * N + start + c, tl.sum(acc[c], 0))
+    def _place(i, j, k):
+        """Of the product of i and j among those of the upper triangle, (k + 1, k + 1)."""
+        first, last = tl.minimum(i, j), tl.maximum(i, j)
+        return first * (2 * k + 1 - first) // 2 + last
 
     @triton.jit
     def reduce(
@@ -80,44 +37,77 @@ if find_spec("triton") is not None:
         K: tl.constexpr,
         width: tl.constexpr,
         parts: tl.constexpr,
-        N: tl.constexpr,
     ):
-        part = tl.program_id(0) % parts
-        at = tl.program_id(0) // parts
-        for p in tl.static_range(parts):
-            if part == p:
-                _sums(
-                    snapshot,
-                    mean,
-                    variance,
-                    rows,
-                    sums,
-                    size,
-                    at,
-                    programs,
-                    g,
-                    floor,
-                    K,
-                    width,
-                    N,
-                    p * N // parts,
-                    (p + 1) * N // parts,
-                )
+        """Products of rows i and i + d, d = 0 to half of them all, counted in a circle: each pair is met once.
+
+        The circle is cut into equal arcs (a last few rows may be lacking). Every part begins it at its own arc, and
+        adds up the products of the rows of that arc: all do the same work on other rows of the same weights, which
+        only the first to ask has to fetch from memory.
+        """
+        arc: tl.constexpr = (K + parts - 1) // parts
+        circle: tl.constexpr = arc * parts
+        half: tl.constexpr = circle // 2
+        # two rows that face each other meet twice; within one part that can be left out
+        n_pairs: tl.constexpr = half * arc + (arc if parts > 1 or circle % 2 else arc // 2)
+        part = tl.arange(0, parts)[:, None] + tl.zeros((parts, width), tl.int32)
+        lane = tl.arange(0, width)[None, :] + tl.zeros((parts, width), tl.int32)
+        acc = ()
+        for _ in tl.static_range(n_pairs + arc + 1):
+            acc = acc + (tl.zeros((parts, width), tl.float32),)  # noqa: RUF005 (Triton adds tuples)
+        last = tl.cdiv(size, width) - 1
+        for tile in range(tl.program_id(0), last + 1, programs):
+            at = (last - tile).to(tl.int64) * width + lane  # backwards: the end of the snapshot was written last
+            ok = at < size
+            delta = tl.load(snapshot + at, mask=ok, other=0.0) - tl.load(mean + at, mask=ok, other=0.0)
+            spread = (1 - g) * (tl.load(variance + at, mask=ok, other=1.0) + g * delta * delta)
+            held = tl.zeros((parts, width), tl.float32)
+            y = ()
+            for b in tl.static_range(parts):
+                shift = tl.where(part + b < parts, part * arc, part * arc - circle)
+                begin = rows + shift * size.to(tl.int64) + at
+                for c in tl.static_range(arc):
+                    there = ok
+                    if circle > K:
+                        there = ok & (shift + (b * arc + c) < K)
+                    row = tl.load(begin + (b * arc + c) * size.to(tl.int64), mask=there, other=0.0)
+                    held += row * row
+                    y = y + (row,)  # noqa: RUF005
+            noise = tl.maximum(spread - (1 - g) * held, floor * spread)
+            scale = tl.math.rsqrt(tl.maximum(noise, 1.1754944e-38))
+            z = ()
+            for i in tl.static_range(circle):
+                z = z + (y[i] * scale,)  # noqa: RUF005
+            delta *= scale
+            new = ()
+            for c in tl.static_range(n_pairs):
+                new = new + (acc[c] + z[c % arc] * z[(c % arc + c // arc) % circle],)  # noqa: RUF005
+            for c in tl.static_range(arc):
+                new = new + (acc[n_pairs + c] + z[c] * delta,)  # noqa: RUF005
+            acc = new + (acc[n_pairs + arc] + delta * delta,)  # noqa: RUF005
+        sums += tl.program_id(0) * ((K + 1) * (K + 2) // 2)
+        own = tl.arange(0, parts) * arc
+        for c in tl.static_range(n_pairs):
+            i, j = own + c % arc, (own + c % arc + c // arc) % circle
+            tl.store(sums + _place(i, j, K), tl.sum(acc[c], 1), mask=(i < K) & (j < K))
+        for c in tl.static_range(arc):
+            tl.store(sums + _place(own + c, K, K), tl.sum(acc[n_pairs + c], 1), mask=own + c < K)
+        tl.store(sums + _place(own * 0 + K, K, K), tl.sum(acc[n_pairs + arc], 1), mask=own == 0)
 
     @triton.jit
-    def turn(snapshot, mean, variance, rows, matrix, size, g, K: tl.constexpr, width: tl.constexpr):
+    def turn(snapshot, mean, variance, rows, mirror, size, g, keep, K: tl.constexpr, width: tl.constexpr):
         at = tl.program_id(0).to(tl.int64) * width + tl.arange(0, width)
         ok = at < size
         before = tl.load(mean + at, mask=ok, other=0.0)
         delta = tl.load(snapshot + at, mask=ok, other=0.0) - before
-        tl.store(mean + at, before + g * delta, mask=ok)
         spread = tl.load(variance + at, mask=ok, other=0.0)
-        tl.store(variance + at, (1 - g) * (spread + g * delta * delta), mask=ok)
+        along = tl.load(mirror + 2 * K + 1) * delta
         y = ()
         for i in tl.static_range(K):
-            y = y + (tl.load(rows + i * size.to(tl.int64) + at, mask=ok, other=0.0),)  # noqa: RUF005
+            row = tl.load(rows + i * size.to(tl.int64) + at, mask=ok, other=0.0)
+            along += tl.load(mirror + K + 1 + i) * row
+            y = y + (row,)  # noqa: RUF005
+        tl.store(mean + at, before + g * delta, mask=ok)
+        tl.store(variance + at, (1 - g) * (spread + g * delta * delta), mask=ok)
         for i in tl.static_range(K):
-            new = tl.load(matrix + i * (K + 1) + K) * delta
-            for j in tl.static_range(K):
-                new += tl.load(matrix + i * (K + 1) + j) * y[j]
+            new = keep * y[i] - tl.load(mirror + i) * along
             tl.store(rows + i * size.to(tl.int64) + at, new, mask=ok)
