@@ -87,7 +87,8 @@ def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> N
             continue
         for factor, z in enumerate(codes[there].T):
             if z.std() > 0 and abs(np.corrcoef(z, totals)[0, 1]) > TOTALS:
-                pulls = host(like(z - z.mean(), part.x) @ take(part.x, np.flatnonzero(there))) * scale[columns]
+                about = np.where(there, codes[:, factor] - z.mean(), 0.0)
+                pulls = host(like(about, part.x) @ part.x) * scale[columns]
                 if abs(pulls.sum()) < ONE_WAY * np.abs(pulls).sum():
                     continue
                 warnings.warn(

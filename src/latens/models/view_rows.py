@@ -145,9 +145,7 @@ class ViewPosterior:
     @cached_property
     def form(self) -> Floats:
         """(P, D), what products of regressors are multiplied by to give E[eta^2]: each pair counts twice."""
-        twice = np.full(self.pairs.shape[1], 2.0)
-        twice[diagonal_places(self.mean.shape[1])] = 1.0
-        return np.ascontiguousarray((self.pairs * twice).T)
+        return np.ascontiguousarray((self.pairs * _twice(self.mean.shape[1])).T)
 
     @cached_property
     def gram(self) -> Floats:
@@ -167,7 +165,7 @@ class ViewPosterior:
     def energy(self, gram: Floats) -> Floats:
         """(D,), E[w_d' gram_d w_d] for packed Grams (D, P), or one (1, P) for all."""
         if len(gram) > 1:
-            return np.asarray(np.einsum("pd,dp->d", self.form, gram))
+            return np.asarray((self.pairs * gram) @ _twice(self.mean.shape[1]))
         full, w = unpacked(gram, self.mean.shape[1])[0], self.mean
         return np.asarray(np.einsum("dk,dk->d", w @ full, w) + (self.square - w**2) @ np.diagonal(full))
 
@@ -253,10 +251,17 @@ class ViewStatistics(Statistics):
         return np.asarray(signal / max(float(self.count.sum() + signal.sum()), np.finfo(float).tiny))
 
 
+def _twice(width: int) -> Floats:
+    """(P,), how often each product stands in a symmetric matrix."""
+    twice = np.full(width * (width + 1) // 2, 2.0)
+    twice[diagonal_places(width)] = 1.0
+    return twice
+
+
 def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent) -> tuple[Array, Array]:
     """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors."""
     x, tau = tangent.response, p.noise.mean[:, None]
-    pull = x @ like(tau * p.weights.mean, x)
+    pull = (like((tau * p.weights.mean).T, x) @ x.T).T  # the faster order of so narrow a product
     if tangent.precision is not None:
         return pull, tangent.precision @ like(tau * p.pairs, x)
     if part.whole:

@@ -18,10 +18,11 @@ __all__ = ["are_served", "inner", "turn"]
 
 LEAST_SIZE = 1024  # weights below which nothing is gained
 MOST_ROWS = 30  # more would not fit the registers
-WIDTH, TURN_WIDTH = 128, 256  # lanes of a program
+LANES, TURN_WIDTH = 64, 256  # lanes of a program, and weights of one
+STAGES = 3  # tiles of weights on their way at a time
 
 # Up to so many rows: lanes that share a weight, programs at once, and registers for each lane; as timed on an H200.
-SHARES = ((10, 1, 660, 96), (20, 2, 396, 168), (MOST_ROWS, 4, 264, 224))
+SHARES = ((10, 1, 1320, 96), (20, 2, 792, 168), (MOST_ROWS, 4, 528, 224))
 
 
 def are_served(rows: Tensor) -> bool:
@@ -35,11 +36,11 @@ def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: flo
     torch = require("torch", "torch")
     k, size = rows.shape
     parts, programs, registers = next(share for most, *share in SHARES if k <= most)
-    width = WIDTH // parts
+    width = LANES // parts
     programs = min(programs, -(-size // width))
     sums = rows.new_empty((programs, (k + 1) * (k + 2) // 2))
-    given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, width, parts)
-    triton_kernels.reduce[(programs,)](*given, num_warps=WIDTH // 32, maxnreg=registers)
+    given = (snapshot, mean, variance, rows, sums, size, programs, g, floor, k, width, parts, STAGES)
+    triton_kernels.reduce[(programs,)](*given, num_warps=LANES // 32, maxnreg=registers)
     return sums.sum(0, dtype=torch.float64)
 
 

@@ -12,13 +12,14 @@ nothing of size D is allocated besides the snapshot.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 
 import numpy as np
 from scipy.linalg.lapack import dsyevr
 
-from latens.array import Floats
+from latens.array import Floats, Index
 from latens.array.extras import require
 from latens.weights import kernels
 from latens.weights.moments import absorb, grown
@@ -98,9 +99,15 @@ def _inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: in
 
 def _whole(told: Floats, k: int) -> Floats:
     """(k, k) of the entries of its upper triangle."""
-    inner = np.zeros((k, k))
-    inner[np.triu_indices(k)] = told
-    return np.asarray(inner + np.triu(inner, 1).T)
+    return np.asarray(told[_places(k)])
+
+
+@functools.cache
+def _places(k: int) -> Index:
+    """(k, k), where the entries of a symmetric matrix are among those of its upper triangle."""
+    i, j = np.indices((k, k))
+    first, last = np.minimum(i, j), np.maximum(i, j)
+    return np.asarray(first * (2 * k - 1 - first) // 2 + last)
 
 
 def _least_lost(inner: Floats, n: int) -> Floats:
@@ -109,12 +116,15 @@ def _least_lost(inner: Floats, n: int) -> Floats:
     Rows that are orthogonal to v and to each other will do, whichever they are: those of the reflection that takes v
     to the last axis, I - 2 a a' / a'a with a = v plus or minus that axis.
     """
-    k = len(inner) - 1
-    scale = np.sqrt((1 - 1 / n) * np.append(np.ones(k), 1 / n))
-    least = _least(inner * scale * scale[:, None])
-    mirror = least.copy()
-    mirror[-1] += math.copysign(1.0, least[-1])
-    return np.stack([mirror, mirror * scale * (2 / (mirror @ mirror))])
+    stacked = inner.copy()  # the device stands still meanwhile, so this is brief
+    stacked[-1] /= math.sqrt(n)
+    stacked[:, -1] /= math.sqrt(n)
+    mirror = np.empty((2, len(inner)))
+    mirror[0] = _least(stacked)
+    mirror[0, -1] += math.copysign(1.0, mirror[0, -1])
+    mirror[1] = (2 * math.sqrt(1 - 1 / n) / (mirror[0] @ mirror[0])) * mirror[0]
+    mirror[1, -1] /= math.sqrt(n)
+    return mirror
 
 
 def _least(matrix: Floats) -> Floats:

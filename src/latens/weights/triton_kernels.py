@@ -37,6 +37,7 @@ if find_spec("triton") is not None:
         K: tl.constexpr,
         width: tl.constexpr,
         parts: tl.constexpr,
+        stages: tl.constexpr,
     ):
         """Products of rows i and i + d, d = 0 to half of them all, counted in a circle: each pair is met once.
 
@@ -55,7 +56,7 @@ if find_spec("triton") is not None:
         for _ in tl.static_range(n_pairs + arc + 1):
             acc = acc + (tl.zeros((parts, width), tl.float32),)  # noqa: RUF005 (Triton adds tuples)
         last = tl.cdiv(size, width) - 1
-        for tile in range(tl.program_id(0), last + 1, programs):
+        for tile in tl.range(tl.program_id(0), last + 1, programs, num_stages=stages):
             at = (last - tile).to(tl.int64) * width + lane  # backwards: the end of the snapshot was written last
             ok = at < size
             delta = tl.load(snapshot + at, mask=ok, other=0.0) - tl.load(mean + at, mask=ok, other=0.0)
