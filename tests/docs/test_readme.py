@@ -39,15 +39,18 @@ def test_the_torch_loop_has_five_lines_and_runs_as_written():
     net = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
     optimiser = torch.optim.SGD(net.parameters(), lr=0.5)
 
-    def train(x, y):
-        optimiser.zero_grad()
-        torch.nn.functional.cross_entropy(net(x), y).backward()
-        optimiser.step()
+    def train(net, loader):
+        for x, y in loader:
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(net(x), y).backward()
+            optimiser.step()
 
     rows = torch.utils.data.TensorDataset(x, y)
     space = {"latens": latens, "net": net, "train": train}
     space["loader"] = torch.utils.data.DataLoader(rows, 20, shuffle=True)
     space["test_loader"] = torch.utils.data.DataLoader(rows, 50)
+    for _ in range(20):
+        train(net, space["loader"])
     exec(compile(code, str(README), "exec"), space)
     assert space["posterior"].n == 20
     assert (space["answer"].classes == y.numpy()).mean() > 0.9
