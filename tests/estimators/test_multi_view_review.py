@@ -252,3 +252,13 @@ class TestNames:
             names = [name for view in "ab" for name in file[f"features/{view}"][()]]
         assert len(set(names)) == 3
         assert latens.interop.read_mofa2(tmp_path / "model.hdf5").layout_.features == (("tp53", "tp53_b"), ("tp53",))
+
+
+def test_without_a_group_a_score_is_that_of_the_mixture_of_groups() -> None:
+    rng = np.random.default_rng(3)
+    group = np.repeat([0, 1], [40, 80])
+    x = rng.normal(size=(120, 6)) + 1.5 * group[:, None]
+    model = latens.MultiViewFactorAnalysis(1, random_state=0).fit({"a": x}, groups=group)
+    told = np.stack([model.score_samples({"a": x}, groups=np.full(120, g)) for g in (0, 1)], axis=1)
+    mixed = np.logaddexp(np.log(40 / 120) + told[:, 0], np.log(80 / 120) + told[:, 1])
+    assert model.score_samples({"a": x}) == pytest.approx(mixed, rel=1e-10)

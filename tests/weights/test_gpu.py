@@ -26,12 +26,28 @@ def test_kernels_agree_with_the_plain_form(k, size):
     fused = kernels.inner(snapshot, mean, variance, rows, 1 / n, sketch.FLOOR).cpu().numpy()
     exact = sketch._inner(*(t.double() for t in (snapshot, mean, variance, rows)), n).cpu().numpy()
     assert np.linalg.norm(sketch._whole(fused, k + 1) - exact) < 1e-5 * np.linalg.norm(exact)
-    mirror = torch.as_tensor(sketch._least_lost(exact, n), dtype=torch.float32, device="cuda")
+    mirror = kernels.mirror(torch.as_tensor(exact[np.triu_indices(k + 1)], device="cuda"), k, n)
     state, want = (mean, variance, rows), [t.double() for t in (mean, variance, rows)]
     kernels.turn(snapshot, *state, 1 / n, mirror)
     sketch._turn(snapshot.double(), *want, n, mirror.double())
     for found, there in zip(state, want, strict=True):
         assert float((found - there).norm()) < 1e-5 * float(there.norm())
+
+
+@pytest.mark.parametrize("k", [1, 2, 10, 15, 16, 20, 30])
+@pytest.mark.parametrize("n", [50, 10**6])
+@pytest.mark.parametrize("still", [False, True])
+def test_the_device_drops_what_the_host_would_drop(k, n, still):
+    import torch
+
+    deviations = np.random.default_rng(k).standard_normal((k + 1, 3 * k + 3))
+    deviations[0] *= 0.0 if still else 1e-3  # else the latest is always the least
+    inner = deviations @ deviations.T
+    told = torch.as_tensor(np.append(inner[np.triu_indices(k + 1)], [1.0, 2.0]), device="cuda")
+    made, want = kernels.mirror(told, k, n).cpu().numpy(), sketch._least_lost(inner, n)
+    assert np.outer(*made) == pytest.approx(np.outer(*want), abs=1e-5)
+    told[-1] = float("nan")
+    assert np.isnan(kernels.mirror(told, k, n)[0].cpu().numpy()).all()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

@@ -24,7 +24,7 @@ from latens.estimators.row_names import group_numbers
 from latens.estimators.table import Table
 from latens.estimators.validation import check_codes
 from latens.estimators.view_answers import as_given, explained_table, filled, limits_by_view, row_labels, strongest
-from latens.estimators.view_findings import with_groups
+from latens.estimators.view_findings import densities_over_groups, with_groups
 from latens.estimators.view_precision import with_precision
 from latens.estimators.view_units import frame_of_views, signs
 from latens.estimators.views import Layout, WideTable, lay_out
@@ -115,7 +115,10 @@ class MultiViewAnswers(Answers):
             volume = frame_of_views(self.frame_, self.layout_).log_volume(measured)
             return (self.model_.log_predictive(self.posterior_, rows, local) - volume,)
 
-        return self._ask(self._table(X, groups, precision=precision).rows, density)[0]
+        rows = self._read(X, groups, None, precision).rows
+        if not self.layout_.groups:
+            return self._ask(rows, density)[0]
+        return densities_over_groups(rows, self.state_.stats.sizes, lambda part: self._ask(part, density)[0])
 
     def score(self, X: Any, y: Any = None, groups: Any = None, precision: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -162,6 +165,17 @@ class MultiViewAnswers(Answers):
 
     def _table(self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None) -> WideTable:
         """Samples as one wide table; what group they belong to is found out where it was not told."""
+        table = self._read(X, groups, sample_weight, precision)
+        if not self.layout_.groups:
+            return table
+
+        def bounds(rows: Rows) -> Array:
+            return self._ask(rows, lambda part, local: (self.model_.row_bounds(self.posterior_, part, local),))[0]
+
+        return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, bounds))
+
+    def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
+        """Samples as one wide table, as they were given."""
         check_is_fitted(self)
         table = lay_out(
             X,
@@ -173,14 +187,7 @@ class MultiViewAnswers(Answers):
             estimator=self,
         )
         check_likelihoods(table, self.likelihoods_)
-        table = with_precision(table, precision, self.layout_.precise)
-        if not self.layout_.groups:
-            return table
-
-        def bounds(rows: Rows) -> Array:
-            return self._ask(rows, lambda part, local: (self.model_.row_bounds(self.posterior_, part, local),))[0]
-
-        return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, bounds))
+        return with_precision(table, precision, self.layout_.precise)
 
     def _named(self, codes: Array, rows: Any) -> Any:
         """Codes with the names of their samples, where pandas was asked for; else as they are."""

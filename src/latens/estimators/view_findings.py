@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.special import logsumexp
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like, take
 from latens.core import Rows
 from latens.errors import FollowsTotals
@@ -20,7 +20,7 @@ from latens.inference.settle import settle
 from latens.models.multi_view import MultiView, MultiViewPosterior
 from latens.models.view_deviance import Deviances, deviances
 
-__all__ = ["doubt_totals", "explain", "levels", "with_groups"]
+__all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "with_groups"]
 
 FEWEST = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
@@ -57,20 +57,47 @@ def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> R
     `sizes` (G,) says how common groups are, `bounds` what the log density of rows of known groups is. A sample put
     between groups would be measured against levels that none of them has.
     """
-    xp, x = array_namespace(rows.x), rows.x
-    if rows.seen is None or bool(xp.all(rows.seen[:, -1])):
+    unknown = _ungrouped_rows(rows)
+    if not len(unknown):
         return rows
-    unknown = np.flatnonzero(host(rows.seen[:, -1]) == 0)
-    seen = xp.concat([rows.seen[:, :-1], xp.ones_like(rows.seen[:, -1:])], axis=1)
-    asked = Rows(take(x, unknown), take(seen, unknown))
-    told = [
-        host(bounds(replace(asked, x=xp.concat([asked.x[:, :-1], g + 0 * asked.x[:, -1:]], axis=1))))
-        for g in range(len(sizes))
-    ]
-    group = host(x[:, -1]).copy()
-    common = np.log(np.maximum(sizes, np.finfo(float).tiny))  # a group of a fit may have had no sample that counts
-    group[unknown] = np.argmax(np.stack(told, axis=1) + np.where(sizes > 0, common, -np.inf), axis=1)
-    return Rows(xp.concat([x[:, :-1], like(group[:, None], x)], axis=1), seen, rows.weight)
+    group = host(rows.x[:, -1]).copy()
+    group[unknown] = np.argmax(_by_group(rows, unknown, sizes, bounds), axis=1)
+    return _in_groups(rows, group)
+
+
+def densities_over_groups(rows: Rows, sizes: Floats, densities: Callable[[Rows], Array]) -> Array:
+    """(n,), log density of each row; where its group is unknown, of the mixture of all groups."""
+    unknown = _ungrouped_rows(rows)
+    if not len(unknown):
+        return densities(rows)
+    told = host(densities(_in_groups(rows, host(rows.x[:, -1]))))
+    told[unknown] = logsumexp(_by_group(rows, unknown, sizes, densities), axis=1)
+    return like(told, rows.x)
+
+
+def _ungrouped_rows(rows: Rows) -> Index:
+    """Numbers of the rows whose group is unknown."""
+    if rows.seen is None:
+        return np.arange(0)
+    return np.flatnonzero(host(rows.seen[:, -1]) == 0)
+
+
+def _by_group(rows: Rows, which: Index, sizes: Floats, densities: Callable[[Rows], Array]) -> Floats:
+    """(n, G), log chance of each group times the density of those rows in it."""
+    asked = Rows(take(rows.x, which), take(rows.seen, which))
+    told = [host(densities(_in_groups(asked, np.full(len(which), float(g))))) for g in range(len(sizes))]
+    share = sizes / sizes.sum()
+    common = np.where(
+        sizes > 0, np.log(np.maximum(share, np.finfo(float).tiny)), -np.inf
+    )  # some may have had no sample
+    return np.stack(told, axis=1) + common
+
+
+def _in_groups(rows: Rows, group: Floats) -> Rows:
+    xp, seen = array_namespace(rows.x), rows.seen
+    if seen is not None:
+        seen = xp.concat([seen[:, :-1], xp.ones_like(seen[:, -1:])], axis=1)
+    return Rows(xp.concat([rows.x[:, :-1], like(group[:, None], rows.x)], axis=1), seen, rows.weight)
 
 
 def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> None:

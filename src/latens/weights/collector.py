@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -68,6 +68,10 @@ class Collector(Draws):
         """What the host is to know before the next snapshot is taken in, (m,), not finite if a weight is not."""
         return require("torch", "torch").linalg.vector_norm(snapshot, ord=float("inf")).double()[None]
 
+    def _ahead(self, snapshot: Tensor, told: Tensor) -> bool:
+        """Whether the device takes the snapshot in by itself, unless something told is not finite."""
+        return False
+
     @abstractmethod
     def _take(self, snapshot: Tensor, told: Floats) -> None:
         """Change mean, variance and rows by the n-th snapshot, of which `_measured` told."""
@@ -97,12 +101,14 @@ class Collector(Draws):
         """
         torch = require("torch", "torch")
         snapshot = self.selection.gather()
-        measured = self._measured(snapshot)
         stride = max(1, self.selection.size // N_WATCHED)
         watched, before = snapshot[::stride].clone(), self._watched
         step = (watched - (watched if before is None else before)).square().mean()
         moved = torch.stack([step, self._variance[::stride].mean()])
-        told = torch.cat([measured, moved]).cpu().numpy()  # the one wait for the device
+        on_device = torch.cat([self._measured(snapshot), moved])
+        arrival = _sent(on_device)
+        taken = self._ahead(snapshot, on_device)
+        told = arrival()  # the one wait for the device
         if not np.isfinite(told).all():
             raise FloatingPointError(
                 f"snapshot {self.n + 1} has weights that are NaN or infinite, so it was not taken in; the training "
@@ -110,7 +116,8 @@ class Collector(Draws):
             )
         self.n += 1
         self._answer, self._watched = None, watched
-        self._take(snapshot, told[:-2])
+        if not taken:
+            self._take(snapshot, told[:-2])
         if before is not None:
             self._warn(*told[-2:])
         return self
@@ -312,6 +319,20 @@ class Collector(Draws):
         if getattr(rows, "ndim", 0) != 2 or len(rows) != state.get("rank"):
             raise ValueError(f"the state has rank {state.get('rank')!r} and no rows to match; it is damaged.")
         return cls(module, len(rows), parameters=state.get("names")).load_state_dict(state)
+
+
+def _sent(values: Tensor) -> Callable[[], Floats]:
+    """Begin to copy to the host; returns what waits for the copy, but for no work that is asked for later."""
+    there = values.to("cpu", non_blocking=values.is_cuda)
+    if not values.is_cuda:
+        return lambda: np.asarray(there)
+    done = require("torch", "torch").cuda.current_stream(values.device).record_event()
+
+    def arrived() -> Floats:
+        done.synchronize()
+        return np.asarray(there)
+
+    return arrived
 
 
 def check_same(a: Selection, b: Selection) -> None:

@@ -20,7 +20,7 @@ from latens.array import Floats
 from latens.array.extras import require
 from latens.weights.collector import Collector
 from latens.weights.selection import Chooser, Tensor
-from latens.weights.sketch import compressed, measured, shrunk, update
+from latens.weights.sketch import ahead, compressed, measured, shrunk, update
 
 __all__ = ["FactorPosterior"]
 
@@ -67,6 +67,9 @@ class FactorPosterior(Collector):
 
     def _measured(self, snapshot: Tensor) -> Tensor:
         return measured(snapshot, self._mean, self._variance, self._rows, self.n + 1)
+
+    def _ahead(self, snapshot: Tensor, told: Tensor) -> bool:
+        return ahead(snapshot, self._mean, self._variance, self._rows, self.n + 1, told)
 
     def _take(self, snapshot: Tensor, told: Floats) -> None:
         update(snapshot, self._mean, self._variance, self._rows, self.n, told)

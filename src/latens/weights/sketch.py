@@ -6,8 +6,8 @@
 While fewer than K + 2 snapshots were seen A'A is S itself. Then each new row is stacked below the others and the
 least direction is dropped, in units of the noise psi = diag S - colsum A^2 (at least FLOOR of the variance): what
 A forgets stays in the exact diagonal. Two passes over the weights, (8 + 3 K) words for each of them: `measured` makes
-the Gram matrix, from which the host tells what to drop, and `update` writes. Everything goes block by block, so that
-nothing of size D is allocated besides the snapshot.
+the Gram matrix, from which the host tells what to drop, and `update` writes; or the device does both by itself, in
+`ahead`. Everything goes block by block, so that nothing of size D is allocated besides the snapshot.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from latens.weights import kernels
 from latens.weights.moments import absorb, grown
 from latens.weights.selection import Tensor
 
-__all__ = ["blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update"]
+__all__ = ["ahead", "blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update"]
 
 BLOCK = 2**18  # weights at a time
 FLOOR = 0.1  # least noise that directions are measured in, as a share of a weight's variance
@@ -65,6 +65,17 @@ def measured(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: 
     return _inner(snapshot, mean, variance, rows, n)[tuple(np.triu_indices(len(rows) + 1))]
 
 
+def ahead(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, told: Tensor) -> bool:
+    """Take in the n-th snapshot before the host has seen what `measured` told, if there are kernels for it.
+
+    They leave everything as it is if an entry of told, which may be longer, is not finite.
+    """
+    if n <= len(rows) + 1 or not kernels.are_served(rows):
+        return False
+    kernels.turn(snapshot, mean, variance, rows, 1 / n, kernels.mirror(told, len(rows), n))
+    return True
+
+
 def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, told: Floats) -> None:
     """Take in the n-th snapshot, in place, given what `measured` told of it.
 
@@ -74,8 +85,6 @@ def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: in
     if n > len(rows) + 1:
         given = torch.from_numpy(_least_lost(_whole(told, len(rows) + 1), n)).to(rows.dtype)
         mirror = given.to(rows.device, non_blocking=True)
-        if kernels.are_served(rows):
-            return kernels.turn(snapshot, mean, variance, rows, 1 / n, mirror)
         return _turn(snapshot, mean, variance, rows, n, mirror)
     for part in blocks(len(mean)):
         delta = absorb(mean[part], variance[part], snapshot[part], n)
@@ -116,7 +125,7 @@ def _least_lost(inner: Floats, n: int) -> Floats:
     Rows that are orthogonal to v and to each other will do, whichever they are: those of the reflection that takes v
     to the last axis, I - 2 a a' / a'a with a = v plus or minus that axis.
     """
-    stacked = inner.copy()  # the device stands still meanwhile, so this is brief
+    stacked = inner.copy()
     stacked[-1] /= math.sqrt(n)
     stacked[:, -1] /= math.sqrt(n)
     mirror = np.empty((2, len(inner)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["reduce", "turn"]
+__all__ = ["least", "reduce", "turn"]
 
+least: Any = None
 reduce: Any = None
 turn: Any = None
 
@@ -37,7 +38,6 @@ if find_spec("triton") is not None:
         K: tl.constexpr,
         width: tl.constexpr,
         parts: tl.constexpr,
-        stages: tl.constexpr,
     ):
         """Products of rows i and i + d, d = 0 to half of them all, counted in a circle: each pair is met once.
 
@@ -56,7 +56,7 @@ if find_spec("triton") is not None:
         for _ in tl.static_range(n_pairs + arc + 1):
             acc = acc + (tl.zeros((parts, width), tl.float32),)  # noqa: RUF005 (Triton adds tuples)
         last = tl.cdiv(size, width) - 1
-        for tile in tl.range(tl.program_id(0), last + 1, programs, num_stages=stages):
+        for tile in range(tl.program_id(0), last + 1, programs):
             at = (last - tile).to(tl.int64) * width + lane  # backwards: the end of the snapshot was written last
             ok = at < size
             delta = tl.load(snapshot + at, mask=ok, other=0.0) - tl.load(mean + at, mask=ok, other=0.0)
@@ -95,9 +95,42 @@ if find_spec("triton") is not None:
         tl.store(sums + _place(own * 0 + K, K, K), tl.sum(acc[n_pairs + arc], 1), mask=own == 0)
 
     @triton.jit
+    def least(told, mirror, n_told, root, keep, K: tl.constexpr, side: tl.constexpr, squarings: tl.constexpr):
+        """The least direction as that in which a high power of the inverse is largest; NaN if anything told is."""
+        at = tl.arange(0, 1024)
+        told_all = tl.load(told + at, mask=at < n_told, other=0.0)
+        fine = tl.sum(tl.where(tl.abs(told_all) < float("inf"), 0, 1), 0) == 0
+        one = tl.arange(0, side)
+        i, j = one[:, None], one[None, :]
+        inside = (i <= K) & (j <= K)
+        a = tl.load(told + _place(i, j, K), mask=inside, other=0.0)
+        a = a * tl.where(i == K, root, 1.0) * tl.where(j == K, root, 1.0)
+        trace = tl.sum(tl.sum(tl.where(i == j, a, 0.0), 1), 0)
+        a += tl.where((i == j) & inside, 1e-14 * trace + 1e-300, 0.0)
+        for p in range(K + 1):  # sweeps, after which a is less the inverse
+            row = tl.sum(tl.where(i == p, a, 0.0), 0)
+            column = tl.sum(tl.where(j == p, a, 0.0), 1)
+            pivot = tl.sum(tl.where(one == p, row, 0.0), 0)
+            row, column = row[None, :], column[:, None]
+            edge = tl.where(i == p, row, column) / pivot
+            a = tl.where((i == p) | (j == p), edge, a - column * row / pivot)
+            a = tl.where((i == p) & (j == p), -1.0 / pivot, a)
+        for _ in range(squarings):
+            a = a / tl.sum(tl.sum(tl.where(i == j, a, 0.0), 1), 0)
+            a = tl.dot(a, a, out_dtype=tl.float64)
+        largest = tl.argmax(tl.sum(tl.where(i == j, a, 0.0), 1), 0)
+        v = tl.sum(tl.where(j == largest, a, 0.0), 1)
+        v = v / tl.sqrt(tl.sum(v * v, 0))
+        v = tl.where(one == K, tl.where(v >= 0, v + 1.0, v - 1.0), v)
+        dual = v * (2 * keep / tl.sum(v * v, 0)) * tl.where(one == K, root, 1.0)
+        tl.store(mirror + one, tl.where(fine, v, float("nan")).to(tl.float32), mask=one <= K)
+        tl.store(mirror + K + 1 + one, dual.to(tl.float32), mask=one <= K)
+
+    @triton.jit
     def turn(snapshot, mean, variance, rows, mirror, size, g, keep, K: tl.constexpr, width: tl.constexpr):
         at = tl.program_id(0).to(tl.int64) * width + tl.arange(0, width)
-        ok = at < size
+        unfit = tl.load(mirror) != tl.load(mirror)  # NaN: nothing is to change
+        ok = (at < size) & (unfit == 0)
         before = tl.load(mean + at, mask=ok, other=0.0)
         delta = tl.load(snapshot + at, mask=ok, other=0.0) - before
         spread = tl.load(variance + at, mask=ok, other=0.0)
