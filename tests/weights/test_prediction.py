@@ -159,3 +159,24 @@ def test_progress_is_told():
     told = []
     trained(SWAG, net(), rank=0).predict(batches(), 3, progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_batches_go_where_the_module_is_now():
+    """A trainer may have moved it away from the posterior, here said to lie on a device that holds no numbers."""
+    import torch
+
+    posterior = trained(SWAG, net(batch_norm=True), rank=3)
+    want = posterior.predict(batches(), 3, bn_loader=batches(seed=1), random_state=0)
+    posterior.selection.device = torch.device("meta")
+    found = posterior.predict(batches(), 3, bn_loader=batches(seed=1), random_state=0)
+    assert found.probabilities == pytest.approx(want.probabilities)
+
+
+def test_random_numbers_may_come_from_another_device():
+    import torch
+
+    from latens.weights.drawing import random_numbers
+
+    there = torch.empty(2, dtype=torch.float64, device="meta")
+    assert random_numbers(5, torch.Generator().manual_seed(0), there).device == there.device
+    assert random_numbers(5, torch.Generator().manual_seed(0), there).dtype == there.dtype

@@ -39,9 +39,11 @@ def from_mne(inst: Any, picks: Any = "data") -> Floats:
 
     Examples
     --------
-    >>> import latens, mne  # doctest: +SKIP
-    >>> raw = mne.io.read_raw_fif("rest_raw.fif")  # doctest: +SKIP
-    >>> model = latens.NoisyICA(20).fit(latens.interop.from_mne(raw))  # doctest: +SKIP
+    ::
+
+        import latens, mne
+        raw = mne.io.read_raw_fif("rest_raw.fif")
+        model = latens.NoisyICA(20).fit(latens.interop.from_mne(raw))
     """
     mne = require("mne", "mne")
     if isinstance(inst, mne.BaseEpochs):
@@ -77,8 +79,10 @@ def to_mne_ica(model: NoisyICA, info: Any) -> Any:
 
     Examples
     --------
-    >>> ica = latens.interop.to_mne_ica(model, raw.info)  # doctest: +SKIP
-    >>> clean = ica.apply(raw.copy(), exclude=[0])  # doctest: +SKIP
+    ::
+
+        ica = latens.interop.to_mne_ica(model, raw.info)
+        clean = ica.apply(raw.copy(), exclude=[0])
     """
     mne = require("mne", "mne")
     if not isinstance(model, NoisyICA):

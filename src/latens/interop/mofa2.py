@@ -47,9 +47,11 @@ def write_mofa2(model: Any, path: str | Path, views: Any = None) -> None:
 
     Examples
     --------
-    >>> import latens  # doctest: +SKIP
-    >>> model = latens.MultiViewFactorAnalysis(10).fit(views)  # doctest: +SKIP
-    >>> latens.interop.write_mofa2(model, "model.hdf5", views)  # doctest: +SKIP
+    ::
+
+        import latens
+        model = latens.MultiViewFactorAnalysis(10).fit(views)
+        latens.interop.write_mofa2(model, "model.hdf5", views)
     """
     layout: Layout = fitted(model, "layout_")
     scores = np.asarray(fitted(model, "scores_"), dtype=np.float64)  # (n, K)

@@ -33,9 +33,11 @@ def to_mudata(model: Any, mdata: Any, key: str = "latens") -> Any:
 
     Examples
     --------
-    >>> import latens, muon  # doctest: +SKIP
-    >>> model = latens.MultiViewFactorAnalysis(10).fit(mdata)  # doctest: +SKIP
-    >>> muon.pl.mofa(latens.interop.to_mudata(model, mdata, key="mofa"))  # doctest: +SKIP
+    ::
+
+        import latens, muon
+        model = latens.MultiViewFactorAnalysis(10).fit(mdata)
+        muon.pl.mofa(latens.interop.to_mudata(model, mdata, key="mofa"))
     """
     layout: Layout = fitted(model, "layout_")
     if not all(hasattr(mdata, part) for part in ("obsm", "varm", "uns")):
