@@ -16,9 +16,10 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
+from latens.array.transfer import column_sums
 from latens.core import Rows
 
-__all__ = ["Likelihood", "Tangent", "averages", "masked"]
+__all__ = ["Likelihood", "Tangent", "Touching", "averages", "masked"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ class Likelihood(Protocol):
     def start(self, level: Floats) -> tuple[Floats, Floats]: ...  # eta whose y is at that level, and dy/deta there
 
     def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats: ...
+
+
+class Touching:
+    """What likelihoods share whose parabola carries its constant along, entry by entry."""
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        return tangent.constant
+
+    def levels(self, rows: Rows, tangent: Tangent) -> Floats:
+        return column_sums(rows.weigh(tangent.constant))
+
+    def normaliser(self, noise: Any) -> Floats:
+        return np.zeros_like(noise.mean)
 
 
 def masked(rows: Rows, response: Array, precision: Array, constant: Array) -> Tangent:

@@ -7,7 +7,7 @@ lam(xi) = tanh(xi/2) / (4 xi),    best at xi^2 = E[eta^2]
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -15,9 +15,8 @@ from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
 from latens.array.special import expit, softplus
-from latens.array.transfer import column_sums
 from latens.core import Rows
-from latens.models.likelihoods import Tangent, averages, masked
+from latens.models.likelihoods import Tangent, Touching, averages, masked
 
 __all__ = ["Bernoulli"]
 
@@ -25,7 +24,7 @@ RARE = 1e-3  # chances nearer to 0 or 1 than this start here
 
 
 @dataclass(frozen=True)
-class Bernoulli:
+class Bernoulli(Touching):
     name: ClassVar[str] = "bernoulli"
     curved: ClassVar[bool] = True
     touches: ClassVar[str] = "square"
@@ -45,15 +44,6 @@ class Bernoulli:
         fall += 1
         constant -= xp.log1p(fall)
         return masked(rows, rows.x - 0.5, lam, constant)
-
-    def level(self, rows: Rows, tangent: Tangent) -> Array:
-        return tangent.constant
-
-    def levels(self, rows: Rows, tangent: Tangent) -> Floats:
-        return column_sums(rows.weigh(tangent.constant))
-
-    def normaliser(self, noise: Any) -> Floats:
-        return np.zeros_like(noise.mean)
 
     def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
         (chance,) = averages(mean, variance, lambda eta: (expit(eta),))

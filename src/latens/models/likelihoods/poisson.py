@@ -9,16 +9,15 @@ kappa is per entry: tighter than one per column, and never outgrown by a later, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.special import softplus
-from latens.array.transfer import column_sums
 from latens.core import Rows
-from latens.models.likelihoods import Tangent, averages, masked
+from latens.models.likelihoods import Tangent, Touching, averages, masked
 
 __all__ = ["Poisson"]
 
@@ -27,7 +26,7 @@ LEAST = -80.0  # below it softplus(eta) = exp(eta) would leave the range of sing
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(Touching):
     name: ClassVar[str] = "poisson"
     curved: ClassVar[bool] = True
     touches: ClassVar[str] = "mean"
@@ -47,15 +46,6 @@ class Poisson:
         constant += eta * (slope - 0.5 * response)
         response -= slope
         return masked(rows, response, kappa, constant)
-
-    def level(self, rows: Rows, tangent: Tangent) -> Array:
-        return tangent.constant
-
-    def levels(self, rows: Rows, tangent: Tangent) -> Floats:
-        return column_sums(rows.weigh(tangent.constant))
-
-    def normaliser(self, noise: Any) -> Floats:
-        return np.zeros_like(noise.mean)
 
     def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
         rate, square = averages(mean, variance, lambda eta: ((r := _rates(eta)[0]), r**2))
