@@ -47,3 +47,13 @@ def test_sources_are_paired_before_they_are_compared() -> None:
     assert noisy == pytest.approx(np.sqrt(0.5), abs=0.05)
     with pytest.raises(ValueError, match="expected"):
         source_correlation(truth[:10], truth)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 0.0, 1e150])
+def test_a_dead_source_correlates_with_nothing_and_a_small_one_as_well_as_a_large_one(size: float) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(50, 2))
+    found = np.column_stack([truth[:, 0], size * truth[:, 1]])
+    assert source_correlation(found, truth) == pytest.approx(1.0 if size else 0.5, abs=0.2)
+    assert source_correlation(np.full((50, 2), 3.0), truth) == 0
+    assert 0 <= source_correlation(found, truth) <= 1 + 1e-12

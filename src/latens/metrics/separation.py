@@ -80,8 +80,16 @@ def source_correlation(sources: ArrayLike, truth: ArrayLike) -> float:
     a, b = np.asarray(sources, dtype=np.float64), np.asarray(truth, dtype=np.float64)
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or len(a) < 2:
         raise ValueError(f"sources have shape {a.shape} and truth {b.shape}; expected (N, K) and (N, K_true), N > 1.")
-    gaps = [part - part.mean(axis=0) for part in (a, b)]
-    sizes = [np.maximum(np.linalg.norm(part, axis=0), np.finfo(float).tiny) for part in gaps]
-    gain = np.abs(gaps[0].T @ gaps[1] / sizes[0][:, None] / sizes[1])
+    gain = np.abs(_directions(a).T @ _directions(b))
     rows, columns = linear_sum_assignment(gain, maximize=True)
     return float(gain[rows, columns].sum() / b.shape[1])
+
+
+def _directions(x: np.ndarray) -> np.ndarray:
+    """Centred columns of length 1; 0 for those that do not vary beyond rounding, whose correlation is none."""
+    gaps = x - x.mean(axis=0)
+    peaks = np.abs(gaps).max(axis=0)
+    varies = peaks > 4 * np.finfo(float).eps * np.abs(x).max(axis=0)
+    # by their peaks first: squares of very small numbers would vanish
+    gaps = np.where(varies, gaps / np.where(varies, peaks, 1.0), 0.0)
+    return np.asarray(gaps / np.maximum(np.linalg.norm(gaps, axis=0), np.finfo(float).tiny))
