@@ -8,7 +8,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array
 from latens.array.transfer import like
 
-__all__ = ["inverse_rows", "inverse_rows_plain", "log_determinants"]
+__all__ = ["inverse_rows", "inverse_rows_plain", "log_determinants", "times_rows"]
 
 
 def inverse_rows(gram: Array, diagonal: Array) -> Array:
@@ -26,6 +26,13 @@ def inverse_rows_plain(gram: Array, diagonal: Array) -> Array:
     xp = array_namespace(diagonal)
     inverse = xp.linalg.inv(gram + diagonal[:, :, None] * like(np.eye(diagonal.shape[1]), diagonal))
     return 0.5 * (inverse + xp.matrix_transpose(inverse))
+
+
+def times_rows(matrices: Array, vectors: Array) -> Array:
+    """(n, A), matrices (1 or n, A, B) times vectors (n, B)."""
+    if matrices.shape[0] == 1:
+        return vectors @ matrices[0, :, :].T
+    return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
 def log_determinants(matrices: Array) -> Array:

@@ -13,7 +13,17 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.transfer import take
 
-__all__ = ["diagonal_places", "packed", "pair_places", "square", "unpacked", "upper", "upper_indices", "with_pairs"]
+__all__ = [
+    "diagonal_places",
+    "multiplicity",
+    "packed",
+    "pair_places",
+    "square",
+    "unpacked",
+    "upper",
+    "upper_indices",
+    "with_pairs",
+]
 
 
 def with_pairs(x: Array) -> Array:
@@ -35,8 +45,13 @@ def with_pairs_plain(x: Array) -> Array:
 
 def packed(matrices: Floats) -> Floats:
     """(K, D (D + 1) / 2), what the products are multiplied by in x'M x; matrices are symmetric."""
-    rows, columns = upper_indices(matrices.shape[-1])
-    return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, 2.0))
+    return np.asarray(upper(matrices) * multiplicity(matrices.shape[-1]))
+
+
+def multiplicity(d: int) -> Floats:
+    """(D (D + 1) / 2,), how often each pair stands in a symmetric matrix."""
+    rows, columns = upper_indices(d)
+    return np.where(rows == columns, 1.0, 2.0)
 
 
 def unpacked(sums: Floats, d: int) -> Floats:

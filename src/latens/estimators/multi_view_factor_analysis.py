@@ -190,9 +190,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if not self.__sklearn_is_fitted__():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-                self._fit_views(
-                    X, groups, sample_weight, precision, moves=False
-                )  # a factor may wait for samples still to come
+                # no moves: a factor may wait for samples still to come
+                self._fit_views(X, groups, sample_weight, precision, moves=False)
             return self
         with all_or_nothing(self), one_blas_thread():
             rows = self._table(X, groups, sample_weight, precision).rows
@@ -208,9 +207,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     ) -> Any:
         """Fit, and the factor values of the same samples (n, K)."""
         self.fit(X, y, groups, sample_weight, precision)
-        return self.transform(
-            X, groups=groups if self.layout_.groups else None, precision=precision
-        )  # one group is none
+        groups = groups if self.layout_.groups else None  # one group is none
+        return self.transform(X, groups=groups, precision=precision)
 
     @property
     def sample_size(self) -> int:  # type: ignore[override]

@@ -87,9 +87,8 @@ def _by_group(rows: Rows, which: Index, sizes: Floats, densities: Callable[[Rows
     asked = Rows(take(rows.x, which), take(rows.seen, which))
     told = [host(densities(_in_groups(asked, np.full(len(which), float(g))))) for g in range(len(sizes))]
     share = sizes / sizes.sum()
-    common = np.where(
-        sizes > 0, np.log(np.maximum(share, np.finfo(float).tiny)), -np.inf
-    )  # some may have had no sample
+    # a group of the fit may have had no sample that counts
+    common = np.where(sizes > 0, np.log(np.maximum(share, np.finfo(float).tiny)), -np.inf)
     return np.stack(told, axis=1) + common
 
 

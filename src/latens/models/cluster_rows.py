@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
-from latens.array.quadratic import with_pairs
+from latens.array.quadratic import upper_indices, with_pairs
 from latens.array.transfer import cast, host, is_sparse, like
 from latens.core import Rows
 from latens.models.holes import fill
@@ -46,7 +46,7 @@ class Features:
         moments = host(weighted.T @ self.values)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
-            rows, columns = np.triu_indices(self.d)
+            rows, columns = upper_indices(self.d)
             rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None, rows, columns]
         apart = not self.joint and batch.seen is not None
         seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else counts[:, None]

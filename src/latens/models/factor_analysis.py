@@ -27,6 +27,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from latens.array import Array, Floats, Index
+from latens.array.definite import times_rows
 from latens.array.domains import positive_definite, real
 from latens.array.linalg import inverse, log_determinant
 from latens.array.transfer import column_sums, host, like, total
@@ -149,7 +150,7 @@ class Factors:
         spread = xp.linalg.inv(precision)
         spread = 0.5 * (spread + xp.matrix_transpose(spread))
         drive = gaps @ like((w.tau * w.mean).T, x)
-        return FactorCodes((spread @ drive[:, :, None])[:, :, 0], spread)
+        return FactorCodes(times_rows(spread, drive), spread)
 
     def project(self, q: FactorPosterior, shown: NDArray[np.bool_] | None = None) -> Projection:
         """The map from complete rows to their factors, or from rows that show some columns only."""

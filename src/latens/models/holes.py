@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.linalg import inverse, log_determinant
-from latens.array.quadratic import unpacked, with_pairs
+from latens.array.quadratic import unpacked, upper, with_pairs
 from latens.array.transfer import cast, column_sums, host, like, take
 from latens.core import Rows
 from latens.families.least_squares import LOG_2PI
@@ -68,8 +68,7 @@ class Filled:
             xx += second
             hidden = d - o
             entropy += 0.5 * float(mass @ (hidden * (1 + LOG_2PI) + self.log_det - p.log_det))
-        rows, columns = np.triu_indices(d)
-        products = xx[:, rows, columns]
+        products = upper(xx)
         return counts[:, None], x, products.sum(axis=0, keepdims=True) if self.tied else products, entropy
 
     def moments(self, batch: Rows, share: Array) -> tuple[Array, Array]:

@@ -30,7 +30,7 @@ from scipy.special import gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.domains import simplex
-from latens.array.quadratic import packed
+from latens.array.quadratic import packed, upper_indices
 from latens.array.special import logsumexp, softmax_entropy, xlogx
 from latens.array.transfer import column_sums, is_sparse, like, total
 from latens.core import Rows, Statistics, transient
@@ -133,7 +133,7 @@ class Mixture:
         n, d = float(counts.sum()), mean.shape[1]
         square = expand(self.clusters, mean).values[:, d:]
         if self.clusters.joint:
-            rows, columns = np.triu_indices(d)
+            rows, columns = upper_indices(d)
             square = mean[:, rows] * mean[:, columns] + np.diag(variance)[rows, columns]
         elif square.shape[1]:
             square = square + (variance if square.shape[1] == d else variance.sum())

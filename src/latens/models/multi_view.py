@@ -35,6 +35,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
+from latens.array.definite import times_rows
 from latens.array.quadratic import pair_places, upper_indices
 from latens.array.transfer import column_sums, cross_sums, like, take, total
 from latens.core import Rows, Statistics
@@ -173,7 +174,7 @@ class MultiView:
             pull, part = pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name])
             drive, gram = drive + pull, gram + part
         inner, cross = _blocks(gram, k, self.n_groups)
-        drive = drive - _times(cross, members)
+        drive = drive - times_rows(cross, members)
         if log_odds is None:
             return JointCodes.best(drive, inner, precision, tangents)
         return warm.improved(drive, inner, precision, log_odds, tangents)  # type: ignore[union-attr]
@@ -352,13 +353,13 @@ class MultiView:
             return precision, odds
         return members @ precision, None if odds is None else members @ odds
 
-    def _tangents(self, q: MultiViewPosterior, batch: Rows, at: Codes, members: Array) -> dict[str, Tangent]:
-        tangents, now = {}, Regressors.of(at.mean, at.spread, members)
+    def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
+        tangents, now = {}, Regressors.of(codes.mean, codes.spread, members)
         for view in self.views:
             p, kind = q.views[view.name], view.likelihood
-            eta = p.predictor(now) if kind.touches == "mean" else None
-            square = p.second(now) if kind.touches == "square" else view.given_precision(batch)
-            tangents[view.name] = kind.tangent(batch.columns(view.columns), eta, square)
+            places = {"mean": p.predictor, "square": p.second}
+            at = places[kind.touches](now) if kind.touches in places else view.given_precision(batch)
+            tangents[view.name] = kind.tangent(batch.columns(view.columns), at)
         return tangents
 
 
@@ -368,13 +369,6 @@ def _blocks(gram: Array, k: int, g: int) -> tuple[Array, Array]:
     inner = take(gram, places[upper_indices(k)], axis=1)
     cross = take(gram, places[:k, k:].ravel(), axis=1)
     return inner, array_namespace(gram).reshape(cross, (gram.shape[0], k, g))
-
-
-def _times(matrices: Array, vectors: Array) -> Array:
-    """(n, A), matrices (1 or n, A, B) times vectors (n, B)."""
-    if matrices.shape[0] == 1:
-        return vectors @ matrices[0, :, :].T
-    return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
 def _rowwise(values: Array, x: Array) -> Array:

@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.definite import inverse_rows, log_determinants
+from latens.array.definite import inverse_rows, log_determinants, times_rows
 from latens.array.domains import positive, positive_definite, unit
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
@@ -135,7 +135,7 @@ class Sources:
     @property
     def mean(self) -> Array:
         """(n, K), E[z]."""
-        return self.centre if self.signs is None else self.centre + _times(self.lean, self.sign)
+        return self.centre if self.signs is None else self.centre + times_rows(self.lean, self.sign)
 
     def covariance(self) -> Array:
         """(n, K, K) of z."""
@@ -188,7 +188,7 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
     for _ in range(n_sweeps):
         inverse = inverse_rows(gram, heavy * local.quiet + (1 - heavy) * sharp)
         spread: Full | Diagonal = Full(inverse)
-        centre, lean = _times(inverse, drive), None
+        centre, lean = times_rows(inverse, drive), None
         if diagonal:
             own = heavy * local.quiet + (1 - heavy) * sharp + xp.linalg.diagonal(gram)
             spread = Diagonal(1 / own)
@@ -210,7 +210,3 @@ def _signs(shapes: Shapes, centre: Array, inverse: Array, warm: Any) -> tuple[Ar
     pairs = take(lean, light, axis=1) * pull[:, None]
     drive = 2 * (field_ + xp.linalg.diagonal(pairs) - xp.sum(pairs, axis=2))
     return lean, SIGNS.infer(drive, -4 * pairs, np.full(len(light), 0.5), warm)
-
-
-def _times(matrices: Array, columns: Array) -> Array:
-    return (matrices @ columns[:, :, None])[:, :, 0]

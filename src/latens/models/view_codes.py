@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.array.definite import inverse_rows, log_determinants
+from latens.array.definite import inverse_rows, log_determinants, times_rows
 from latens.array.domains import positive, positive_definite, real, unit
 from latens.array.quadratic import square
 from latens.array.special import xlogx
@@ -45,8 +45,7 @@ class JointCodes:
         rows = max(precision.shape[0], gram.shape[0])
         wide = array_namespace(drive).broadcast_to(precision, (rows, k))
         spread = inverse_rows(square(gram, k), wide)
-        mean = drive @ spread[0, :, :] if spread.shape[0] == 1 else (spread @ drive[:, :, None])[:, :, 0]
-        return cls(mean, spread, tangents)
+        return cls(times_rows(spread, drive), spread, tangents)
 
     @property
     def variance(self) -> Array:

@@ -14,9 +14,9 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.quadratic import diagonal_places, unpacked, upper, with_pairs
+from latens.array.quadratic import diagonal_places, multiplicity, unpacked, upper, with_pairs
 from latens.array.spikes import sweep_spikes
-from latens.array.transfer import cast, column_sums, cross_sums, host, like
+from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -145,7 +145,7 @@ class ViewPosterior:
     @cached_property
     def form(self) -> Floats:
         """(P, D), what products of regressors are multiplied by to give E[eta^2]: each pair counts twice."""
-        return np.ascontiguousarray((self.pairs * _twice(self.mean.shape[1])).T)
+        return np.ascontiguousarray((self.pairs * multiplicity(self.mean.shape[1])).T)
 
     @cached_property
     def gram(self) -> Floats:
@@ -165,7 +165,7 @@ class ViewPosterior:
     def energy(self, gram: Floats) -> Floats:
         """(D,), E[w_d' gram_d w_d] for packed Grams (D, P), or one (1, P) for all."""
         if len(gram) > 1:
-            return np.asarray((self.pairs * gram) @ _twice(self.mean.shape[1]))
+            return np.asarray((self.pairs * gram) @ multiplicity(self.mean.shape[1]))
         full, w = unpacked(gram, self.mean.shape[1])[0], self.mean
         return np.asarray(np.einsum("dk,dk->d", w @ full, w) + (self.square - w**2) @ np.diagonal(full))
 
@@ -251,13 +251,6 @@ class ViewStatistics(Statistics):
         return np.asarray(signal / max(float(self.count.sum() + signal.sum()), np.finfo(float).tiny))
 
 
-def _twice(width: int) -> Floats:
-    """(P,), how often each product stands in a symmetric matrix."""
-    twice = np.full(width * (width + 1) // 2, 2.0)
-    twice[diagonal_places(width)] = 1.0
-    return twice
-
-
 def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent) -> tuple[Array, Array]:
     """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors."""
     x, tau = tangent.response, p.noise.mean[:, None]
@@ -288,7 +281,7 @@ def _by_complement(
 ) -> Array:
     """What is there as all less what is not, where that is little and the arrays are NumPy's."""
     if not is_numpy_array(part.x) or len(part.gaps[0][1]) > FEW * part.x.size:
-        return direct(cast(array_namespace(part.x).astype(part.seen, part.x.dtype), part.x))
+        return direct(array_namespace(part.x).astype(part.seen, part.x.dtype))
     from latens.array.spike_kernels import subtract_listed
 
     out = everything()

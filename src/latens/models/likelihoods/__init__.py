@@ -38,7 +38,7 @@ class Likelihood(Protocol):
     touches: ClassVar[str]  # what says where: "mean", "square" (E[eta^2]), "given" precisions instead, or ""
     learns_noise: ClassVar[bool]  # whether columns have a noise precision of their own
 
-    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent: ...  # what it `touches`
+    def tangent(self, rows: Rows, at: Array | None) -> Tangent: ...  # at (n, D): what it `touches`
 
     def level(self, rows: Rows, tangent: Tangent) -> Array: ...  # (n, D), the constant
 

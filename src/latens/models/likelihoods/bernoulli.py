@@ -30,9 +30,9 @@ class Bernoulli(Touching):
     touches: ClassVar[str] = "square"
     learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
+    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
         xp = array_namespace(rows.x)
-        xi = xp.abs(square)  # rounding may leave a square just below 0
+        xi = xp.abs(at)  # rounding may leave a square just below 0
         xi += 1e-12  # any xi bounds
         xi = xp.sqrt(xi)
         fall = xp.expm1(-xi)  # tanh and log sigmoid from one exponential; its digits survive small xi

@@ -25,7 +25,7 @@ class Gaussian:
     touches: ClassVar[str] = ""
     learns_noise: ClassVar[bool] = True
 
-    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
+    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
         return Tangent(rows.x, None)  # missing entries hold 0 already
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:

@@ -26,7 +26,7 @@ class Measured(Touching, Gaussian):
     touches: ClassVar[str] = "given"
     learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
-        xp, t = array_namespace(rows.x), square
+    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
+        xp, t = array_namespace(rows.x), at
         pulled = t * rows.x
         return masked(rows, pulled, t, 0.5 * (xp.log(t) - LOG_2PI - pulled * rows.x))

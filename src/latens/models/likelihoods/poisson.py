@@ -32,8 +32,8 @@ class Poisson(Touching):
     touches: ClassVar[str] = "mean"
     learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, eta: Array | None, square: Array | None) -> Tangent:
-        xp, y, kappa = array_namespace(rows.x), rows.x, 0.25 + 0.17 * rows.x
+    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
+        eta, xp, y, kappa = at, array_namespace(rows.x), rows.x, 0.25 + 0.17 * rows.x
         rate, constant = _rates(eta)
         share = -xp.expm1(-rate)  # sigmoid(eta), whose ratio to a tiny softplus is 1 to the last digit
         response = kappa * eta
