@@ -194,3 +194,8 @@ def test_help_loads_nothing_heavy_and_the_demo_no_matplotlib(tmp_path: Path) -> 
 def test_the_whole_demo_finds_all_features(seed: int, tmp_path: Path) -> None:
     told = json.loads(call("demo", "--json", "--quiet", "--seed", str(seed), "--out", tmp_path / "page.html").output)
     assert [(fit["features_found"], fit["components"]) for fit in told["fits"]] == [(8, 8), (8, 8)]
+
+
+def test_the_command_line_is_also_a_module() -> None:
+    run = subprocess.run([sys.executable, "-m", "latens", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("latens")

@@ -140,7 +140,10 @@ def group_numbers(
     if groups is None:
         return np.full(n, -1.0), known or ()
     if known == ():
-        raise ValueError("groups were given, but the model was fitted without; leave them out, or fit it with groups.")
+        raise ValueError(
+            "groups were given, but the model was fitted without, or with one group alone, which is the same; leave "
+            "them out, or fit it with several groups."
+        )
     if isinstance(groups, str):
         labels = _from_obs(groups, tables, names)
     else:
