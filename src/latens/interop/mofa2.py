@@ -10,15 +10,14 @@ Their layout on disk, with G groups, M views, K factors:
     variance_explained/r2_per_factor/<group>  (M, K), per cent
     model_options, training_opts, training_stats
 
-A name that cannot be part of a path, such as one with "/", is replaced there; what is particular to latens stands under
-latens/, which other readers pass by.
+Names that a reader would refuse are replaced there (see mofa2_names); what is particular to latens, its own names too,
+stands under latens/, which other readers pass by. Shares of variance that are all below 1 per cent are fractions to R.
 """
 
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from latens.array import Floats
 from latens.array.atomic import replacing
 from latens.array.extras import require
 from latens.estimators.views import Layout, lay_out
+from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from latens.plots.fitted import fitted
 
 __all__ = ["write_mofa2"]
@@ -60,16 +60,17 @@ def write_mofa2(model: Any, path: str | Path, views: Any = None) -> None:
     h5py, memory = require("h5py", "omics"), io.BytesIO()
     with h5py.File(memory, "w") as file:
         write = _Writer(h5py, file)
-        names = _path_parts(layout.views)
-        groups = _path_parts(layout.groups or ("group1",))
+        names = path_names(layout.views, with_data=x is not None)
+        groups = path_names(layout.groups or ("group1",), with_data=x is not None)
         write.names("views/views", names, layout.views)
         write.names("groups/groups", groups, layout.groups or ("group1",))
-        rows = _sample_names(model, len(scores))
+        own_rows = _row_names(model, len(scores))
+        rows, features = sample_names(own_rows), feature_names(layout.views, layout.features)
         for group, member in zip(groups, members, strict=True):
-            write.names(f"samples/{group}", [rows[i] for i in member])
+            write.names(f"samples/{group}", [rows[i] for i in member], [own_rows[i] for i in member])
             write.array(f"expectations/Z/{group}", scores[member].T)
         for m, (name, view) in enumerate(zip(names, layout.views, strict=True)):
-            write.names(f"features/{name}", _unique_features(layout, m), layout.features[m])
+            write.names(f"features/{name}", features[m], layout.features[m])
             write.array(f"expectations/W/{name}", model.components_[view])
             for g, (group, member) in enumerate(zip(groups, members, strict=True)):
                 level = np.asarray(model.intercepts_[view])[g]
@@ -168,39 +169,6 @@ def _data(model: Any, layout: Layout, views: Any, n: int) -> Floats:
     return x
 
 
-def _sample_names(model: Any, n: int) -> list[str]:
+def _row_names(model: Any, n: int) -> list[str]:
     names = fitted(model, "row_names_")
     return [f"sample{i}" for i in range(n)] if names is None else list(map(str, names))
-
-
-def _unique_features(layout: Layout, m: int) -> list[str]:
-    """Names of the features of a view, followed by that of the view where another has the same."""
-    times = Counter(name for names in layout.features for name in names)
-    unique = []
-    for name in layout.features[m]:
-        if times[name] > 1:
-            name = f"{name}_{layout.views[m]}"
-            while name in times:  # a feature may be called so already
-                name += "_"
-        unique.append(name)
-    return unique
-
-
-def _path_parts(names: Sequence[str]) -> list[str]:
-    """The same names as parts of a path, all different.
-
-    >>> _path_parts(["a/b", "a|b", ".", "c"])
-    ['a|b', 'a|b_', '_', 'c']
-    """
-    parts: list[str] = []
-    for part in _cleaned(names):
-        while part in parts:
-            part += "_"
-        parts.append(part)
-    return parts
-
-
-def _cleaned(names: Sequence[str]) -> Iterator[str]:
-    for name in names:
-        part = name.replace("/", "|").replace("\0", "")
-        yield "_" * max(len(part), 1) if not part.strip(".") else part

@@ -103,7 +103,7 @@ def _read(file: Any) -> Mofa2Model:
     groups = _names(file, "groups/groups") or tuple(file["samples"])
     own_views, own_groups = _own(file, "views/views", views), _own(file, "groups/groups", groups)
     features = tuple(_own(file, f"features/{view}", _names(file, f"features/{view}")) for view in views)
-    samples = [_names(file, f"samples/{group}") for group in groups]
+    samples = [_own(file, f"samples/{group}", _names(file, f"samples/{group}")) for group in groups]
     scores = [np.asarray(file[f"expectations/Z/{group}"], dtype=np.float64).T for group in groups]
     components = {own: _array(file, f"expectations/W/{view}") for view, own in zip(views, own_views, strict=True)}
     k = scores[0].shape[1]
