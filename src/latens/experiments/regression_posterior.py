@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,14 @@ from latens.weights.moments import Swag
 
 __all__ = ["EXPERIMENT"]
 
+MEASURES = {
+    "kl": "KL from the posterior (nats)",
+    "covariance-distance": "relative covariance distance",
+    "mean-distance": "relative distance of the mean",
+}
+Told = dict[str, list[dict[str, np.ndarray]]]  # data set -> trials -> way -> (looks, epoch and measures)
+At = Callable[[int, int], Any]  # (begin, end) -> the Gaussian once the rows between are added; None: too few rows
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -31,7 +39,7 @@ class Settings:
     ranks: tuple[int, ...] = (1, 2, 3)
     rate: float = 0.01  # of SGD on the mean loss
     n_trials: int = 10
-    n_points: int = 10  # at which the figure looks
+    every: int = 10  # epochs between two looks
     data: str = ""  # folder with uci/NAME/data.csv.gz or NAME/data.csv.gz; none: bundled and generated sets
     n_jobs: int = 0  # processes that share the trials; 0: one for each core
 
@@ -67,16 +75,14 @@ class Problem:
 
 
 def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
-    told: dict[str, list[dict[str, tuple[float, float]]]] = {}
-    courses: dict[str, list[dict[str, np.ndarray]]] = {}
+    told: Told = {}
     for problem in _problems(settings, rng):
         progress(f"{problem.name}, {settings.n_trials} trials")
         tasks = [(settings, problem, int(rng.integers(2**31))) for _ in range(settings.n_trials)]
-        trials = side_by_side(_trial, tasks, settings.n_jobs)
-        told[problem.name], courses[problem.name] = [trial[0] for trial in trials], [trial[1] for trial in trials]
+        told[problem.name] = side_by_side(_trial, tasks, settings.n_jobs)
     return Result(
-        tables=(_table("kl", told, 0), _table("covariance-distance", told, 1)),
-        figures=(_figures(courses),),
+        tables=tuple(_table(told, measure) for measure in MEASURES),
+        figures=tuple(_figures(told, settings, measure) for measure in MEASURES),
         notes=_notes(told, settings),
     )
 
@@ -95,9 +101,8 @@ def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]
         yield Problem.of("diabetes", *diabetes())
 
 
-def _trial(
-    settings: Settings, problem: Problem, seed: int
-) -> tuple[dict[str, tuple[float, float]], dict[str, np.ndarray]]:
+def _trial(settings: Settings, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+    """(looks, epoch and measures) for each way to a Gaussian, on one path of SGD and one of the Langevin sampler."""
     rng = np.random.default_rng(seed)
     n, d = problem.x.shape
     per_epoch = max(1, n // settings.batch_size)
@@ -110,61 +115,111 @@ def _trial(
 
     path = np.array(list(sgd_path(problem.gradient, batches, start, rate, n_steps)))[settings.n_before * per_epoch :]
     draws = np.array(list(langevin_path(problem.gradient, batches, start, rate, n_steps, rng)))
-    swag = Swag(d, rank=min(20, d))
-    for weights in path[::per_epoch]:
-        swag.update(weights)
-    fits: dict[str, Any] = {"SGD iterates": _moments(path), "SWAG": swag, "Langevin": _moments(draws)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    along: dict[str, At] = {
+        "SGD iterates": lambda _, end: _moments(path[:end]),
+        "SWAG": _collected(Swag(d, rank=min(20, d)), path, per_epoch),
+    }
+    for solver in ("online-sga", "online-em"):
         for k in settings.ranks:
-            for solver in ("online-sga", "online-em"):
-                model = latens.FactorAnalysis(k, solver=solver, random_state=int(rng.integers(2**31)))
-                fits[f"{solver}, K = {k}"] = model.fit(path)
-            fits[f"Langevin, K = {k}"] = latens.FactorAnalysis(k).fit(draws)
-        fits["Langevin, K chosen"] = latens.FactorAnalysis().fit(draws)
-    truth = problem.posterior
-    answers = {name: (gaussian_kl(fit, truth), covariance_distance(fit, truth[1])) for name, fit in fits.items()}
-    return answers, {"SGD iterates": _course(path, truth, settings), "Langevin": _course(draws, truth, settings)}
+            model = latens.FactorAnalysis(k, solver=solver, random_state=int(rng.integers(2**31)))
+            along[f"{solver}, K = {k}"] = _followed(model, path)
+    sampled: dict[str, At] = {"Langevin": lambda _, end: _moments(draws[:end])}
+    for k in settings.ranks:
+        sampled[f"Langevin, K = {k}"] = _followed(latens.FactorAnalysis(k), draws)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that gradient ascent diverges is part of the picture
+        told = {}
+        for ways, rows in ((along, path), (sampled, draws)):
+            step, before = settings.every * per_epoch, n_steps - len(rows)
+            ends = range(len(rows) % step or step, len(rows) + 1, step)
+            for name, at in ways.items():
+                told[name] = _course(at, ends, before, per_epoch, problem.posterior)
+        chosen = _distances(latens.FactorAnalysis().fit(draws).to_low_rank(), problem.posterior)
+    return {**told, "Langevin, K chosen": np.array([(settings.n_epochs, *chosen)])}
 
 
 def _moments(path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return path.mean(axis=0), np.cov(path.T)
 
 
-def _course(path: np.ndarray, truth: tuple[np.ndarray, np.ndarray], settings: Settings) -> np.ndarray:
-    """(n_points,), the divergence after growing parts of a path."""
-    ends = np.linspace(0, len(path), settings.n_points + 1).astype(int)[1:]
-    return np.array([gaussian_kl(_moments(path[:end]), truth) for end in ends])
+def _followed(model: latens.FactorAnalysis, path: np.ndarray) -> At:
+    return lambda begin, end: model.partial_fit(path[begin:end]).to_low_rank()
 
 
-def _table(name: str, told: dict[str, list[dict[str, tuple[float, float]]]], which: int) -> Numbers:
-    ways = list(next(iter(told.values()))[0])
-    rows = []
-    for way in ways:
-        values = [[trial[way][which] for trial in trials] for trials in told.values()]
-        rows.append((way, *(float(np.mean(each)) for each in values)))
-    return Numbers.of(name, ("KL from the posterior (nats)" if which == 0 else "relative distance", *told), rows)
+def _collected(swag: Swag, path: np.ndarray, per_epoch: int) -> At:
+    def at(begin: int, end: int) -> Any:
+        for weights in path[begin:end:per_epoch]:
+            swag.update(weights)
+        return swag.to_low_rank() if swag.n > swag.rank else None
+
+    return at
 
 
-def _figures(courses: dict[str, list[dict[str, np.ndarray]]]) -> Section:
+def _course(at: At, ends: range, before: int, per_epoch: int, truth: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """(looks, epoch and measures), the last look after the last row."""
+    begins = (0, *ends[:-1])
+    return np.array(
+        [
+            ((before + end) / per_epoch, *_distances(at(begin, end), truth))
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+    )
+
+
+def _distances(fit: Any, truth: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+    if fit is None:
+        return np.nan, np.nan, np.nan
+    mean = fit[0] if isinstance(fit, tuple) else fit.mean
+    off = float(np.linalg.norm(mean - truth[0]) / np.linalg.norm(truth[0]))
+    return gaussian_kl(fit, truth), covariance_distance(fit, truth[1]), off
+
+
+def _of(told: Told, name: str, way: str, measure: str) -> np.ndarray:
+    """(trials, looks)."""
+    return np.array([trial[way][:, 1 + list(MEASURES).index(measure)] for trial in told[name]])
+
+
+def _table(told: Told, measure: str) -> Numbers:
+    """Where each way ends, mean over trials; with its standard error, where there are several."""
+    rows, several = [], len(next(iter(told.values()))) > 1
+    for way in next(iter(told.values()))[0]:
+        cells: list[str | float] = [way]
+        for name in told:
+            ends = _of(told, name, way, measure)[:, -1]
+            cells += [float(ends.mean()), *([float(ends.std(ddof=1) / np.sqrt(len(ends)))] if several else [])]
+        rows.append(cells)
+    heads = [head for name in told for head in ([name, "± s.e."] if several else [name])]
+    return Numbers.of(measure, (MEASURES[measure], *heads), rows)
+
+
+def _figures(told: Told, settings: Settings, measure: str) -> Section:
+    """Means over trials; of the models with K factors, the largest K stands out."""
     figures = []
-    for name, trials in courses.items():
-        lines = []
-        for tone, way in enumerate(trials[0]):
-            values = np.array([trial[way] for trial in trials])
-            x = np.arange(1, values.shape[1] + 1) / values.shape[1] * 100
-            lines.append(Line(x, values.mean(axis=0), name=way, tone=tone))
-            lines += [Line(x, each, tone=tone, faint=True) for each in values]
-        chart = line_chart(
-            lines, x_label="part of the path used (%)", y_label="KL from the posterior (nats)", log_y=True
+    for name, trials in told.items():
+        lines, tones = [], dict[str, int]()
+        for way in trials[0]:
+            values = _of(told, name, way, measure).mean(axis=0)
+            kind, _, k = way.partition(", K = ")
+            if len(values) == 1 or (k and kind == "Langevin"):
+                continue  # nearly the same as all moments of its draws
+            tone = tones.setdefault(kind, len(tones))
+            behind = bool(k) and int(k) != settings.ranks[-1]
+            lines.append(Line(trials[0][way][:, 0], values, name="" if behind else way, tone=tone, faint=behind))
+        chart = line_chart(lines, x_label="epochs", y_label=MEASURES[measure], log_y=True)
+        also = f" Faint: fewer factors than {settings.ranks[-1]}." if len(settings.ranks) > 1 else ""
+        figures.append(
+            Figure(
+                chart,
+                f"{name}, {f'mean of {len(trials)} trials' if len(trials) > 1 else 'one trial'}.{also}",
+                name=f"{measure}-{name}",
+            )
         )
-        figures.append(Figure(chart, f"{name}: mean and covariance of the weights on the path.", name=f"path-{name}"))
-    return Section("Divergence from the true posterior along the path", figures=tuple(figures))
+    return Section(f"Along the path: {MEASURES[measure]}", figures=tuple(figures))
 
 
-def _notes(told: dict[str, list[dict[str, tuple[float, float]]]], settings: Settings) -> tuple[str, ...]:
+def _notes(told: Told, settings: Settings) -> tuple[str, ...]:
     def over(way: str) -> str:
-        return " / ".join(f"{np.mean([trial[way][0] for trial in trials]):.2g}" for trials in told.values())
+        return " / ".join(f"{_of(told, name, way, 'kl')[:, -1].mean():.2g}" for name in told)
 
     sets = " / ".join(told)
     notes = [

@@ -19,6 +19,7 @@ from latens.report.drawings import draw
 __all__ = ["PAGE", "write"]
 
 PAGE, NUMBERS = "index.html", "numbers.json"
+FEW = 40  # rows up to which a table is shown whole
 
 
 def write(experiment: Experiment[Any], settings: Any, seed: int, result: Result, folder: Path) -> Path:
@@ -61,9 +62,11 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
 def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -> list[Section]:
     source = f"{capitalised(experiment.source)}. {experiment.about}"
     rows = tuple((name, _setting(value)) for name, value in chosen.items())
+    more = tuple(Section(capitalised(one.name), table=one.shown) for one in result.tables[1:] if len(one.rows) <= FEW)
     return [
         Section("In short", source, notes=result.notes, table=result.tables[0].shown),
         *result.figures,
+        *([Section("More numbers", parts=more)] if more else []),
         Section(
             "Settings",
             "Every picture is also a file of its own beside this page, and the numbers behind them are there as CSV "
