@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.report.numbers import tick_labels, ticks
-from latens.report.svg import BOTTOM, LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT, TONED, TOP, WIDTH
+from latens.report.svg import BOTTOM, LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT, TONED, TOP, WIDTH, inside
 
 __all__ = ["Points", "scatter_chart"]
 
@@ -55,7 +55,8 @@ def scatter_chart(groups: list[Points], *, x_label: str, y_label: str) -> Markup
         parts += [RULE.format("grid", left, y, WIDTH - RIGHT, y), TEXT.format("tick", left - 6, y + 4, "end", label)]
     x_ticks = ticks(float(low[0]), float(high[0]))
     for value, label in zip(x_ticks, tick_labels(x_ticks), strict=True):
-        parts.append(TEXT.format("tick", place(np.array([value, low[1]]))[0], bottom + 16, "middle", label))
+        x = inside(float(place(np.array([value, low[1]]))[0]), label)
+        parts.append(TEXT.format("tick", x, bottom + 16, "middle", label))
     parts.append(RULE.format("axis", left, bottom, WIDTH - RIGHT, bottom))
     parts.append(TEXT.format("label", (left + WIDTH - RIGHT) / 2, bottom + 32, "middle", x_label))
     step = -(-len(everything) // MOST_POINTS)

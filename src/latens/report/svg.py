@@ -89,7 +89,7 @@ def line_chart(
         parts += [RULE.format("grid", left, y, WIDTH - RIGHT, y), TEXT.format("tick", left - 6, y + 4, "end", label)]
     steps = ticks(first, last, whole=True) if last > first else [first]
     for place, label in zip(steps, tick_labels(steps), strict=True):
-        parts.append(TEXT.format("tick", left + (place - first) * x_scale, bottom + 16, "middle", label))
+        parts.append(TEXT.format("tick", inside(left + (place - first) * x_scale, label), bottom + 16, "middle", label))
     parts.append(RULE.format("axis", left, bottom, WIDTH - RIGHT, bottom))
     parts.append(TEXT.format("label", left + width / 2, bottom + 32, "middle", x_label))
 
@@ -197,12 +197,17 @@ def _curve(line: Line, x: np.ndarray, y: np.ndarray, dotted: bool) -> Markup:
     return TONED.format(line.tone % N_TONES, drawn)
 
 
+def inside(x: float, label: str) -> float:
+    """Where the middle of a label stands that belongs to x and must not leave the picture on the right."""
+    return min(x, WIDTH - LETTER * len(label) / 2)
+
+
 def _key(lines: list[Line], left: float) -> tuple[list[Markup], float]:
     """Each name once with a stroke of its curve, data first, in rows above the chart; and the height they take."""
     parts, x, y = list[Markup](), left, 0.0
     named = sorted(({line.name: line for line in lines if line.name}).values(), key=lambda line: line.style != "curve")
     for line in named:
-        width = SWATCH + 6 + 6.8 * len(line.name) + 12
+        width = SWATCH + 6 + 6.8 * len(line.name) + 2.5 * sum(map(str.isupper, line.name)) + 12
         if x > left and x + width > WIDTH:
             x, y = left, y + KEY_HEIGHT
         stroke = CURVE.format(line.style, f"{x:.1f},{y + 10:.1f} {x + SWATCH:.1f},{y + 10:.1f}")
