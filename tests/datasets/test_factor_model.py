@@ -43,6 +43,9 @@ def test_a_seed_gives_the_same_rows() -> None:
     [
         ({"n_components": 101}, "n_components=101 is too large"),
         ({"spectrum": (0, 1)}, r"spectrum=\(0, 1\)"),
+        ({"spectrum": 3}, "spectrum=3 is no range of variances; give two finite numbers"),
+        ({"spectrum": (5, 1, 2)}, r"spectrum=\(5, 1, 2\) is no range"),
+        ({"spectrum": ("a", "b")}, "is no range"),
         ({"n_samples": 0}, "n_samples=0 is too small"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import latens
+from latens.io.npy import layout_of, with_layout
 from tests.io.fits import fitted
 
 
@@ -48,7 +49,7 @@ class Forgery:
         text = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}".encode()
         body = text + b" " * (-(len(text) + 11) % 64) + b"\n"
         data = b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body + np.ascontiguousarray(array).tobytes()
-        entry.update(dtype=array.dtype.str, shape=list(array.shape), layout=list(range(array.ndim)))
+        entry.update(dtype=array.dtype.str, shape=list(array.shape), layout=layout_of(array))
         self.sign(number, data)
 
     def sign(self, number: int, data: bytes) -> None:
@@ -56,7 +57,9 @@ class Forgery:
         self.header["arrays"][number]["sha256"] = hashlib.sha256(data).hexdigest()
 
     def get(self, path: str) -> np.ndarray:
-        return np.load(io.BytesIO(self.members[f"arrays/{self.number_of(path)}.npy"]), allow_pickle=False)
+        number = self.number_of(path)
+        array = np.load(io.BytesIO(self.members[f"arrays/{number}.npy"]), allow_pickle=False)
+        return with_layout(array, self.header["arrays"][number]["layout"])
 
     def write(self, path: Path) -> Path:
         text = json.dumps(self.header).encode() if self.text is None else self.text

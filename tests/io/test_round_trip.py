@@ -145,3 +145,32 @@ def test_a_trace_whose_bounds_change_their_terms_comes_back(tmp_path: Path) -> N
     first, *rest = model.trace_
     model.trace_ = (replace(first, terms={"only": first.elbo}), *rest)
     assert difference(again(model, tmp_path).trace_, model.trace_) is None
+
+
+NOTHING = np.random.default_rng(0).normal(size=(40, 8))
+FOUND_NOTHING: dict[str, tuple[Any, Any]] = {  # rows without structure; factor analysis alone ends with no component
+    "factor analysis": (latens.FactorAnalysis(prior="ard"), NOTHING),
+    "factor analysis, constant": (latens.FactorAnalysis(prior="ard"), np.full((40, 8), 3.0)),
+    "factor analysis, missing": (latens.FactorAnalysis(prior="ard"), np.where(NOTHING > 2, np.nan, NOTHING)),
+    "binary factors": (latens.BinaryFactorAnalysis(), NOTHING),
+    "noisy ICA": (latens.NoisyICA(), NOTHING),
+    "noisy-OR": (latens.NoisyOr(), np.zeros((40, 8))),
+    "views": (latens.MultiViewFactorAnalysis(), {"a": NOTHING[:, :5], "b": NOTHING[:, 5:]}),
+    "Gaussian mixture": (latens.GaussianMixture(), np.full((40, 8), 3.0)),
+    "Bernoulli mixture": (latens.BernoulliMixture(), np.zeros((40, 8))),
+}
+
+
+@pytest.mark.parametrize("name", FOUND_NOTHING)
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_found_nothing_comes_back(name: str, tmp_path: Path) -> None:
+    estimator, X = FOUND_NOTHING[name]
+    model = estimator.set_params(random_state=0).fit(X)
+    loaded = again(model, tmp_path)
+    assert model.n_components_ == (0 if name.startswith("factor") else 1)
+    assert loaded.n_components_ == model.n_components_
+    assert loaded.transform(X).shape == (40, model.n_components_)
+    assert loaded.score(X) == model.score(X)
+    model.partial_fit(X)
+    loaded.partial_fit(X)
+    assert loaded.score(X) == model.score(X)

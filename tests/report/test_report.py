@@ -13,6 +13,7 @@ import pytest
 import latens.report
 from latens.datasets import make_images, make_shapes
 from latens.report import Entry, report, report_many
+from latens.report.numbers import number
 from tests.report.reading import Page, Switches
 
 
@@ -190,3 +191,54 @@ def test_the_package_itself_can_be_called(tmp_path: Path) -> None:
 def test_a_measured_time_replaces_that_of_the_trace(tmp_path: Path) -> None:
     path = report_many([Entry(Switches(np.eye(4)), seconds=12.5)], tmp_path / "page.html")
     assert "12.50" in Page(path).text
+
+
+def test_a_curve_is_called_what_it_is(tmp_path: Path) -> None:
+    X, _ = latens.datasets.make_factor_model(150, n_features=5, n_components=2, random_state=0)
+    y = X @ np.arange(5.0) + np.random.default_rng(0).normal(size=150)
+    bits = (X > 0).astype(float)
+    pages = {
+        "bound of the log evidence": latens.FactorAnalysis(prior="ard").fit(X),
+        "The log-likelihood at the estimated": latens.FactorAnalysis(2).fit(X),
+        "bound of the log-likelihood at the estimated": latens.NoisyICA(2, prior="ml", max_iter=5, tol=0).fit(X),
+        "The log evidence, all constants in": latens.BayesianLinearRegression().fit(X, y),
+        "foretold when it came": latens.FactorAnalysis(2, solver="online-em", random_state=0).fit(X),
+    }
+    gamma = latens.BayesianLinearRegression("gamma", "gamma").fit(X, y)
+    exact = latens.NoisyOr(2, prior="ml", max_iter=5, tol=0, random_state=0).fit(bits)
+    cases = [*pages.items(), ("bound of the log evidence", gamma), ("The log-likelihood at the estimated", exact)]
+    for i, (words, model) in enumerate(cases):
+        text = Page(report(model, path=tmp_path / f"{i}.html")).text
+        assert words in text
+        others = {other for other in pages if other != words}
+        assert not [other for other in others if other in text]
+        online = words == "foretold when it came"
+        assert ("converged" in text) != online
+        assert ("Terms of the" in text) != online
+        assert "log score (nats)" in text or not online
+
+
+def test_models_of_different_curves_are_not_compared_in_one_column(tmp_path: Path) -> None:
+    X, _ = latens.datasets.make_factor_model(150, n_features=5, n_components=2, random_state=0)
+    entries = [Entry(latens.FactorAnalysis(2, prior=prior).fit(X), title=prior) for prior in ("ml", "ard")]
+    text = Page(report_many(entries, tmp_path / "page.html")).text
+    overview = text[: text.index("Model: FactorAnalysis")]
+    assert "log-likelihood (nats)" in overview
+    assert "bound (nats)" in overview
+
+
+def test_a_regression_shows_its_weights(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * [1.0, 1e6, 1.0]
+    y = X @ [2.0, 3e-6, 0.0] + 5 + rng.normal(size=200)
+    model = latens.BayesianLinearRegression().fit(X, y)
+    model.feature_names_in_ = np.array(["age", "income <", "nothing"], dtype=object)
+    path = report(model, X, tmp_path / "page.html")
+    page = Page(path)
+    for words in ("Weights", "age", "income <", "nothing", "intercept", "s.d.", "alpha", "beta", "noise (s.d.)"):
+        assert words in page.text
+    assert "income <b" not in path.read_text(encoding="utf-8")
+    for value in (*model.coef_, *np.sqrt(np.diag(model.coef_covariance_)), model.alpha_, model.beta_):
+        assert number(float(value)) in page.text
+    assert sum(tag == "circle" for tag, _ in page.tags) == 3  # a dot for each weight
+    assert model.column_spread_ == pytest.approx(X.std(axis=0))

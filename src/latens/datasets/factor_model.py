@@ -79,7 +79,10 @@ def make_factor_model(
     """
     n, d = whole("n_samples", n_samples, smallest=1), whole("n_features", n_features, smallest=1)
     k = whole("n_components", n_components, smallest=1, largest=d)
-    low, high = (float(end) for end in spectrum)
+    try:
+        low, high = (float(end) for end in spectrum)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
     if not 0 < low <= high < np.inf:
         raise ValueError(f"spectrum={spectrum!r} is no range of variances; give two finite numbers 0 < a <= b.")
     rng = generator(random_state)

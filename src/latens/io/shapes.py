@@ -196,6 +196,9 @@ SHAPES: dict[str, dict[str, str]] = {
         "state.stats.patterns.rows": "patterns",
         "state.stats.patterns.x": "patterns d",
         "state.stats.patterns.xx": "patterns d d",
+        "state.stats.values": "few d",  # rows, where they are fewer than their columns
+        "state.stats.seen": "few d",
+        "state.stats.weight": "few",
     },
     "OnlineEM": _FACTORS | _ONLINE_SUMS,
     "OnlineGradient": _FACTORS | _ONLINE_SUMS,

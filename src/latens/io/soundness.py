@@ -79,7 +79,7 @@ def _records(value: Any, where: str) -> Iterator[tuple[str, Any]]:
 def _is_positive_definite(matrices: np.ndarray[Any, np.dtype[Any]]) -> bool:
     """Up to rounding: an honest precision may be singular to machine accuracy."""
     k = matrices.shape[-1]
-    level = np.abs(matrices).max(axis=(-1, -2), keepdims=True) * (k * np.finfo(float).eps)
+    level = np.abs(matrices).max(axis=(-1, -2), keepdims=True, initial=0.0) * (k * np.finfo(float).eps)
     if not (np.abs(matrices - np.swapaxes(matrices, -1, -2)) <= 1e6 * level).all():
         return False
     try:

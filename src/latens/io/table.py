@@ -59,6 +59,7 @@ RECORDS = {
     "FactorPosterior": "latens.models.factor_analysis:FactorPosterior",
     "FactorStatistics": "latens.models.factor_analysis:FactorStatistics",
     "Factors": "latens.models.factor_analysis:Factors",
+    "FewRows": "latens.models.few_rows:FewRows",
     "Fitted": "latens.io.fitted:Fitted",
     "Fractions": "latens.families.fractions:Fractions",
     "Frame": "latens.estimators.frame:Frame",

@@ -5,33 +5,53 @@
 
 Posterior family: q(theta) = Normal(m, V), exact given alpha and beta; the intercept c is a point. alpha and beta are
 each given, chosen to maximise the evidence, or have Gamma posteriors, q(theta) q(alpha) q(beta). With numbers and
-evidence the bound is the log evidence itself. Rows enter through their first two moments alone, which add.
+evidence the bound is the log evidence itself. Rows enter through their first two moments alone, which add; columns may
+differ in size by many powers of ten (`latens.array.graded`).
 
-Cost O(D^3) once, then O(D) an iteration, whatever the number of rows.
+A new target has the mean c + m'x and, with alpha and beta given, the variance
+
+    noise + prior    noise = (1 + 1/n) / beta + x'V (beta X'X) V x    prior = alpha x'V V x    (x less the mean row)
+
+1/n stands for the intercept; without one the sum is 1/beta + x'V x. A beta that the rows told leaves a Student-t: of
+n - 1 - D degrees of freedom without a prior, of n - 1 where the prior leaves no weight, both exactly. Between them
+
+    g   = tr(V beta X'X)           weights that the rows determine, from 0 to D; (n - g) / beta is their squared error
+    nu  = n - 1 - g                degrees of freedom of the noise, whose scale is (n - g) / nu times that above
+    nu' = g                        of the prior's precision, where that was not given either
+
+and both parts are widened by the square of what a Student-t's central 95 % are wider than a Normal's.
+
+Cost O(D^3) once and for each posterior, O(D) for each evidence, whatever the number of rows.
 
 References: MacKay (1992); Bishop (2006), sections 3.3, 3.5 and 10.3.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtri, stdtrit
 
 from latens.array import Floats, Index
 from latens.array.domains import positive_definite, real
+from latens.array.graded import GradedAxes, graded_axes
 from latens.core import Statistics
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LOG_2PI
 
 __all__ = ["LinearRegression", "Nothing", "RegressionPosterior", "RegressionSums", "regression_sums"]
 
-WIDEST = 25.0  # e-folds to either side of the data's own scale in which the evidence is searched
-N_GRID = 101
+WIDEST = 32.0  # e-folds beyond the data's own scales, to either side, in which the evidence is searched
+STEP = 0.5
 HAIR = 1e-13  # of the sum of squares of y
+ROUNDING = 64 * float(np.finfo(float).eps)  # of a sum of squares: what is left of it below that says nothing
+CENTRAL = 0.975  # the quantile at which a Student-t and the Normal told instead of it agree
+LEAST_DOF = 1.0  # of a Student-t, where weights explain every row
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,7 @@ class RegressionPosterior:
     covariance: Floats = positive_definite()  # (D, D)
     alpha: Gamma | float = 1.0
     beta: Gamma | float = 1.0
+    log_det: float | None = None  # of the covariance, where it is known to more digits than the matrix tells
 
     def __post_init__(self) -> None:
         if not (expected(self.alpha) > 0 and expected(self.beta) > 0):
@@ -50,11 +71,31 @@ class RegressionPosterior:
         return len(self.mean)
 
     def only(self, keep: Index) -> RegressionPosterior:
-        return replace(self, mean=self.mean[keep], covariance=self.covariance[np.ix_(keep, keep)])
+        return replace(self, mean=self.mean[keep], covariance=self.covariance[np.ix_(keep, keep)], log_det=None)
 
     def sample(self, rng: np.random.Generator) -> RegressionPosterior:
-        mean = rng.multivariate_normal(self.mean, self.covariance)
+        mean = self.draws(rng, 1)[0]
         return RegressionPosterior(mean, np.zeros_like(self.covariance), expected(self.alpha), expected(self.beta))
+
+    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+        """(n, D), weights; drawn in units of their own spread, lest the widest blur the others."""
+        spread, correlation = self._told_apart
+        return self.mean + rng.multivariate_normal(np.zeros(len(spread)), correlation, n) * spread
+
+    @property
+    def log_volume(self) -> float:
+        """log |V|."""
+        if self.log_det is not None:
+            return self.log_det
+        spread, correlation = self._told_apart
+        return float(np.linalg.slogdet(correlation)[1] + 2 * np.sum(np.log(spread)))
+
+    @property
+    def _told_apart(self) -> tuple[Floats, Floats]:
+        """Standard deviations (D,), and correlations (D, D)."""
+        spread = np.sqrt(np.diag(self.covariance))
+        unit = np.where(spread > 0, spread, 1.0)
+        return spread, self.covariance / unit / unit[:, None]
 
 
 @dataclass(frozen=True)
@@ -76,12 +117,14 @@ class RegressionSums(Statistics):
         return self.n
 
     def about(self, centred: bool) -> tuple[Floats, Floats, float]:
-        """X'X, X'y and y'y, of columns less their means if so asked."""
+        """X'X, X'y and y'y, of columns less their means if so asked; 0 where only rounding would be left of them."""
         if not centred:
             return self.xx, self.xy, self.yy
         mean, level = self.x / self.n, self.y / self.n
-        xx = self.xx - np.outer(self.x, mean)
-        return 0.5 * (xx + xx.T), self.xy - self.x * level, max(self.yy - self.y * level, 0.0)
+        xx, xy, yy = self.xx - np.outer(self.x, mean), self.xy - self.x * level, self.yy - self.y * level
+        varied, told = np.diag(xx) > ROUNDING * np.diag(self.xx), yy > ROUNDING * self.yy
+        xx = np.where(varied & varied[:, None], 0.5 * (xx + xx.T), 0.0)
+        return xx, np.where(varied & told, xy, 0.0), float(yy) if told else 0.0
 
     @cached_property
     def centred_spectrum(self) -> _Spectrum:
@@ -104,30 +147,52 @@ class _Spectrum:
     """The regression in the axes of X'X."""
 
     n: float
-    values: Floats  # (D,)
-    vectors: Floats  # (D, D)
-    pulled: Floats  # (D,), X'y in those axes
-    yy: float
+    axes: GradedAxes
+    heights: Floats  # (R,), of y along the directions in which rows differ
+    rest: float  # of y'y, which no weights explain
 
     @classmethod
     def of(cls, n: float, xx: Floats, xy: Floats, yy: float) -> _Spectrum:
-        values, vectors = np.linalg.eigh(xx)
-        there = values > 8 * len(values) * np.finfo(float).eps * values[-1]  # what no row moved along is rounding
-        return cls(n, np.where(there, values, 0.0), np.asarray(vectors), np.where(there, vectors.T @ xy, 0.0), yy)
+        axes = graded_axes(xx)
+        r = len(axes.values)
+        heights = axes.scaled[:, :r].T @ (xy / axes.size) / np.sqrt(axes.values)
+        return cls(n, axes, heights, max(yy - float(heights @ heights), 0.0))
 
-    def log_evidence(self, alpha: float, beta: float) -> float:
-        precision = alpha + beta * self.values
-        energy = 0.5 * beta * self.left(alpha / beta)
-        volume = 0.5 * (len(self.values) * np.log(alpha) - np.sum(np.log(precision)))
+    @property
+    def yy(self) -> float:
+        return float(self.rest + self.heights @ self.heights)
+
+    def weights(self, alpha: Gamma | float, beta: Gamma | float) -> RegressionPosterior:
+        """Their posterior given the expectations of both."""
+        precisions, (alpha, beta) = (alpha, beta), (expected(alpha), expected(beta))
+        at, r = self.axes, len(self.axes.values)
+        variance = np.full(len(at.size), 1 / alpha)
+        variance[:r] = 1 / (alpha + beta * at.values)
+        mean = at.scaled[:, :r] @ (beta * np.sqrt(at.values) * self.heights * variance[:r]) / at.size
+        covariance = (at.scaled * variance) @ at.scaled.T / at.size / at.size[:, None]
+        log_det = float(np.sum(np.log(variance)))
+        return RegressionPosterior(mean, 0.5 * (covariance + covariance.T), *precisions, log_det)
+
+    def misfit(self, mean: Floats) -> float:
+        """||y - X m||^2."""
+        return self.rest + float(np.sum((self.axes.root @ mean - self.heights) ** 2))
+
+    def determined(self, ratio: float) -> float:
+        """How many weights the rows determine, against a prior of precision ratio times beta."""
+        return float(np.sum(self.axes.values / (ratio + self.axes.values)))
+
+    def log_evidence(self, alpha: float, beta: float, resolution: float = 0.0) -> float:
+        energy = 0.5 * beta * self.left(alpha / beta, resolution)
+        volume = -0.5 * float(np.sum(np.log1p(beta / alpha * self.axes.values)))
         return float(volume + 0.5 * self.n * (np.log(beta) - LOG_2PI) - energy)
 
-    def left(self, ratio: float) -> float:
+    def left(self, ratio: float, resolution: float = 0.0) -> float:
         """||y - X m||^2 + ratio ||m||^2 at the best m.
 
         A hair more: where columns can explain every row, noise would go to 0 and the evidence to infinity.
         """
-        hair = HAIR * max(self.yy, np.finfo(float).tiny)
-        return max(float(self.yy - np.sum(self.pulled**2 / (ratio + self.values))), 0.0) + hair
+        shrunk = float(np.sum(self.heights**2 * (ratio / (ratio + self.axes.values))))
+        return self.rest + shrunk + max(HAIR * self.yy, self.n * resolution)
 
 
 @dataclass(frozen=True)
@@ -138,6 +203,7 @@ class LinearRegression:
     alpha_prior: tuple[float, float] = (1e-6, 1e-6)  # shape and rate, where the posterior is a Gamma
     beta_prior: tuple[float, float] = (1e-6, 1e-6)
     intercept: bool = True
+    resolution: float = 1e-200  # mean square of y below which nothing is told: that of its rounding
 
     def prior(self, k: int) -> RegressionPosterior:
         d, (alpha, beta) = self.n_features, self._priors
@@ -152,13 +218,9 @@ class LinearRegression:
     def global_step(self, q: RegressionPosterior, stats: RegressionSums) -> RegressionPosterior:
         """alpha and beta first, then the weights given them."""
         at = self.spectrum(stats)
-        if "gamma" in (self.alpha, self.beta):
-            alpha, beta = self._scales_given_weights(q, stats)
-        else:
-            alpha, beta = self._most_evident(at)
-        variance = 1 / (expected(alpha) + expected(beta) * at.values)
-        mean = at.vectors @ (expected(beta) * at.pulled * variance)
-        return RegressionPosterior(mean, (at.vectors * variance) @ at.vectors.T, alpha, beta)
+        if self.bound_is_evidence:
+            return at.weights(*self._most_evident(at))
+        return at.weights(*self._scales_given_weights(q, stats))
 
     def data_terms(self, q: RegressionPosterior, stats: RegressionSums) -> dict[str, float]:
         level = 0.5 * stats.n * (expected_log(q.beta) - LOG_2PI)
@@ -167,15 +229,34 @@ class LinearRegression:
     def global_terms(self, q: RegressionPosterior) -> dict[str, float]:
         d, (alpha, beta) = self.n_features, self._priors
         sizes = q.mean @ q.mean + np.trace(q.covariance)
-        weights = d * expected_log(q.alpha) - expected(q.alpha) * sizes + np.linalg.slogdet(q.covariance)[1] + d
+        weights = d * expected_log(q.alpha) - expected(q.alpha) * sizes + q.log_volume + d
         return {
             "kl_weights": float(0.5 * weights),
             "kl_alpha": -q.alpha.kl(alpha) if isinstance(q.alpha, Gamma) and isinstance(alpha, Gamma) else 0.0,
             "kl_beta": -q.beta.kl(beta) if isinstance(q.beta, Gamma) and isinstance(beta, Gamma) else 0.0,
         }
 
+    def widening(self, q: RegressionPosterior, stats: RegressionSums) -> tuple[float, float]:
+        """What the two parts of a new target's variance are to be multiplied by: that of the noise and of the prior.
+
+        Infinite for the noise where only one row was seen and an intercept takes it.
+        """
+        told = self.spectrum(stats).determined(expected(q.alpha) / expected(q.beta))
+        prior = _wider(told) if isinstance(self.alpha, str) else 1.0
+        if not isinstance(self.beta, str):
+            return 1.0, prior
+        if stats.n <= self.intercept:
+            return math.inf, prior
+        free = max(stats.n - told - self.intercept, LEAST_DOF)
+        return _wider(free) * (free + self.intercept) / free, prior
+
     def floats_per_row(self, k: int) -> int:
         return self.n_features
+
+    @property
+    def bound_is_evidence(self) -> bool:
+        """Whether nothing but the weights is uncertain, whose posterior is exact."""
+        return "gamma" not in (self.alpha, self.beta)
 
     def spectrum(self, stats: RegressionSums) -> _Spectrum:
         return stats.centred_spectrum if self.intercept else stats.plain_spectrum
@@ -191,52 +272,59 @@ class LinearRegression:
 
     def _squares(self, q: RegressionPosterior, stats: RegressionSums) -> tuple[float, float]:
         """E||theta||^2 and E||y - X theta||^2."""
-        xx, xy, yy = stats.about(self.intercept)
+        at = self.spectrum(stats)
         sizes = float(q.mean @ q.mean + np.trace(q.covariance))
-        fit = yy - 2 * q.mean @ xy + q.mean @ xx @ q.mean
-        return sizes, max(float(fit), 0.0) + float(np.sum(q.covariance * xx))
+        return sizes, at.misfit(q.mean) + float(np.sum((at.axes.root @ q.covariance) * at.axes.root))
 
     def _scales_given_weights(
         self, q: RegressionPosterior, stats: RegressionSums
     ) -> tuple[Gamma | float, Gamma | float]:
         """Posteriors, or for "evidence" the points that raise the bound most."""
         (alpha, beta), (sizes, left) = self._priors, self._squares(q, stats)
+        left = max(left, stats.n * self.resolution)
         if isinstance(alpha, Gamma):
             alpha = alpha.observe(self.n_features, np.array([sizes]))
         elif self.alpha == "evidence":
-            alpha = self.n_features / max(sizes, np.finfo(float).tiny)
+            alpha = self.n_features / sizes
         if isinstance(beta, Gamma):
             beta = beta.observe(stats.n, np.array([left]))
         elif self.beta == "evidence":
-            beta = stats.n / max(left, np.finfo(float).tiny)
+            beta = stats.n / left
         return alpha, beta
 
     def _most_evident(self, at: _Spectrum) -> tuple[float, float]:
         """alpha and beta at the top of the evidence, along whichever of them is free."""
-        width = float(np.mean(at.values))
-        level = float(np.log(width)) if width > 0 else 0.0  # columns that never vary say nothing of their weights
-        noise = float(np.log(max(at.n, 1.0) / max(at.yy, np.finfo(float).tiny)))
+        widths = np.log(at.axes.values) if len(at.axes.values) else np.zeros(1)  # columns that never vary say nothing
+        low, high = float(widths.min()), float(widths.max())
+        noise = float(np.log(at.n / max(at.yy, at.n * self.resolution)))
+
+        def height(alpha: float, beta: float) -> float:
+            return at.log_evidence(alpha, beta, self.resolution)
+
         if self.alpha == "evidence" and self.beta == "evidence":
             # given their ratio, the best beta has a closed form
 
             def both(log_ratio: float) -> tuple[float, float]:
-                beta = at.n / at.left(float(np.exp(log_ratio)))
+                beta = at.n / at.left(float(np.exp(log_ratio)), self.resolution)
                 return float(np.exp(log_ratio)) * beta, beta
 
-            best = _top(lambda log_ratio: at.log_evidence(*both(log_ratio)), level)
-            return both(best)
+            return both(_top(lambda log_ratio: height(*both(log_ratio)), low, high))
         if self.alpha == "evidence":
-            beta = float(self.beta)
-            best = _top(lambda log: at.log_evidence(float(np.exp(log)), beta), level + float(np.log(beta)))
+            beta, given = float(self.beta), float(np.log(self.beta))
+            best = _top(lambda log: height(float(np.exp(log)), beta), low + min(given, noise), high + max(given, noise))
             return float(np.exp(best)), beta
         alpha = float(self.alpha)
         if self.beta == "evidence":
-            return alpha, float(np.exp(_top(lambda log: at.log_evidence(alpha, float(np.exp(log))), noise)))
+            return alpha, float(np.exp(_top(lambda log: height(alpha, float(np.exp(log))), noise, noise)))
         return alpha, float(self.beta)
 
 
 def expected(value: Gamma | float) -> float:
     return float(value.mean[0]) if isinstance(value, Gamma) else float(value)
+
+
+def _wider(dof: float) -> float:
+    return float(stdtrit(max(dof, LEAST_DOF), CENTRAL) / ndtri(CENTRAL)) ** 2
 
 
 def expected_log(value: Gamma | float) -> float:
@@ -247,14 +335,14 @@ def _number(kind: float | str) -> float:
     return 1.0 if isinstance(kind, str) else float(kind)
 
 
-def _top(height: Callable[[float], float], about: float) -> float:
+def _top(height: Callable[[float], float], low: float, high: float) -> float:
     """Where a function of one number is highest: the best of a grid, and between its neighbours the root of the slope.
 
     Slopes are differences of fourth order; heights alone would tell the place to half the digits only.
     """
-    grid = about + np.linspace(-WIDEST, WIDEST, N_GRID)
+    grid = np.arange(low - WIDEST, high + WIDEST + STEP, STEP)
     best = int(np.argmax([height(float(at)) for at in grid]))
-    if best in (0, N_GRID - 1):
+    if best in (0, len(grid) - 1):
         return float(grid[best])
 
     def slope(at: float, h: float = 1e-2) -> float:

@@ -1,4 +1,4 @@
-"""Sections about the course of a fit: the bound by iteration, and what it is made of at the end."""
+"""Sections about the course of a fit: the bound, or what stands for it, by iteration, and its terms at the end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from latens.report.curve import Curve, curve_of
 from latens.report.entry import Entry
 from latens.report.numbers import number
 from latens.report.sections import Figure, Section, Table
@@ -16,50 +17,62 @@ from latens.report.svg import Line, line_chart
 __all__ = ["bound", "terms"]
 
 SHORT = 5  # iterations; below it nothing is cut off
+ROUNDING = 1e-12  # of a bound: what changes by less does not change
 
 
 def bound(entry: Entry) -> Section | None:
-    """The bound by iteration, its gain, and the number of components where that changed."""
+    """The bound by iteration, its gain where it is climbed, and the number of components where that changed."""
     history = np.asarray(getattr(entry.model, "elbo_history_", ()), dtype=np.float64)  # (n_iter,)
     if len(history) == 0:
         return None
-    steps = np.arange(1, len(history) + 1)
-    figures = [_trace(history, steps, _other_restarts(entry.model.trace_))]
+    steps, curve = np.arange(1, len(history) + 1), curve_of(entry.model)
+    if np.ptp(history) <= ROUNDING * np.max(np.abs(history)):
+        return Section(_title(curve), f"{curve.meaning} The first iteration already gave it.")
+    figures = [_trace(history, steps, _other_restarts(entry.model.trace_), curve)]
     gains = np.diff(history)
-    if np.any(gains > 0):
+    if curve.climbed and np.any(gains > 0):
         chart = line_chart([Line(steps[1:], gains)], x_label="iteration", y_label="gain (nats, log scale)", log_y=True)
-        figures.append(Figure(chart, "What each iteration added to the bound."))
+        figures.append(Figure(chart, f"What each iteration added to the {curve.name}."))
     alive = np.array([step.n_components for step in _last_restart(entry.model.trace_)], dtype=np.float64)
     if len(np.unique(alive)) > 1:
         line = Line(np.arange(1, len(alive) + 1), alive)
         chart = line_chart([line], x_label="iteration", y_label="components", whole_y=True)
         figures.append(Figure(chart, "Components in use after each iteration."))
-    return Section("Bound", figures=tuple(figures))
+    return Section(_title(curve), figures=tuple(figures))
 
 
 def terms(entry: Entry) -> Section | None:
-    """The named terms of the bound at the last iteration."""
-    trace = entry.model.trace_
-    if len(trace) == 0:
+    """The named terms of the bound at the last iteration, where it has several."""
+    trace, curve = entry.model.trace_, curve_of(entry.model)
+    if len(trace) == 0 or not curve.climbed:
         return None
     last = trace[-1]
     rows = [(name.replace("_", " "), number(float(value))) for name, value in last.terms.items()]
     rows.append(("sum", number(float(last.elbo))))
-    return Section("Terms of the bound", "In nats, at the last iteration.", table=Table(("term", "nats"), tuple(rows)))
+    return Section(
+        f"Terms of the {curve.name}", "In nats, at the last iteration.", table=Table(("term", "nats"), tuple(rows))
+    )
 
 
-def _trace(history: np.ndarray, steps: np.ndarray, others: list[Line]) -> Figure:
+def _title(curve: Curve) -> str:
+    return curve.name[0].upper() + curve.name[1:]
+
+
+def _trace(history: np.ndarray, steps: np.ndarray, others: list[Line], curve: Curve) -> Figure:
     """The axis begins where the steep first tenth has ended: otherwise it would flatten all that follows."""
     skipped = math.ceil(len(history) / 10) if len(history) >= SHORT else 0
     late = history[skipped:]
     low = float(late.min())
-    caption = "A lower bound of the log evidence, all constants in."
+    caption = curve.meaning
     if float(history.min()) < low:
         caption += f" It began at {number(float(history[0]))}, below the axis."
     if others:
         caption += " The faint lines are other restarts."
     chart = line_chart(
-        [*others, Line(steps, history)], x_label="iteration", y_label="bound (nats)", y_range=(low, float(late.max()))
+        [*others, Line(steps, history)],
+        x_label="iteration",
+        y_label=f"{curve.name} (nats)",
+        y_range=(low, float(late.max())),
     )
     return Figure(chart, caption)
 

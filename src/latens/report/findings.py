@@ -10,6 +10,7 @@ import numpy as np
 from latens.array.transfer import host
 from latens.metrics import Match
 from latens.plots.fitted import is_signed
+from latens.report.curve import curve_of
 from latens.report.entry import Entry
 from latens.report.numbers import number
 from latens.report.pixels import Scale
@@ -27,7 +28,7 @@ EXAMPLE_ROWS = 8
 
 def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
     """The numbers a reader looks for first; what the model does not have is left out."""
-    model, match, true = entry.model, entry.match, entry.truth
+    model, match, true, curve = entry.model, entry.match, entry.truth, curve_of(entry.model)
     found: list[tuple[str, str]] = []
     if isinstance(entry.X, dict):
         shapes = [getattr(view, "shape", (0, 0)) for view in entry.X.values()]
@@ -38,10 +39,12 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
         found.append(("components", number(int(model.n_components_))))
     if match is not None:
         found.append(("true found", f"{match.found()} of {len(match.index)}"))
-    found.append(("bound (nats)", number(float(model.elbo_))))
+    found.append((f"{curve.name} (nats)", number(float(model.elbo_))))
     found += _deviation("noise (s.d.)", getattr(model, "noise_variance_", None))
     found += _deviation("true noise (s.d.)", getattr(true, "noise_variance", None))
-    found += [("iterations", number(int(model.n_iter_))), ("converged", "yes" if model.converged_ else "no")]
+    found.append(("iterations", number(int(model.n_iter_))))
+    if curve.climbed:
+        found.append(("converged", "yes" if model.converged_ else "no"))
     found.append(("seconds", number(entry.duration)))
     return tuple(found)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from latens.plots.fitted import fitted
-from latens.report import course, findings, views
+from latens.report import course, findings, views, weights
 from latens.report.entry import Entry
 from latens.report.page import write_page
 from latens.report.sections import Section, Table
@@ -18,6 +18,7 @@ __all__ = ["BUILDERS", "Builder", "report", "report_many"]
 Builder = Callable[[Entry], Section | None]
 
 BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns None where it has nothing to show
+    weights.weights,
     findings.components,
     views.explained,
     views.features,
@@ -27,7 +28,11 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     course.terms,
 )
 
-COMPARED = ("true found", "components", "bound (nats)", "seconds")  # facts in the table of several models
+COMPARED = (  # facts in the table of several models
+    *("true found", "components"),
+    *("bound (nats)", "log-likelihood (nats)", "log evidence (nats)", "log score (nats)"),
+    "seconds",
+)
 
 
 def report(

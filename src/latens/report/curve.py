@@ -1,0 +1,56 @@
+"""What the numbers by iteration are, as the model says itself: not every one of them is a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Curve", "curve_of"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The name of a curve, what it is in a sentence, and whether a fit climbs it until it settles."""
+
+    name: str
+    meaning: str
+    climbed: bool = True
+
+
+BOUND = Curve("bound", "A lower bound of the log evidence, all constants in.")
+LIKELIHOOD = Curve(
+    "log-likelihood",
+    "The log-likelihood at the estimated parameters, all constants in. It grows with their number, so that it cannot "
+    "choose that.",
+)
+BELOW_LIKELIHOOD = Curve(
+    "bound",
+    "A lower bound of the log-likelihood at the estimated parameters, all constants in. It grows with their number, "
+    "so that it cannot choose that.",
+)
+EVIDENCE = Curve("log evidence", "The log evidence, all constants in, at precisions that were given or maximise it.")
+FORETOLD = Curve(
+    "log score",
+    "How well each row was foretold when it came: the sum of the rows' log densities, each under the parameters it "
+    "met. It is no bound, and later rows say more about the fit than earlier ones.",
+    climbed=False,
+)
+
+
+def curve_of(estimator: Any) -> Curve:
+    """From the model's own words: point estimates, exact rows, precisions without a posterior, scores before steps.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> curve_of(SimpleNamespace()).name
+    'bound'
+    """
+    model: Any = getattr(estimator, "model_", None)
+    trace = getattr(estimator, "trace_", ())
+    if trace and "prequential" in trace[-1].terms:
+        return FORETOLD
+    if getattr(model, "points", False):
+        exact = model.exact_local(estimator.posterior_)
+        return LIKELIHOOD if exact else BELOW_LIKELIHOOD
+    return EVIDENCE if getattr(model, "bound_is_evidence", False) else BOUND
