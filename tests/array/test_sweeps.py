@@ -102,11 +102,11 @@ def test_extreme_drives_saturate_without_warnings(size: float) -> None:
 def test_the_vectorised_logistic_function_is_that_of_scipy() -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([np.linspace(-707, 707, 4001), rng.normal(size=4000), [0.0, -0.0, 1e-300, 709, -709, 1e9, -1e9]])
-    power, out = np.zeros(len(x)), np.empty(len(x))
-    expit_lanes(x, power, power.view(np.int64), out)
+    out = np.empty(len(x))
+    expit_lanes(x, out)
     assert out == pytest.approx(np.where(x < -708, 0.0, expit(x)), rel=1e-15, abs=0)
     bad = np.array([np.nan, 1.0])
-    expit_lanes(bad, power[:2], power[:2].view(np.int64), out[:2])
+    expit_lanes(bad, out[:2])
     assert np.isnan(out[0])
     assert out[1] == pytest.approx(expit(1.0))
 

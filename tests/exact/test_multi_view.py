@@ -58,7 +58,7 @@ class Printed(MultiView):
         after = ViewPosterior(
             weights,
             Offsets(level, width),
-            prior.alpha.observe(len(on), weights.size.sum(axis=0)),
+            prior.alpha.observe(len(on), weights.sizes),
             prior.theta and prior.theta.observe(used, len(on) - used),
             p.noise,
         )
@@ -245,10 +245,10 @@ def test_every_parabola_touches_at_its_point_and_lies_below_elsewhere(
 ) -> None:
     y = min(y, 1) if kind == "bernoulli" else y
     rows, at = Rows(np.array([[float(y)]])), np.array([[touch]])
-    tangent = KINDS[kind].tangent(rows, at**2 if KINDS[kind].touches == "square" else at)
-    response, precision, constant = (
-        float(part[0, 0]) for part in (tangent.response, tangent.precision, tangent.constant)
-    )
+    tangent = KINDS[kind].tangent(rows, lambda: at**2 if KINDS[kind].touches == "square" else at.copy())
+    response, precision = (float(part[0, 0]) for part in (tangent.response, tangent.precision))
+    constant = float(KINDS[kind].levels(rows, tangent)[0])
+    assert KINDS[kind].level(rows, tangent)[0, 0] == pytest.approx(constant, rel=1e-12, abs=1e-12)
 
     def parabola(eta: float) -> float:
         return constant + response * eta - 0.5 * precision * eta**2

@@ -81,7 +81,7 @@ def test_moments_are_those_of_draws() -> None:
     assert draws.mean(axis=0) == pytest.approx(q.mean, abs=0.03)
     assert (draws**2).mean(axis=0) == pytest.approx(q.square, abs=0.08)
     assert (draws == 0).mean(axis=0) == pytest.approx(1 - q.on, abs=0.02)
-    assert q.size == pytest.approx(q.square + (1 - q.on) * q.idle)
+    assert q.sizes == pytest.approx(np.sum(q.square + (1 - q.on) * q.idle, axis=0))
 
 
 def test_the_mean_has_no_spread() -> None:

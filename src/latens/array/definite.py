@@ -6,9 +6,17 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array
+from latens.array.quadratic import square
 from latens.array.transfer import like
 
-__all__ = ["inverse_rows", "inverse_rows_plain", "log_determinants", "times_rows"]
+__all__ = [
+    "inverse_rows",
+    "inverse_rows_plain",
+    "log_determinants",
+    "normal_rows",
+    "normal_rows_plain",
+    "times_rows",
+]
 
 
 def inverse_rows(gram: Array, diagonal: Array) -> Array:
@@ -44,3 +52,28 @@ def log_determinants(matrices: Array) -> Array:
         log_determinant_rows(np.ascontiguousarray(matrices), out)
         return out
     return array_namespace(matrices).linalg.slogdet(matrices)[1]
+
+
+def normal_rows(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Array, Array]:
+    """Of exp(drive'z - z' (gram + diag(diagonal)) z / 2): mean (n, K), covariance and its log determinant.
+
+    drive (n, K); gram (1 or n, K (K + 1) / 2), packed; diagonal (1 or n, K). Where both are of one row, so are the
+    covariance (1 or n, K, K) and its determinant (1 or n,). Compiled, numbers of many rows lie together.
+    """
+    if not is_numpy_array(drive):
+        return normal_rows_plain(drive, gram, diagonal)
+    from latens.array.definite_kernels import N_SIDE, normal_columns
+
+    (n, k), rows = drive.shape, max(len(gram), len(diagonal))
+    spread, volume = np.empty((k, k, rows), drive.dtype), np.empty(rows, drive.dtype)
+    mean = np.empty((k, n), drive.dtype)
+    problem = (np.ascontiguousarray(part.T) for part in (drive, gram, diagonal))
+    normal_columns(*problem, mean, spread, volume, N_SIDE)
+    return mean.T, spread.transpose(2, 0, 1), volume
+
+
+def normal_rows_plain(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Array, Array]:
+    xp, k = array_namespace(drive), drive.shape[1]
+    wide = xp.broadcast_to(diagonal, (max(gram.shape[0], diagonal.shape[0]), k))
+    spread = inverse_rows_plain(square(gram, k), wide)
+    return times_rows(spread, drive), spread, xp.linalg.slogdet(spread)[1]

@@ -7,51 +7,21 @@ the tests compare against. A Gram has a leading axis of 1 (shared) or n (one per
 
 from __future__ import annotations
 
-from math import factorial
-
 import numba as nb
 import numpy as np
+
+from latens.array.elementary import COMPILED, FARTHEST, shrunk
 
 __all__ = ["N_LANES", "expit_lanes", "flip_rows", "pair_rows", "switch_rows"]
 
 N_LANES = 16  # rows side by side in a sweep; not a constant to the compiler, which would unroll it instead
 
-LOG2_E = 1.4426950408889634
-LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the first ends in zeros
-FARTHEST = 708.0  # beyond it the power leaves the range of normal numbers
-ROUNDING = 1.5 * 2.0**52  # adding it rounds to a whole number, which is then in the last bits
-C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1 / factorial(i) for i in range(2, 14))
 
-
-@nb.njit(cache=True, nogil=True, error_model="numpy")  # a division that may raise is not vectorised
-def expit_lanes(x, power, bits, out):  # type: ignore[no-untyped-def]
-    """Logistic function of a few numbers at once, into `out`; `power` is scratch, and `bits` its own bits.
-
-    e^-|x| = 2^m e^r with r within ln 2 / 2 of 0: a polynomial to the last digit, free of branches and calls.
-    """
+@nb.njit(**COMPILED)
+def expit_lanes(x, out):  # type: ignore[no-untyped-def]
+    """Logistic function of a few numbers at once, into `out`."""
     for i in range(len(x)):
-        y = abs(x[i])
-        y = -FARTHEST if y > FARTHEST else -y
-        power[i] = y * LOG2_E + ROUNDING
-        m = power[i] - ROUNDING
-        r = (y - m * LN_2_HIGH) - m * LN_2_LOW
-        tail = C13
-        tail = tail * r + C12
-        tail = tail * r + C11
-        tail = tail * r + C10
-        tail = tail * r + C9
-        tail = tail * r + C8
-        tail = tail * r + C7
-        tail = tail * r + C6
-        tail = tail * r + C5
-        tail = tail * r + C4
-        tail = tail * r + C3
-        tail = tail * r + C2
-        out[i] = 1.0 + (r + r * r * tail)
-    for i in range(len(x)):
-        bits[i] = (bits[i] + 1023) << 52  # the exponent of 2^m, from the last bits of what was rounded
-    for i in range(len(x)):
-        grown = 0.0 if abs(x[i]) > FARTHEST else out[i] * power[i]
+        grown = 0.0 if abs(x[i]) > FARTHEST else shrunk(abs(x[i]))[0]
         out[i] = (grown if x[i] < 0 else 1.0) / (1.0 + grown)
 
 
@@ -64,9 +34,8 @@ def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):  # type: ignore[no-unt
     n, k = on.shape
     last = gram.shape[0] - 1
     pull = np.empty((n_lanes, k), on.dtype)
-    field, value, power = np.zeros(n_lanes), np.zeros(n_lanes), np.zeros(n_lanes)
+    field, value = np.zeros(n_lanes), np.zeros(n_lanes)
     largest, awake = np.empty(n_lanes), np.empty(n_lanes, np.bool_)
-    bits = power.view(np.int64)
     for first in range(0, n, n_lanes):
         here = min(n_lanes, n - first)
         for i in range(here):
@@ -86,7 +55,7 @@ def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):  # type: ignore[no-unt
             for a in range(k):
                 for i in range(here):
                     field[i] = pull[i, a] + gram[min(first + i, last), a, a] * on[first + i, a]
-                expit_lanes(field, power, bits, value)
+                expit_lanes(field, value)
                 for i in range(here):
                     if awake[i]:
                         new = on.dtype.type(value[i])

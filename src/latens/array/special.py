@@ -14,7 +14,9 @@ from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_
 
 from latens.array import Array
 
-__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax_entropy", "softplus", "xlogx"]
+__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax_entropy", "softplus", "softplus_and_log", "xlogx"]
+
+LEAST = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
 
 def expit(x: Array) -> Array:
@@ -31,6 +33,17 @@ def softplus(x: Array) -> Array:
     positive = xp.where(x > 0, x, xp.zeros_like(x))
     positive += xp.log1p(xp.exp(-xp.abs(x)))
     return positive
+
+
+def softplus_and_log(x: Array) -> tuple[Array, Array]:
+    """softplus(x) and its logarithm, which is x itself where softplus is tiny."""
+    xp = array_namespace(x)
+    low = x < LEAST
+    if not bool(xp.any(low)):
+        grown = softplus(x)
+        return grown, xp.log(grown)
+    grown = softplus(xp.where(low, xp.full_like(x, LEAST), x))
+    return grown, xp.where(low, x, xp.log(grown))
 
 
 def xlogx(x: Array) -> Array:

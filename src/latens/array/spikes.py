@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array
-from latens.array.quadratic import diagonal_places, pair_places
-from latens.array.special import expit
+from latens.array.quadratic import pair_places
+from latens.array.special import expit, xlogx
 from latens.array.transfer import take
 
-__all__ = ["sweep_spikes", "sweep_spikes_plain"]
-
-Spikes = tuple[Array, Array, Array]  # on, slab, variance; (D, K) each
+__all__ = ["Spikes", "sweep_spikes", "sweep_spikes_plain"]
 
 
-def sweep_spikes(
-    drive: Array, gram: Array, scale: Array, precision: Array, log_odds: Array, on: Array, slab: Array
-) -> Spikes:
+class Spikes(NamedTuple):
+    on: Array  # (D, K)
+    slab: Array  # (D, K)
+    variance: Array  # (D, K)
+    mean: Array  # (D, K), E[w]
+    gain: Array  # (D,), E[drive'w - w' gram w / 2]
+    used: Array  # (K,), sum of on
+    entropy: Array  # (K,), sum of the entropy of on, and of on log variance / 2
+
+
+def sweep_spikes(drive: Array, gram: Array, scale: Array, precision: Array, log_odds: Array, start: Array) -> Spikes:
     """One pass over the K coefficients of each row, each at its best given the others.
 
     Parameters
@@ -26,38 +34,50 @@ def sweep_spikes(
         The row's objective is scale (drive'w - w' gram w / 2); Grams are packed.
     precision, log_odds : (1 or D, K)
         Of the prior w = s v, v ~ Normal(0, 1 / precision), s ~ Bernoulli; infinite odds: always on.
-    on, slab : (D, K)
-        Where to begin. They are not written to.
+    start : (D, K)
+        E[w] to begin with. It is not written to.
+
+    Compiled, the numbers of one coefficient lie together, in what is given best and in what is returned always.
     """
     if not is_numpy_array(drive):
-        return sweep_spikes_plain(drive, gram, scale, precision, log_odds, on, slab)
-    from latens.array.spike_kernels import spike_sweep
+        return sweep_spikes_plain(drive, gram, scale, precision, log_odds, start)
+    from latens.array.spike_kernels import N_SIDE, spike_sweep
 
-    on, slab, k = np.array(on), np.array(slab), on.shape[1]
-    variance = 1 / (scale[:, None] * gram[:, diagonal_places(k)] + precision)
-    variance = np.ascontiguousarray(np.broadcast_to(variance, on.shape))
-    bias = log_odds + 0.5 * np.log(precision * variance)
-    spike_sweep(drive, gram, pair_places(k), scale, variance, bias, on, slab)
-    return on, slab, variance
+    n, k = drive.shape
+    on, slab, variance, mean = np.empty((4, k, n), drive.dtype)
+    gain, (used, entropy) = np.empty(n, drive.dtype), (sums := np.empty((2, k), drive.dtype))
+    problem = (np.ascontiguousarray(part.T) for part in (drive, gram))
+    prior = (np.ascontiguousarray(part.T) for part in (precision, log_odds + 0.5 * np.log(precision)))
+    started = np.ascontiguousarray(start.T)
+    spike_sweep(*problem, pair_places(k), scale, *prior, started, on, slab, variance, mean, gain, sums, N_SIDE)
+    return Spikes(on.T, slab.T, variance.T, mean.T, gain, used, entropy)
 
 
 def sweep_spikes_plain(
-    drive: Array, gram: Array, scale: Array, precision: Array, log_odds: Array, on: Array, slab: Array
+    drive: Array, gram: Array, scale: Array, precision: Array, log_odds: Array, start: Array
 ) -> Spikes:
     xp, k = array_namespace(drive), drive.shape[1]
     places = pair_places(k)
-    ons, slabs = [on[:, a] for a in range(k)], [slab[:, a] for a in range(k)]
-    variances = []
+    means, ons, slabs, variances = [start[:, a] for a in range(k)], [], [], []
     zero = xp.zeros_like(drive[:, 0])
     for a in range(k):
         row = take(gram, places[a], axis=1)
-        others = sum((row[:, b] * ons[b] * slabs[b] for b in range(k) if b != a), zero)
+        others = sum((row[:, b] * means[b] for b in range(k) if b != a), zero)
         pull = scale * (drive[:, a] - others)
         stiff = scale * row[:, a] + precision[:, a] + zero
-        slabs[a] = pull / stiff
+        slabs.append(pull / stiff)
         variances.append(1 / stiff)
         certain = xp.isinf(log_odds[:, a])
         odds = xp.where(certain, xp.zeros_like(log_odds[:, a]), log_odds[:, a])
         logit = odds + 0.5 * (xp.log(precision[:, a] / stiff) + pull * slabs[a])
-        ons[a] = xp.where(certain, zero + 1, expit(logit))
-    return xp.stack(ons, axis=1), xp.stack(slabs, axis=1), xp.stack(variances, axis=1)
+        ons.append(xp.where(certain, zero + 1, expit(logit)))
+        means[a] = ons[a] * slabs[a]
+    on, slab, variance = (xp.stack(parts, axis=1) for parts in (ons, slabs, variances))
+    mean, square = on * slab, on * (slab**2 + variance)
+    gain = zero
+    for a in range(k):
+        row = take(gram, places[a], axis=1)
+        others = sum((row[:, b] * mean[:, b] for b in range(k) if b != a), zero)
+        gain = gain + mean[:, a] * (drive[:, a] - 0.5 * others) - 0.5 * row[:, a] * square[:, a]
+    spread = 0.5 * on * xp.log(variance) - xlogx(on) - xlogx(1 - on)
+    return Spikes(on, slab, variance, mean, gain, xp.sum(on, axis=0), xp.sum(spread, axis=0))

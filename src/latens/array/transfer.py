@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_cupy_array, is_numpy_array, is_torch_array, to_device
+from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
 from scipy.sparse import issparse
 
 from latens.array import Array, Floats
@@ -15,15 +15,16 @@ __all__ = ["cast", "column_sums", "cross_sums", "detached", "host", "is_sparse",
 
 def like(values: Any, x: Array) -> Array:
     """Host numbers as an array of x's library, dtype and device; of NumPy where x is sparse."""
-    if is_sparse(x):
+    if isinstance(x, np.ndarray) or is_sparse(x):
         return np.asarray(values, dtype=x.dtype)
-    if not is_numpy_array(x):
-        values = np.array(values)  # other libraries may keep the memory, and would write to it
+    values = np.array(values)  # other libraries may keep the memory, and would write to it
     return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
 
 
 def host(values: Array) -> Floats:
     """Values as float64 NumPy: the form in which statistics are kept and added."""
+    if isinstance(values, np.ndarray):
+        return np.asarray(values, dtype=np.float64)
     values = detached(values)
     if is_torch_array(values) or is_cupy_array(values):
         values = to_device(values, "cpu")
@@ -53,12 +54,16 @@ def take(x: Array, index: Any, axis: int = 0) -> Array:
 
 def column_sums(values: Array) -> Floats:
     """(D,), sums of (n, D) on the host, accumulated in float64 whatever the rows' precision."""
+    if isinstance(values, np.ndarray):
+        return np.asarray(values.sum(axis=0, dtype=np.float64))
     xp = array_namespace(values)
     return host(xp.sum(values, axis=0, dtype=xp.float64))
 
 
 def cross_sums(a: Array, b: Array) -> Floats:
     """(K, D), sum over rows of a (n, K) times b (n, D), on the host; float64, since residuals are its differences."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.asarray(a, dtype=np.float64).T @ np.asarray(b, dtype=np.float64)
     xp = array_namespace(a, b)
     return host(xp.astype(a, xp.float64, copy=False).T @ xp.astype(b, xp.float64, copy=False))
 

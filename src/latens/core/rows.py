@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,13 @@ class Rows:
             complete = seen is None or bool(array_namespace(seen).all(seen))
             parts[key] = Rows(self.x[:, which], None if complete else seen, self.weight)
         return parts[key]
+
+    def once(self, name: str, make: Callable[[], Array]) -> Array:
+        """What the rows alone determine, made when it is first asked for by that name, and kept."""
+        made: dict[str, Array] = self.__dict__.setdefault("_made", {})
+        if name not in made:
+            made[name] = make()
+        return made[name]
 
     def weigh(self, values: Array) -> Array:
         """Rows of `values` (n, ...) times their weights."""
@@ -92,9 +100,9 @@ class Rows:
         return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
 
     @cached_property
-    def log_factorials(self) -> Array:
-        """(n, D), log x! of counts."""
-        return gammaln(self.x + 1)
+    def log_factorials(self) -> Floats:
+        """(D,), weighted sum of log x! of the counts in each column."""
+        return column_sums(self.weigh(gammaln(self.x + 1)))
 
     @cached_property
     def patterns(self) -> list[tuple[Index, Index, Index]]:

@@ -6,6 +6,7 @@ p ~ Beta(on, off)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import betaln, digamma
@@ -28,7 +29,7 @@ class Beta:
     def mean(self) -> Floats:
         return self.on / (self.on + self.off)
 
-    @property
+    @cached_property
     def mean_log(self) -> tuple[Floats, Floats]:
         """E[log p] and E[log(1 - p)]."""
         both = digamma(self.on + self.off)
@@ -47,7 +48,11 @@ class Beta:
         """KL(self || other), summed."""
         log_p, log_not_p = self.mean_log
         gap = (self.on - other.on) * log_p + (self.off - other.off) * log_not_p
-        return float(np.sum(gap + betaln(other.on, other.off) - betaln(self.on, self.off)))
+        return float(np.sum(gap + other._betaln - self._betaln))
+
+    @cached_property
+    def _betaln(self) -> Floats:
+        return np.asarray(betaln(self.on, self.off))
 
     def sample(self, rng: np.random.Generator) -> Share:
         return Share.of(rng.beta(self.on, self.off))

@@ -6,6 +6,7 @@ t ~ Gamma(shape, rate)          density t^(shape - 1) e^(-rate t)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -22,13 +23,21 @@ class Gamma:
     shape: Floats = positive()  # (K,)
     rate: Floats = positive()  # (K,)
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         return self.shape / self.rate
 
-    @property
+    @cached_property
     def mean_log(self) -> Floats:
-        return digamma(self.shape) - np.log(self.rate)
+        return self._digamma - np.log(self.rate)
+
+    @cached_property
+    def _digamma(self) -> Floats:
+        return np.asarray(digamma(self.shape))
+
+    @cached_property
+    def _gammaln(self) -> Floats:
+        return np.asarray(gammaln(self.shape))
 
     @property
     def mean_inverse(self) -> Floats:
@@ -55,9 +64,9 @@ class Gamma:
     def kl(self, other: Gamma) -> float:
         """KL(self || other), summed."""
         each = (
-            (self.shape - other.shape) * digamma(self.shape)
-            - gammaln(self.shape)
-            + gammaln(other.shape)
+            (self.shape - other.shape) * self._digamma
+            - self._gammaln
+            + other._gammaln
             + other.shape * np.log(self.rate / other.rate)
             + self.shape * (other.rate - self.rate) / self.rate
         )

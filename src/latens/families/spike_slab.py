@@ -7,8 +7,10 @@ q(v_dk | s_dk = 1) = Normal(slab, variance)          q(v_dk | s_dk = 0) = Normal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.special import entr
 
 from latens.array import Floats, Index
 from latens.array.domains import positive, real, unit
@@ -18,8 +20,6 @@ from latens.families.known import Known
 
 __all__ = ["SpikeSlab"]
 
-TINY = float(np.finfo(float).tiny)  # 0 log 0 = 0
-
 
 @dataclass(frozen=True)
 class SpikeSlab:
@@ -28,26 +28,36 @@ class SpikeSlab:
     variance: Floats = positive()  # (D, K)
     idle: Floats = positive()  # (K,), 1 / E[alpha] as it was when q was set: alpha has moved on since
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         return self.on * self.slab
 
-    @property
+    @cached_property
     def square(self) -> Floats:
         """E[w^2]."""
         return self.on * (self.slab**2 + self.variance)
 
-    @property
-    def size(self) -> Floats:
-        """E[v^2], which is what alpha sees."""
-        return self.square + (1 - self.on) * self.idle
+    @cached_property
+    def used(self) -> Floats:
+        """(K,), sum over D of q(s = 1)."""
+        return np.asarray(self.on.sum(axis=0))
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """(K,), sum over D of E[v^2], which is what alpha sees."""
+        return np.asarray(self.square.sum(axis=0) + (len(self.on) - self.used) * self.idle)
+
+    @cached_property
+    def entropy(self) -> Floats:
+        """(K,), sum over D of that of s and v, less log 2 pi / 2 each."""
+        slab = np.sum(self.on * np.log(self.variance), axis=0) + (len(self.on) - self.used) * np.log(self.idle)
+        return np.asarray(np.sum(entr(self.on) + entr(1 - self.on), axis=0) + 0.5 * (slab + len(self.on)))
 
     def kl(self, alpha: Gamma | Known, theta: Beta | None) -> Floats:
         """(K,), E over q(alpha, theta) of the divergence from the spike and slab they set; without theta all are on."""
-        off, (log_on, log_off) = 1 - self.on, (0.0, 0.0) if theta is None else theta.mean_log
-        slab = alpha.mean_log - alpha.mean * self.size + self.on * np.log(self.variance) + off * np.log(self.idle) + 1
-        spike = self.on * (log_on - np.log(self.on + TINY)) + off * (log_off - np.log(off + TINY))
-        return np.asarray(-np.sum(0.5 * slab + spike, axis=0))
+        d, (log_on, log_off) = len(self.on), (0.0, 0.0) if theta is None else theta.mean_log
+        slab = 0.5 * (d * alpha.mean_log - alpha.mean * self.sizes)
+        return np.asarray(-slab - self.used * log_on - (d - self.used) * log_off - self.entropy)
 
     def at_mean(self) -> SpikeSlab:
         """All mass at the expected coefficients."""

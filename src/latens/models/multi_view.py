@@ -30,12 +30,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
-from latens.array.definite import times_rows
 from latens.array.quadratic import pair_places, upper_indices
 from latens.array.transfer import column_sums, cross_sums, like, take, total
 from latens.core import Rows, Statistics
@@ -168,20 +169,20 @@ class MultiView:
             blank = precision + array_namespace(batch.x).zeros_like(batch.x[:, :1])
             warm = JointCodes.neutral(blank) if log_odds is None else SparseCodes.neutral(blank)
         tangents = self._tangents(q, batch, warm, members)
-        drive: Array = 0.0
-        gram: Array = 0.0
-        for view in self.views:
-            pull, part = pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name])
-            drive, gram = drive + pull, gram + part
+        parts = [
+            pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name]) for view in self.views
+        ]
+        drive, gram = (reduce(add, sums) for sums in zip(*parts, strict=True))
         inner, cross = _blocks(gram, k, self.n_groups)
-        drive = drive - times_rows(cross, members)
+        for group, pull in enumerate(cross):
+            drive = drive - pull * members[:, group : group + 1]
         if log_odds is None:
             return JointCodes.best(drive, inner, precision, tangents)
         return warm.improved(drive, inner, precision, log_odds, tangents)  # type: ignore[union-attr]
 
     def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:
         members = self.members(batch)
-        at = Regressors.of(local.mean, local.spread, members)
+        at = Regressors(local.mean, local.spread, members)
         views = {
             view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
             for view in self.views
@@ -228,7 +229,7 @@ class MultiView:
         """(n,), each sample's share of the data terms."""
         xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
         tangents = local.tangents or self._tangents(q, batch, local, members)
-        at = Regressors.of(local.mean, local.spread, members)
+        at = Regressors(local.mean, local.spread, members)
         a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
         rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
         if q.usage:
@@ -265,7 +266,7 @@ class MultiView:
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
         xp, told = array_namespace(batch.x), {}
-        at = Regressors.of(local.mean, local.spread, self.members(batch))
+        at = Regressors(local.mean, local.spread, self.members(batch))
         for view in self.views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
@@ -354,21 +355,19 @@ class MultiView:
         return members @ precision, None if odds is None else members @ odds
 
     def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
-        tangents, now = {}, Regressors.of(codes.mean, codes.spread, members)
+        tangents, now = {}, Regressors(codes.mean, codes.spread, members)
         for view in self.views:
             p, kind = q.views[view.name], view.likelihood
-            places = {"mean": p.predictor, "square": p.second}
-            at = places[kind.touches](now) if kind.touches in places else view.given_precision(batch)
+            places = {"mean": partial(p.predictor, now), "square": partial(p.second, now)}
+            at = places.get(kind.touches, partial(view.given_precision, batch))
             tangents[view.name] = kind.tangent(batch.columns(view.columns), at)
         return tangents
 
 
-def _blocks(gram: Array, k: int, g: int) -> tuple[Array, Array]:
-    """Of packed products of K + G regressors, those of the codes alone, packed, and (1 or n, K, G) with the groups."""
-    places = pair_places(k + g)
-    inner = take(gram, places[upper_indices(k)], axis=1)
-    cross = take(gram, places[:k, k:].ravel(), axis=1)
-    return inner, array_namespace(gram).reshape(cross, (gram.shape[0], k, g))
+def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
+    """Of packed products of K + G regressors those of the codes, packed, and those with each group, (1 or n, K)."""
+    places, turned = pair_places(k + g), gram.T  # numbers of many rows lie together
+    return take(turned, places[upper_indices(k)]).T, [take(turned, places[:k, k + group]).T for group in range(g)]
 
 
 def _rowwise(values: Array, x: Array) -> Array:

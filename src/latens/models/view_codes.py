@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.array.definite import inverse_rows, log_determinants, times_rows
+from latens.array.definite import log_determinants, normal_rows
 from latens.array.domains import positive, positive_definite, real, unit
-from latens.array.quadratic import square
 from latens.array.special import xlogx
 from latens.array.spikes import sweep_spikes
 from latens.array.transfer import like
@@ -41,11 +41,10 @@ class JointCodes:
     @classmethod
     def best(cls, drive: Array, gram: Array, precision: Array, tangents: Mapping[str, Tangent]) -> JointCodes:
         """Of drive'z - z'(gram + diag(precision)) z / 2; gram (1 or n, P) packed, precision (1 or n, K)."""
-        k = drive.shape[1]
-        rows = max(precision.shape[0], gram.shape[0])
-        wide = array_namespace(drive).broadcast_to(precision, (rows, k))
-        spread = inverse_rows(square(gram, k), wide)
-        return cls(times_rows(spread, drive), spread, tangents)
+        mean, spread, volume = normal_rows(drive, gram, precision)
+        found = cls(mean, spread, tangents)
+        vars(found).update(volume=volume)  # a cached property: taken once
+        return found
 
     @property
     def variance(self) -> Array:
@@ -62,10 +61,15 @@ class JointCodes:
         """(n, K), how far each is on."""
         return array_namespace(self.mean).ones_like(self.mean)
 
+    @cached_property
+    def volume(self) -> Array:
+        """(1 or n,), log determinants of the spread."""
+        return log_determinants(self.spread)
+
     @property
     def entropy(self) -> Array:
         """(n,), without K/2 log 2 pi."""
-        each = 0.5 * (log_determinants(self.spread) + self.mean.shape[1])
+        each = 0.5 * (self.volume + self.mean.shape[1])
         return each + array_namespace(self.mean).zeros_like(self.mean[:, 0])
 
 
@@ -91,8 +95,8 @@ class SparseCodes:
         """One sweep over the factors; precision and log_odds (1 or n, K)."""
         xp = array_namespace(drive)
         scale = xp.ones_like(drive[:1, 0])
-        on, slab, width = sweep_spikes(drive, gram, scale, precision, log_odds, self.on, self.slab)
-        return SparseCodes(on, slab, width, 1 / precision + xp.zeros_like(drive), tangents)
+        found = sweep_spikes(drive, gram, scale, precision, log_odds, self.mean)
+        return SparseCodes(found.on, found.slab, found.variance, 1 / precision + xp.zeros_like(drive), tangents)
 
     @property
     def mean(self) -> Array:

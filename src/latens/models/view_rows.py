@@ -6,7 +6,6 @@ loadings followed by offsets. Products of pairs are packed, each pair once, P = 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,19 +26,21 @@ from latens.models.likelihoods import Likelihood, Tangent
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
 
-FEW = 0.35  # share of missing entries up to which sums over what is there are best taken by complement
+FEW = 0.4  # share of missing entries up to which sums over what is there are best taken by complement
 
 
 @dataclass(frozen=True, eq=False)
 class Regressors:
     """What coefficients are multiplied with: E[z] and membership, and how uncertain the codes are."""
 
-    mean: Array  # (n, K + G)
+    codes: Array  # (n, K)
     spread: Array  # (1 or n, K, K)
+    members: Array  # (n, G)
 
-    @classmethod
-    def of(cls, codes: Array, spread: Array, members: Array) -> Regressors:
-        return cls(array_namespace(codes).concat([codes, members], axis=1), spread)
+    @cached_property
+    def mean(self) -> Array:
+        """(n, K + G)."""
+        return array_namespace(self.codes).concat([self.codes, self.members], axis=1)
 
     @cached_property
     def pairs(self) -> Array:
@@ -48,9 +49,9 @@ class Regressors:
         if is_numpy_array(self.mean):
             from latens.array.spike_kernels import moment_pairs
 
-            out = np.empty((n, width * (width + 1) // 2), self.mean.dtype)
-            moment_pairs(self.mean, self.spread, out)
-            return out
+            out = np.empty((width * (width + 1) // 2, n), self.mean.dtype)
+            moment_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(self.spread.transpose(1, 2, 0)), out)
+            return out.T
         xp, pairs = array_namespace(self.mean), with_pairs(self.mean)[:, width:]
         flat = xp.zeros((width - k, k), dtype=pairs.dtype, device=pairs.device)
         side = xp.broadcast_to(flat[None, :, :], (self.spread.shape[0], width - k, k))
@@ -59,18 +60,14 @@ class Regressors:
         return pairs + upper(xp.concat([tall, wide], axis=2))
 
     def summed(self, batch: Rows, present: Array | None = None) -> Floats:
-        """(1, P), the products summed over samples, or over those present; no product per sample is formed."""
-        some = present is not None
-        mean = self.mean * present[:, None] if some else self.mean  # type: ignore[index]
-        full = cross_sums(batch.weigh(mean), self.mean)
-        n, k, _ = self.spread.shape
-        if n == 1:
-            times = batch.n if not some else float(column_sums(batch.weigh(present[:, None]))[0])  # type: ignore[index]
-            full[:k, :k] += times * host(self.spread[0, :, :])
-        else:
-            weight = batch.weigh(present if some else array_namespace(mean).ones_like(mean[:, 0]))
-            flat = array_namespace(mean).reshape(self.spread, (n, k * k))
-            full[:k, :k] += cross_sums(weight[:, None], flat).reshape(k, k)
+        """(1, P), the products summed over samples, or over those present."""
+        weight = batch.weigh(
+            array_namespace(self.mean).ones_like(self.mean[:, :1]) if present is None else present[:, None]
+        )
+        if self.spread.shape[0] > 1:
+            return cross_sums(weight, self.pairs)
+        k, full = self.spread.shape[1], cross_sums(weight * self.mean, self.mean)  # no product per sample is formed
+        full[:k, :k] += float(column_sums(weight)[0]) * host(self.spread[0, :, :])
         return np.asarray(upper(full[None]))
 
 
@@ -126,21 +123,29 @@ class ViewPosterior:
         )
 
     @cached_property
+    def met(self) -> tuple[ViewStatistics | None, Floats]:
+        """The sums that set these coefficients, if any did, and their parabola, which that gave at no cost."""
+        return None, np.zeros(0)
+
+    @cached_property
     def mean(self) -> Floats:
         """(D, K + G)."""
-        return np.concatenate([self.weights.mean, self.offsets.mean], axis=1)
+        return np.asfortranarray(np.concatenate([self.weights.mean, self.offsets.mean], axis=1))
 
     @cached_property
     def square(self) -> Floats:
         """(D, K + G), second moments."""
-        return np.concatenate([self.weights.square, self.offsets.square], axis=1)
+        return np.asfortranarray(np.concatenate([self.weights.square, self.offsets.square], axis=1))
 
     @cached_property
     def pairs(self) -> Floats:
         """(D, P), expected products."""
-        pairs = np.ascontiguousarray(with_pairs(self.mean)[:, self.mean.shape[1] :])
-        pairs[:, diagonal_places(self.mean.shape[1])] = self.square
-        return pairs
+        from latens.array.spike_kernels import coefficient_pairs
+
+        d, width = self.mean.shape
+        out = np.empty((width * (width + 1) // 2, d))
+        coefficient_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(self.square.T), out)
+        return out.T
 
     @cached_property
     def form(self) -> Floats:
@@ -148,9 +153,14 @@ class ViewPosterior:
         return np.ascontiguousarray((self.pairs * multiplicity(self.mean.shape[1])).T)
 
     @cached_property
+    def scaled(self) -> Floats:
+        """(D, K + G), tau_d E[w_d]."""
+        return self.noise.mean[:, None] * self.mean
+
+    @cached_property
     def gram(self) -> Floats:
         """(1, P), sum_d tau_d E[w_d w_d']."""
-        full = (self.noise.mean[:, None] * self.mean).T @ self.mean
+        full = self.scaled.T @ self.mean
         np.fill_diagonal(full, self.noise.mean @ self.square)
         return np.asarray(upper(full[None]))
 
@@ -171,23 +181,27 @@ class ViewPosterior:
 
     def observe(self, prior: ViewPosterior, stats: ViewStatistics) -> ViewPosterior:
         """Coefficients one after another, then what their priors and the noise are."""
-        w, b, k = self.weights, self.offsets, self.n_components
+        (d, k), idle = self.weights.on.shape, 1 / self.alpha.mean
         log_on, log_off = (np.full(k, np.inf), 0.0) if self.theta is None else self.theta.mean_log
-        on = np.concatenate([w.on, np.ones_like(b.mean)], axis=1)
-        slab = np.concatenate([w.slab, b.mean], axis=1)
         wide = 1 / prior.offsets.variance[0]
         odds = np.concatenate([log_on - log_off, np.full(len(wide), np.inf)])
         precision = np.concatenate([self.alpha.mean, wide])
-        found = sweep_spikes(stats.pull, stats.gram, self.noise.mean, precision[None], odds[None], on, slab)
-        kept, rest = ([np.ascontiguousarray(part[:, side]) for part in found] for side in (slice(k), slice(k, None)))
-        weights = SpikeSlab(kept[0], kept[1], kept[2], 1 / self.alpha.mean)
-        offsets = Offsets(rest[1], rest[2])
-        used = weights.on.sum(axis=0)
-        alpha = prior.alpha.observe(len(on), weights.size.sum(axis=0))
-        theta = prior.theta and prior.theta.observe(used, len(on) - used)
-        moved = ViewPosterior(weights, offsets, alpha, theta, self.noise)
-        noise = prior.noise.observe(stats.count, np.maximum(-2 * stats.parabola(moved), 0.0))
-        return ViewPosterior(weights, offsets, alpha, theta, noise)
+        found = sweep_spikes(stats.pull, stats.gram, self.noise.mean, precision[None], odds[None], self.mean)
+        square = found.on * (found.slab**2 + found.variance)
+        weights, used = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle), found.used[:k]
+        entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
+        # what the sweep has found anyhow is not taken again
+        vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy)
+        parabola = stats.level + found.gain
+        moved = ViewPosterior(
+            weights,
+            Offsets(found.slab[:, k:], found.variance[:, k:]),
+            prior.alpha.observe(d, weights.sizes),
+            prior.theta and prior.theta.observe(used, d - used),
+            prior.noise.observe(stats.count, np.maximum(-2 * parabola, 0.0)),
+        )
+        vars(moved).update(mean=found.mean, square=square, met=(stats, parabola))
+        return moved
 
     def kl(self, prior: ViewPosterior) -> float:
         return (
@@ -215,10 +229,10 @@ class ViewStatistics(Statistics):
 
     @classmethod
     def of(cls, part: Rows, likelihood: Likelihood, tangent: Tangent, at: Regressors) -> ViewStatistics:
-        # codes first: the faster of the two orders of a product that is narrow on one side
-        pull = np.ascontiguousarray(cross_sums(part.weigh(at.mean), tangent.response).T)
+        # codes first: the faster of the two orders, and what is summed for all columns lies together
+        pull = cross_sums(part.weigh(at.mean), tangent.response).T
         if tangent.precision is not None:
-            gram = np.ascontiguousarray(cross_sums(part.weigh(at.pairs), tangent.precision).T)
+            gram = cross_sums(part.weigh(at.pairs), tangent.precision).T
         elif part.whole:
             gram = at.summed(part, None if part.seen is None else part.present)
         else:
@@ -227,6 +241,9 @@ class ViewStatistics(Statistics):
 
     def parabola(self, p: ViewPosterior) -> Floats:
         """(D,), E_q of each column's summed parabola, linear in the sums."""
+        met, found = p.met
+        if met is self:
+            return found
         return np.asarray(self.level + np.einsum("dk,dk->d", p.mean, self.pull) - 0.5 * p.energy(self.gram))
 
     def signals(self, p: ViewPosterior) -> Floats:
@@ -254,36 +271,37 @@ class ViewStatistics(Statistics):
 def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent) -> tuple[Array, Array]:
     """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors."""
     x, tau = tangent.response, p.noise.mean[:, None]
-    pull = (like((tau * p.weights.mean).T, x) @ x.T).T  # the faster order of so narrow a product
+    pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
     if tangent.precision is not None:
-        return pull, tangent.precision @ like(tau * p.pairs, x)
+        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
     if part.whole:
         return pull, like(p.gram, x) if part.seen is None else part.present[:, None] * like(p.gram, x)
     return pull, _over_seen_columns(part, like(tau * p.pairs, x), like(p.gram, x))
 
 
 def _over_seen_columns(part: Rows, values: Array, whole: Array) -> Array:
-    """(n, P), for each row the sum of values (D, P) over the columns it shows; `whole` is that over all."""
-    return _by_complement(part, 0, values, lambda: part.present[:, None] * whole, lambda mask: mask @ values)
+    """(n, P), for each row the sum of values (D, P) over the columns it shows; `whole` (1, P) is that over all."""
+    if _few_gaps(part):
+        return _by_complement(part.gaps[0], values, whole[0], part.present)
+    return array_namespace(part.x).astype(part.seen, part.x.dtype) @ values
 
 
 def _over_seen_rows(part: Rows, values: Array) -> Floats:
     """(D, P), for each column the sum of values (n, P) over the rows that show it."""
+    if _few_gaps(part):
+        whole = cross_sums(part.present[:, None], values)
+        return host(_by_complement(part.gaps[1], values, whole[0], np.ones(part.x.shape[1])))
+    return cross_sums(array_namespace(part.x).astype(part.seen, part.x.dtype), values)
 
-    def everything() -> Floats:
-        return np.repeat(cross_sums(part.present[:, None], values), part.x.shape[1], axis=0)
 
-    return host(_by_complement(part, 1, values, everything, lambda mask: cross_sums(mask, values)))
+def _few_gaps(part: Rows) -> bool:
+    return is_numpy_array(part.x) and len(part.gaps[0][1]) <= FEW * part.x.size
 
 
-def _by_complement(
-    part: Rows, axis: int, values: Array, everything: Callable[[], Array], direct: Callable[[Array], Array]
-) -> Array:
-    """What is there as all less what is not, where that is little and the arrays are NumPy's."""
-    if not is_numpy_array(part.x) or len(part.gaps[0][1]) > FEW * part.x.size:
-        return direct(array_namespace(part.x).astype(part.seen, part.x.dtype))
+def _by_complement(gaps: tuple[Index, Index], values: Array, whole: Array, there: Array) -> Array:
+    """All less what is not there."""
     from latens.array.spike_kernels import subtract_listed
 
-    out = everything()
-    subtract_listed(*part.gaps[axis], np.ascontiguousarray(values), out)
-    return out
+    out = np.empty((values.shape[1], len(there)), whole.dtype)
+    subtract_listed(*gaps, np.ascontiguousarray(values.T), whole, there, out)
+    return out.T

@@ -16,10 +16,12 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
-from latens.array.transfer import column_sums
 from latens.core import Rows
 
-__all__ = ["Likelihood", "Tangent", "Touching", "averages", "masked"]
+__all__ = ["At", "Likelihood", "Tangent", "Touching", "averages"]
+
+
+At = Callable[[], Array]  # (n, D), made anew by every call
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Tangent:
 
     response: Array  # (n, D)
     precision: Array | None  # (n, D)
-    constant: Array | None = None  # (n, D); None where it never changes
+    levels: Floats | None = None  # (D,), weighted sums of the constant; None where it never changes
+    at: Any = None  # At: where it touches; None where that changes nothing
 
 
 @runtime_checkable
@@ -38,7 +41,7 @@ class Likelihood(Protocol):
     touches: ClassVar[str]  # what says where: "mean", "square" (E[eta^2]), "given" precisions instead, or ""
     learns_noise: ClassVar[bool]  # whether columns have a noise precision of their own
 
-    def tangent(self, rows: Rows, at: Array | None) -> Tangent: ...  # at (n, D): what it `touches`
+    def tangent(self, rows: Rows, at: At) -> Tangent: ...  # where it is told what it `touches`
 
     def level(self, rows: Rows, tangent: Tangent) -> Array: ...  # (n, D), the constant
 
@@ -58,23 +61,13 @@ class Likelihood(Protocol):
 
 
 class Touching:
-    """What likelihoods share whose parabola carries its constant along, entry by entry."""
-
-    def level(self, rows: Rows, tangent: Tangent) -> Array:
-        return tangent.constant
+    """What likelihoods share whose parabola moves."""
 
     def levels(self, rows: Rows, tangent: Tangent) -> Floats:
-        return column_sums(rows.weigh(tangent.constant))
+        return np.asarray(tangent.levels)
 
     def normaliser(self, noise: Any) -> Floats:
         return np.zeros_like(noise.mean)
-
-
-def masked(rows: Rows, response: Array, precision: Array, constant: Array) -> Tangent:
-    """The same with every missing entry taken out."""
-    if rows.seen is None:
-        return Tangent(response, precision, constant)
-    return Tangent(response * rows.mask, precision * rows.mask, constant * rows.mask)
 
 
 def averages(mean: Array, variance: Array, of: Callable[[Array], tuple[Array, ...]], nodes: int = 20) -> list[Array]:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
 from latens.array.special import expit, softplus
+from latens.array.tangents import logistic_constant, masked, touch_logistic
 from latens.core import Rows
-from latens.models.likelihoods import Tangent, Touching, averages, masked
+from latens.models.likelihoods import At, Tangent, Touching, averages
 
 __all__ = ["Bernoulli"]
 
@@ -30,20 +30,12 @@ class Bernoulli(Touching):
     touches: ClassVar[str] = "square"
     learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
-        xp = array_namespace(rows.x)
-        xi = xp.abs(at)  # rounding may leave a square just below 0
-        xi += 1e-12  # any xi bounds
-        xi = xp.sqrt(xi)
-        fall = xp.expm1(-xi)  # tanh and log sigmoid from one exponential; its digits survive small xi
-        lam = fall / (fall + 2)
-        lam /= -2 * xi  # twice lambda
-        constant = lam * xi
-        constant -= 1
-        constant *= 0.5 * xi  # in place: this is most of the work of a fit
-        fall += 1
-        constant -= xp.log1p(fall)
-        return masked(rows, rows.x - 0.5, lam, constant)
+    def tangent(self, rows: Rows, at: At) -> Tangent:
+        response = rows.once("logistic", lambda: masked(rows.x - 0.5, rows.seen))
+        return Tangent(response, *touch_logistic(at(), rows.seen, rows.weight), at)
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        return logistic_constant(tangent.at(), rows.seen)
 
     def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
         (chance,) = averages(mean, variance, lambda eta: (expit(eta),))

@@ -13,7 +13,7 @@ import numpy as np
 from latens.array import Array, Floats
 from latens.core import Rows
 from latens.families.least_squares import LOG_2PI
-from latens.models.likelihoods import Tangent
+from latens.models.likelihoods import At, Tangent
 
 __all__ = ["Gaussian"]
 
@@ -25,7 +25,7 @@ class Gaussian:
     touches: ClassVar[str] = ""
     learns_noise: ClassVar[bool] = True
 
-    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
+    def tangent(self, rows: Rows, at: At) -> Tangent:
         return Tangent(rows.x, None)  # missing entries hold 0 already
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:

@@ -11,9 +11,10 @@ from typing import ClassVar
 from array_api_compat import array_namespace
 
 from latens.array import Array
+from latens.array.transfer import column_sums
 from latens.core import Rows
 from latens.families.least_squares import LOG_2PI
-from latens.models.likelihoods import Tangent, Touching, masked
+from latens.models.likelihoods import At, Tangent, Touching
 from latens.models.likelihoods.gaussian import Gaussian
 
 __all__ = ["Measured"]
@@ -26,7 +27,13 @@ class Measured(Touching, Gaussian):
     touches: ClassVar[str] = "given"
     learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
-        xp, t = array_namespace(rows.x), at
-        pulled = t * rows.x
-        return masked(rows, pulled, t, 0.5 * (xp.log(t) - LOG_2PI - pulled * rows.x))
+    def tangent(self, rows: Rows, at: At) -> Tangent:
+        t = at()
+        known = t if rows.seen is None else t * rows.mask
+        return Tangent(known * rows.x, known, column_sums(rows.weigh(self._level(rows, t))), at)
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        return self._level(rows, tangent.at())
+
+    def _level(self, rows: Rows, t: Array) -> Array:
+        return 0.5 * rows.mask * (array_namespace(t).log(t) - LOG_2PI - t * rows.x**2)

@@ -15,14 +15,14 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
-from latens.array.special import softplus
+from latens.array.special import gammaln, softplus_and_log
+from latens.array.tangents import masked, softplus_constant, softplus_curvature, touch_softplus
 from latens.core import Rows
-from latens.models.likelihoods import Tangent, Touching, averages, masked
+from latens.models.likelihoods import At, Tangent, Touching, averages
 
 __all__ = ["Poisson"]
 
 RARE = 1e-3  # columns with fewer counts per row start here
-LEAST = -80.0  # below it softplus(eta) = exp(eta) would leave the range of single precision
 
 
 @dataclass(frozen=True)
@@ -32,31 +32,27 @@ class Poisson(Touching):
     touches: ClassVar[str] = "mean"
     learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, at: Array | None) -> Tangent:
-        eta, xp, y, kappa = at, array_namespace(rows.x), rows.x, 0.25 + 0.17 * rows.x
-        rate, constant = _rates(eta)
-        share = -xp.expm1(-rate)  # sigmoid(eta), whose ratio to a tiny softplus is 1 to the last digit
-        response = kappa * eta
-        slope = share / rate
-        slope *= -y
-        slope += share
-        constant *= y  # in place from here on: these are most of the work of a fit
-        constant -= rate
-        constant -= rows.log_factorials
-        constant += eta * (slope - 0.5 * response)
-        response -= slope
-        return masked(rows, response, kappa, constant)
+    def tangent(self, rows: Rows, at: At) -> Tangent:
+        precision = rows.once("softplus", lambda: masked(softplus_curvature(rows.x), rows.seen))
+        response, levels = touch_softplus(rows.x, at(), rows.seen, rows.weight)
+        return Tangent(response, precision, levels, at)
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        return softplus_constant(rows.x, tangent.at(), rows.seen) - gammaln(rows.x + 1)  # 0 where y, being unseen, is 0
+
+    def levels(self, rows: Rows, tangent: Tangent) -> Floats:
+        return super().levels(rows, tangent) - rows.log_factorials
 
     def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
-        rate, square = averages(mean, variance, lambda eta: ((r := _rates(eta)[0]), r**2))
+        rate, square = averages(mean, variance, lambda eta: ((r := softplus_and_log(eta)[0]), r**2))
         return rate, rate + array_namespace(rate).maximum(square - rate**2, 0 * rate)
 
     def middle(self, eta: Array) -> Array:
-        return _rates(eta)[0]
+        return softplus_and_log(eta)[0]
 
     def deviance(self, y: Array, eta: Array) -> Array:
         xp = array_namespace(eta)
-        rate, log_rate = _rates(eta)
+        rate, log_rate = softplus_and_log(eta)
         log_y = xp.log(xp.maximum(y, xp.ones_like(y)))  # 0 log 0 = 0
         return 2 * (y * (log_y - log_rate) - y + rate)
 
@@ -67,14 +63,3 @@ class Poisson(Touching):
 
     def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats:
         return rng.poisson(np.logaddexp(0.0, eta)).astype(float)
-
-
-def _rates(eta: Array) -> tuple[Array, Array]:
-    """softplus(eta) and its logarithm, which is eta itself where softplus is tiny."""
-    xp = array_namespace(eta)
-    if not bool(xp.any(eta < LEAST)):
-        rate = softplus(eta)
-        return rate, xp.log(rate)
-    low = eta < LEAST
-    rate = softplus(xp.where(low, xp.full_like(eta, LEAST), eta))
-    return rate, xp.where(low, eta, xp.log(rate))
