@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import latens
+from latens.array.definite import times_kinds
 from latens.core import Rows
+from latens.models import multi_view, view_codes
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.view_rows import FEW, Regressors, ViewStatistics
 
@@ -46,3 +48,40 @@ def test_sums_over_what_was_seen_are_those_of_the_mask(share: float) -> None:
     found = ViewStatistics.of(rows, kind, kind.tangent(rows, lambda: None), at)
     assert found.gram == pytest.approx((seen * weight[:, None]).T @ at.pairs)
     assert found.pull == pytest.approx((x * weight[:, None]).T @ at.mean)
+
+
+@pytest.mark.parametrize("lacking", [0.0, 0.3])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_samples_of_one_kind_share_what_each_would_find_alone(
+    groups: int, lacking: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views, _ = latens.datasets.make_multiview(300, (14, 9), n_factors=3, missing_views=lacking, random_state=1)
+    rng = np.random.default_rng(2)
+    labels, weight = rng.integers(groups, size=300), rng.gamma(2.0, size=300)
+    unknown = [None if i % 7 == 0 else label for i, label in enumerate(labels)]
+
+    def fit() -> tuple[latens.MultiViewFactorAnalysis, list[np.ndarray]]:
+        model = latens.MultiViewFactorAnalysis(4, max_iter=20, tol=0, moves=False, random_state=0)
+        told = labels if groups > 1 else None
+        model.fit(views, groups=told, sample_weight=weight)
+        later = {"groups": unknown} if groups > 1 else {}
+        answers = [*model.transform(views, return_std=True, **later), model.score_samples(views, **later)]
+        return model, [*answers, model.impute(views, **later)["view0"]]
+
+    kinds = list[int]()
+
+    def counted(matrices: np.ndarray, vectors: np.ndarray, kind: np.ndarray) -> np.ndarray:
+        kinds.append(len(matrices))
+        return times_kinds(matrices, vectors, kind)
+
+    monkeypatch.setattr(view_codes, "times_kinds", counted)
+    shared, told = fit()
+    assert max(kinds, default=0) <= 3 * (groups + (groups > 1))  # both views, or either; of each group, or unknown
+    assert len(kinds) >= 20 or (not lacking and groups == 1)  # then all are of one kind
+    kinds.clear()
+    monkeypatch.setattr(multi_view, "FEW_ROWS", 1000)
+    single, alone = fit()
+    assert not kinds
+    assert shared.elbo_ == pytest.approx(single.elbo_, rel=1e-12)
+    for one, other in zip(told, alone, strict=True):
+        assert one == pytest.approx(other, rel=1e-8, abs=1e-9)

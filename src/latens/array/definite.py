@@ -15,6 +15,7 @@ __all__ = [
     "log_determinants",
     "normal_rows",
     "normal_rows_plain",
+    "times_kinds",
     "times_rows",
 ]
 
@@ -41,6 +42,15 @@ def times_rows(matrices: Array, vectors: Array) -> Array:
     if matrices.shape[0] == 1:
         return vectors @ matrices[0, :, :].T
     return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+def times_kinds(matrices: Array, vectors: Array, kind: Array) -> Array:
+    """(n, A), row by row the product with the matrix of its kind: matrices (kinds, A, B), vectors (n, B)."""
+    out = np.empty((len(vectors), matrices.shape[1]), vectors.dtype, order="F")
+    for number, matrix in enumerate(matrices):
+        rows = np.flatnonzero(kind == number)
+        out[rows] = vectors[rows] @ matrix.T
+    return out
 
 
 def log_determinants(matrices: Array) -> Array:

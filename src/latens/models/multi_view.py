@@ -21,7 +21,8 @@ they are given; then, where samples are grouped, one column with the number of t
 beside the codes as G more regressors that are observed, so that offsets are coefficients like the others.
 
 Cost per iteration: 4 N D K for views that a sample shows wholly or not at all, 2 N D K^2 more where precision varies by
-entry (binary, counts), and K^2 per missing entry. Statistics take D K^2 / 2 numbers where columns differ.
+entry (binary, counts), and K^2 per missing entry. Samples that show the same views share one K x K inverse.
+Statistics take D K^2 / 2 numbers where columns differ.
 
 References: Virtanen et al. (2012); Argelaguet et al. (2018, 2020); Titsias & Lazaro-Gredilla (2011).
 """
@@ -34,7 +35,7 @@ from functools import partial, reduce
 from operator import add
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
 from latens.array.quadratic import pair_places, upper_indices
@@ -52,6 +53,7 @@ __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 Codes = JointCodes | SparseCodes
 
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
+FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
@@ -169,20 +171,25 @@ class MultiView:
             blank = precision + array_namespace(batch.x).zeros_like(batch.x[:, :1])
             warm = JointCodes.neutral(blank) if log_odds is None else SparseCodes.neutral(blank)
         tangents = self._tangents(q, batch, warm, members)
+        rows, kind = self.kinds(batch) if log_odds is None else (None, None)
         parts = [
-            pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name]) for view in self.views
+            pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name], rows)
+            for view in self.views
         ]
         drive, gram = (reduce(add, sums) for sums in zip(*parts, strict=True))
         inner, cross = _blocks(gram, k, self.n_groups)
         for group, pull in enumerate(cross):
-            drive = drive - pull * members[:, group : group + 1]
+            drive = (
+                drive - (pull if kind is None or len(pull) == 1 else take(pull, kind)) * members[:, group : group + 1]
+            )
         if log_odds is None:
-            return JointCodes.best(drive, inner, precision, tangents)
+            prior = precision if rows is None or self.n_groups == 1 else precision[rows]
+            return JointCodes.best(drive, inner, prior, tangents, kind)
         return warm.improved(drive, inner, precision, log_odds, tangents)  # type: ignore[union-attr]
 
     def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:
         members = self.members(batch)
-        at = Regressors(local.mean, local.spread, members)
+        at = Regressors(local.mean, local.spread, members, local.kind)
         views = {
             view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
             for view in self.views
@@ -229,7 +236,7 @@ class MultiView:
         """(n,), each sample's share of the data terms."""
         xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
         tangents = local.tangents or self._tangents(q, batch, local, members)
-        at = Regressors(local.mean, local.spread, members)
+        at = Regressors(local.mean, local.spread, members, local.kind)
         a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
         rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
         if q.usage:
@@ -266,7 +273,7 @@ class MultiView:
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
         xp, told = array_namespace(batch.x), {}
-        at = Regressors(local.mean, local.spread, self.members(batch))
+        at = Regressors(local.mean, local.spread, self.members(batch), local.kind)
         for view in self.views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
@@ -343,6 +350,26 @@ class MultiView:
         known = batch.seen[:, -1:]
         return xp.where(known, member, xp.full_like(member, 1 / self.n_groups))
 
+    def kinds(self, batch: Rows) -> tuple[Index, Index] | tuple[None, None]:
+        """Samples that show the same views, of the same group: one of each kind, and the kind of each; None if many.
+
+        Their codes have the same covariance where views are Gaussian and a sample shows them wholly or not at all.
+        """
+        parts = [batch.columns(view.columns) for view in self.views]
+        curved = any(view.likelihood.touches for view in self.views)
+        if not is_numpy_array(batch.x) or curved or not all(part.whole for part in parts):
+            return None, None
+        if self.n_groups == 1 and all(part.seen is None for part in parts):
+            return None, None  # one spread for all
+
+        def find() -> tuple[Index, Index]:
+            shown = np.column_stack([*(part.present for part in parts), self.members(batch)])
+            _, rows, kind = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+            return rows, kind.reshape(-1)
+
+        rows, kind = batch.once("kinds", find)
+        return (rows, kind) if len(rows) * FEW_ROWS <= len(batch) else (None, None)
+
     def _code_prior(self, q: MultiViewPosterior, members: Array) -> tuple[Array, Array | None]:
         """(1 or n, K) each: precision of the factor values, and log odds that one is on, or None where all are."""
         precision = like(q.activity.mean, members)
@@ -355,7 +382,7 @@ class MultiView:
         return members @ precision, None if odds is None else members @ odds
 
     def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
-        tangents, now = {}, Regressors(codes.mean, codes.spread, members)
+        tangents, now = {}, Regressors(codes.mean, codes.spread, members, codes.kind)
         for view in self.views:
             p, kind = q.views[view.name], view.likelihood
             places = {"mean": partial(p.predictor, now), "square": partial(p.second, now)}

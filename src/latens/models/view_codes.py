@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.array.definite import log_determinants, normal_rows
+from latens.array.definite import log_determinants, normal_rows, times_kinds
 from latens.array.domains import positive, positive_definite, real, unit
 from latens.array.special import xlogx
 from latens.array.spikes import sweep_spikes
-from latens.array.transfer import like
+from latens.array.transfer import like, take
 from latens.core import transient
 from latens.models.likelihoods import Tangent
 
@@ -26,11 +27,15 @@ __all__ = ["JointCodes", "SparseCodes"]
 
 @dataclass(frozen=True)
 class JointCodes:
-    """q(z_n) = Normal(mean, spread), exact where the views are Gaussian."""
+    """q(z_n) = Normal(mean, spread), exact where the views are Gaussian.
+
+    Samples that show the same views share their spread: it is one for all, one for each kind of sample, or one each.
+    """
 
     mean: Array = real()  # (n, K)
-    spread: Array = positive_definite()  # (1 or n, K, K)
+    spread: Array = positive_definite()  # (1, number of kinds, or n, K, K)
     tangents: Mapping[str, Tangent] = transient()
+    kind: Array | None = None  # (n,), which spread is whose
 
     @classmethod
     def neutral(cls, precision: Array) -> JointCodes:
@@ -39,17 +44,29 @@ class JointCodes:
         return cls(xp.zeros_like(precision), (1 / precision)[:, :, None] * like(np.eye(k), precision))
 
     @classmethod
-    def best(cls, drive: Array, gram: Array, precision: Array, tangents: Mapping[str, Tangent]) -> JointCodes:
-        """Of drive'z - z'(gram + diag(precision)) z / 2; gram (1 or n, P) packed, precision (1 or n, K)."""
-        mean, spread, volume = normal_rows(drive, gram, precision)
-        found = cls(mean, spread, tangents)
+    def best(
+        cls,
+        drive: Array,
+        gram: Array,
+        precision: Array,
+        tangents: Mapping[str, Tangent],
+        kind: Array | None = None,
+    ) -> JointCodes:
+        """Of drive'z - z'(gram + diag(precision)) z / 2; gram (1, kinds or n, P) packed, precision (1, .. or n, K)."""
+        if kind is None:
+            mean, spread, volume = normal_rows(drive, gram, precision)
+        else:
+            blank = np.zeros((max(len(gram), len(precision)), drive.shape[1]), drive.dtype)
+            _, spread, volume = normal_rows(blank, gram, precision)
+            mean = times_kinds(spread, drive, kind)
+        found = cls(mean, spread, tangents, kind)
         vars(found).update(volume=volume)  # a cached property: taken once
         return found
 
     @property
     def variance(self) -> Array:
         """(1 or n, K)."""
-        return array_namespace(self.mean).linalg.diagonal(self.spread)
+        return self._each(array_namespace(self.mean).linalg.diagonal(self.spread))
 
     @property
     def squares(self) -> Array:
@@ -63,19 +80,24 @@ class JointCodes:
 
     @cached_property
     def volume(self) -> Array:
-        """(1 or n,), log determinants of the spread."""
+        """(1, kinds or n,), log determinants of the spread."""
         return log_determinants(self.spread)
 
     @property
     def entropy(self) -> Array:
         """(n,), without K/2 log 2 pi."""
-        each = 0.5 * (self.volume + self.mean.shape[1])
+        each = 0.5 * (self._each(self.volume) + self.mean.shape[1])
         return each + array_namespace(self.mean).zeros_like(self.mean[:, 0])
+
+    def _each(self, values: Array) -> Array:
+        return values if self.kind is None else take(values, self.kind)
 
 
 @dataclass(frozen=True)
 class SparseCodes:
     """z_nk = s_nk v_nk, one factor at a time: q(v | s = 1) = Normal(slab, width), q(v | s = 0) = Normal(0, idle)."""
+
+    kind: ClassVar[None] = None  # every sample has a spread of its own
 
     on: Array = unit()  # (n, K), q(s = 1)
     slab: Array = real()  # (n, K)

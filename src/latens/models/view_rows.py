@@ -34,8 +34,9 @@ class Regressors:
     """What coefficients are multiplied with: E[z] and membership, and how uncertain the codes are."""
 
     codes: Array  # (n, K)
-    spread: Array  # (1 or n, K, K)
+    spread: Array  # (1, number of kinds, or n, K, K)
     members: Array  # (n, G)
+    kind: Array | None = None  # (n,), which spread is whose
 
     @cached_property
     def mean(self) -> Array:
@@ -49,8 +50,9 @@ class Regressors:
         if is_numpy_array(self.mean):
             from latens.array.spike_kernels import moment_pairs
 
+            spread = self.spread if self.kind is None else self.spread[self.kind]
             out = np.empty((width * (width + 1) // 2, n), self.mean.dtype)
-            moment_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(self.spread.transpose(1, 2, 0)), out)
+            moment_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(spread.transpose(1, 2, 0)), out)
             return out.T
         xp, pairs = array_namespace(self.mean), with_pairs(self.mean)[:, width:]
         flat = xp.zeros((width - k, k), dtype=pairs.dtype, device=pairs.device)
@@ -64,11 +66,17 @@ class Regressors:
         weight = batch.weigh(
             array_namespace(self.mean).ones_like(self.mean[:, :1]) if present is None else present[:, None]
         )
-        if self.spread.shape[0] > 1:
+        if self.kind is None and self.spread.shape[0] > 1:
             return cross_sums(weight, self.pairs)
-        k, full = self.spread.shape[1], cross_sums(weight * self.mean, self.mean)  # no product per sample is formed
-        full[:k, :k] += float(column_sums(weight)[0]) * host(self.spread[0, :, :])
+        (kinds, k, _), full = self.spread.shape, cross_sums(weight * self.mean, self.mean)  # no product per sample
+        times = column_sums(weight) if self.kind is None else _by_kind(host(weight)[:, 0], self.kind, kinds)
+        full[:k, :k] += np.tensordot(times, host(self.spread), 1)
         return np.asarray(upper(full[None]))
+
+
+def _by_kind(weight: Floats, kind: Index, kinds: int) -> Floats:
+    """(kinds,), sums of weights (n,)."""
+    return np.asarray(np.bincount(kind, weight, kinds), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -268,14 +276,18 @@ class ViewStatistics(Statistics):
         return np.asarray(signal / max(float(self.count.sum() + signal.sum()), np.finfo(float).tiny))
 
 
-def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent) -> tuple[Array, Array]:
-    """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors."""
+def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | None = None) -> tuple[Array, Array]:
+    """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors.
+
+    `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
+    """
     x, tau = tangent.response, p.noise.mean[:, None]
     pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
     if tangent.precision is not None:
         return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
     if part.whole:
-        return pull, like(p.gram, x) if part.seen is None else part.present[:, None] * like(p.gram, x)
+        present = part.present if rows is None else part.present[rows]
+        return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)
     return pull, _over_seen_columns(part, like(tau * p.pairs, x), like(p.gram, x))
 
 
