@@ -11,6 +11,7 @@ __all__ = [
     "FitInterrupted",
     "FollowsTotals",
     "LooksTransposed",
+    "NeverSeen",
     "SourcesTooLight",
     "StillSnapshots",
     "UnknownGroups",
@@ -40,6 +41,10 @@ class DoubtfulScale(UserWarning):
 
 class ConstantColumns(UserWarning):
     """Some columns never vary: they are kept, and no factor can move them."""
+
+
+class NeverSeen(UserWarning):
+    """Some columns hold no value at all: what is said of them is a guess from the other columns."""
 
 
 class FollowsTotals(UserWarning):

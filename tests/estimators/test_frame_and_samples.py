@@ -47,6 +47,36 @@ def test_holes_stay_zero_when_the_origin_moves() -> None:
     assert frame.enter(rows).x[0, 1] == 0
 
 
+def test_a_column_gets_its_origin_from_the_first_rows_that_show_it() -> None:
+    x = np.random.default_rng(0).normal(size=(9, 4))
+    frame = Frame.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=True)
+    assert frame.unseen == (1, 3)
+    assert frame.meeting(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9))) is frame
+    late = x * [1, 0, 1, 1] + [0, 0, 0, 1e6]
+    weight = np.arange(1.0, 10)
+    met = frame.meeting(Rows(late, np.array([[True, False, True, True]] * 9), weight))
+    assert met.unseen == (1,)
+    assert met.origin[3] == pytest.approx(np.average(late[:, 3], weights=weight), abs=0.01)
+    assert np.array_equal(met.origin[:3], frame.origin[:3])
+    assert met.exponent == frame.exponent
+    assert met.meeting(Rows(late + 1)).origin[3] == met.origin[3]
+    assert Frame.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=False).unseen == ()
+
+
+def test_rows_that_leave_the_range_of_squares_are_refused_column_by_column() -> None:
+    frame = Frame(np.zeros(2), np.array([400, -400]))
+    assert frame.meeting(Rows(np.array([[1e150, 1e-100]]))) is frame
+    with pytest.raises(ValueError, match=r"up to 1e\+150 in size.*divide all of them by 1e\+150"):
+        frame.meeting(Rows(np.array([[1e10, 1e150]])))
+
+
+def test_one_row_is_its_own_origin() -> None:
+    x = np.array([[1e9, -3.25]])
+    frame = Frame.of(Rows(x), centred=True)
+    assert frame.origin == pytest.approx(x[0], rel=1e-15)
+    assert frame.scale > 1e8
+
+
 def test_the_origin_is_that_of_the_weighted_rows() -> None:
     x = np.array([[1.0], [4.0], [1e9]])
     weighted = Frame.of(Rows(x, None, np.array([2.0, 1.0, 0.0])), centred=True)

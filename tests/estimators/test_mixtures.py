@@ -444,3 +444,17 @@ def test_models_survive_their_file(kind: str, weight_prior: str, tmp_path: Any) 
     assert np.array_equal(again.predict_proba(x), model.predict_proba(x))
     assert np.array_equal(again.score_samples(x), model.score_samples(x))
     assert again.elbo_ == model.elbo_
+
+
+@pytest.mark.parametrize("given", [None, [0.0, 0.0, 7.0]])
+def test_a_column_first_seen_in_a_later_batch_gets_an_origin_unless_its_prior_was_given(given: Any) -> None:
+    X = rows()[0] + [0, 0, 1e6]
+    X[:120, 2] = np.nan
+    model = latens.GaussianMixture(3, covariance_type="diag", mean_prior=given, **QUICK).partial_fit(X[:120])
+    model.partial_fit(X[120:])
+    if given is None:
+        assert model.mean_prior_[2] == pytest.approx(1e6, abs=100)
+        assert model.means_[:, 2] == pytest.approx(1e6, abs=100)
+    else:
+        assert model.mean_prior_ == pytest.approx(given, abs=1e-9)
+    assert np.isfinite(model.score_samples(X)).all()

@@ -1,4 +1,4 @@
-"""Factor analysis against dense algebra, finite differences, draws, and the printed algorithms written out."""
+"""Factor analysis against dense algebra, finite differences and draws."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from latens.core import Rows, State
+from latens.core import Rows
 from latens.families.least_squares import LeastSquares
-from latens.inference.online import Accumulate, follow
 from latens.models.factor_analysis import ExactFactors, FactorPosterior, Factors
 from latens.models.factor_likelihood import _Point, best_rank, most_likely
-from latens.models.factor_streams import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
+from latens.models.factor_streams import TransportFactors
+from latens.models.few_rows import FewRows
 from latens.models.scatter import LowRank, Scatter, summed
+from latens.models.thin_profile import Root, ThinPoint
 from tests.contract import factor_cases
 from tests.contract.cases import CASES, midway, random_rows
 
@@ -213,10 +214,10 @@ def test_carried_statistics_are_exact_where_the_model_knows_the_covariance() -> 
     _, old = midway(CASES["factors-ml"], rows, 2, rng)
     model, new = TransportFactors(5), factor_cases.start(Factors(5), 2, rows.x, rng)
     batch = LowRank(50.0, new.center, *new.low_rank)
-    stats, wanted = (model.statistics(batch, model.project(q)) for q in (old, new))
+    stats, wanted = (model.statistics(batch, q.projection) for q in (old, new))
     assert_same(model.carry(stats, old, new), wanted)
     elsewhere = replace(batch, mean=rng.normal(size=5))
-    stats, wanted = (model.statistics(elsewhere, model.project(q)) for q in (old, new))
+    stats, wanted = (model.statistics(elsewhere, q.projection) for q in (old, new))
     assert_same(model.carry(stats, old, new).z, wanted.z)  # means are exact wherever they are
 
 
@@ -226,68 +227,6 @@ def assert_same(one: Any, two: Any) -> None:
         return
     for f in fields(one):
         assert getattr(one, f.name) == pytest.approx(getattr(two, f.name), rel=1e-8, abs=1e-8), f.name
-
-
-def start(d: int, k: int, rng: np.random.Generator) -> OnlinePosterior:
-    loadings = np.linalg.qr(rng.normal(size=(d, k)))[0].T
-    return OnlinePosterior(LeastSquares(loadings, np.ones(d), 1e-300), np.zeros(d))
-
-
-def test_online_em_is_the_printed_algorithm() -> None:
-    rng = np.random.default_rng(16)
-    x, q = data(rng, 60, 5, 2), start(5, 2, rng)
-    fit = follow(OnlineEM(5, warm_up=20), [Rows(row[None]) for row in x], State(q), combine=Accumulate())
-    f, psi, mean = q.loadings.mean.T, np.ones(5), np.zeros(5)
-    a, b, d2 = np.zeros((5, 2)), np.zeros((2, 2)), np.zeros(5)
-    for t, row in enumerate(x, 1):
-        mean = mean + (row - mean) / t
-        d = row - mean
-        c = (f / psi[:, None]).T
-        sigma = np.linalg.inv(np.eye(2) + c @ f)
-        m = sigma @ c @ d
-        b = b + (np.outer(m, m) - b) / t
-        a = a + (np.outer(d, m) - a) / t
-        d2 = d2 + (d**2 - d2) / t
-        if t > 20:
-            h = sigma + b
-            f = a @ np.linalg.inv(h)
-            psi = d2 + np.sum((f @ h) * f - 2 * f * a, axis=1)
-    assert pytest.approx(f, rel=1e-9) == fit.state.q.loadings.mean.T
-    assert fit.state.q.loadings.noise == pytest.approx(psi, rel=1e-9)
-    assert fit.state.q.center == pytest.approx(mean)
-
-
-def test_online_gradient_ascent_is_the_printed_algorithm() -> None:
-    rng = np.random.default_rng(17)
-    x, q, rate = data(rng, 60, 5, 2), start(5, 2, rng), 0.01
-    model = OnlineGradient(5, warm_up=20, learning_rate=rate)
-    fit = follow(model, [Rows(row[None]) for row in x], State(q), combine=Accumulate(0.0))
-    f, beta, mean, score = q.loadings.mean.T, np.zeros(5), np.zeros(5), 0.0
-    for t, row in enumerate(x, 1):
-        psi = np.exp(beta)
-        score += multivariate_normal(mean, f @ f.T + np.diag(psi)).logpdf(row)
-        mean = mean + (row - mean) / t
-        d = row - mean
-        c = (f / psi[:, None]).T
-        sigma = np.linalg.inv(np.eye(2) + c @ f)
-        m = sigma @ c @ d
-        if t > 20:
-            second = sigma + np.outer(m, m)
-            up = (np.outer(d, m) - f @ second) / psi[:, None]
-            louder = 0.5 * (d**2 - 2 * d * (f @ m) + np.sum((f @ second) * f, axis=1)) / psi**2 - 0.5 / psi
-            f, beta = f + rate * up, beta + rate * louder * psi
-    assert pytest.approx(f, rel=1e-9) == fit.state.q.loadings.mean.T
-    assert fit.state.q.loadings.noise == pytest.approx(np.exp(beta), rel=1e-9)
-    assert fit.elbo == pytest.approx(score)
-
-
-def test_gradient_ascent_that_diverges_stops_at_finite_numbers() -> None:
-    rng = np.random.default_rng(18)
-    x, q = 1e6 * data(rng, 300, 5, 2), start(5, 2, rng)
-    fit = follow(OnlineGradient(5, warm_up=10), [Rows(row[None]) for row in x], State(q), combine=Accumulate(0.0))
-    assert fit.state.q.diverged
-    assert np.isfinite(fit.state.q.loadings.mean).all()
-    assert np.isfinite(fit.elbo)
 
 
 def test_compressed_rows_leave_one_batch_for_the_exact_model() -> None:
@@ -334,6 +273,72 @@ def test_sums_of_each_pattern_of_holes_are_as_good_as_the_rows(points: bool) -> 
     assert sum(model.data_terms(q, total).values()) == pytest.approx(2 * sum(rows.data_terms(q, wanted).values()))
 
 
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_fewer_than_columns_are_kept_and_say_what_their_sums_say(holes: bool, weighted: bool) -> None:
+    rows = random_rows(np.random.default_rng(20), 9, 12, holes=holes, weighted=weighted)
+    model = ExactFactors(12)
+    parts = [model.compress(rows[slice(at, at + 4)]) for at in range(0, 9, 4)]
+    few = 2.0 * (parts[0] + parts[1] + parts[2])
+    assert isinstance(few, FewRows)
+    assert few.values.shape == (9, 12)
+    sums = 2.0 * summed(rows)
+    for name in ("n", "entries", "n_rows", "mean", "floor"):
+        assert getattr(few, name) == pytest.approx(getattr(sums, name), rel=1e-9, abs=1e-12), name
+    q = factor_cases.start(Factors(12), 2, rows.x, np.random.default_rng(1))
+    one = Factors(12).statistics(rows, Factors(12).local_step(q, rows))
+    two = model.statistics(few, model.local_step(q, few))
+    for f in fields(one):
+        wanted = 2.0 * np.broadcast_to(getattr(one, f.name), np.shape(getattr(two, f.name)))
+        assert getattr(two, f.name) == pytest.approx(wanted, rel=1e-9, abs=1e-9), f.name
+    assert model.data_terms(q, few) == pytest.approx(model.data_terms(q, two))
+    if not holes:
+        assert few.root.rows.T @ few.root.rows == pytest.approx(sums.covariance, abs=1e-12)
+
+
+def test_rows_as_many_as_their_columns_are_summed() -> None:
+    rows = random_rows(np.random.default_rng(21), 30, 12, holes=True, weighted=True)
+    model, whole = ExactFactors(12), summed(rows, apart=True)
+    few, more, sums = (model.compress(rows[part]) for part in (slice(0, 5), slice(5, 16), slice(16, 30)))
+    assert [type(part) for part in (few, more, few + more, sums)] == [FewRows, FewRows, Scatter, Scatter]
+    for total in (few + more + sums, few + (more + sums), sums + few + more):
+        assert total.xx == pytest.approx(whole.xx)
+        assert total.counts == pytest.approx(whole.counts)
+        assert total.patterns.xx.sum(axis=0) == pytest.approx(whole.patterns.xx.sum(axis=0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_products_with_the_curvature_are_those_with_the_whole_matrix(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = data(rng, 12, 30, 3)
+    z = (x - x.mean(axis=0)) / (np.sqrt(12) * x.std(axis=0))
+    thin = ThinPoint(Root(z), np.log(rng.uniform(0.2, 0.8, 30)), 3)
+    whole, way = _Point(z.T @ z, thin.log_psi, 3), rng.normal(size=30)
+    assert thin.height == pytest.approx(whole.height, rel=1e-12)
+    assert thin.gradient == pytest.approx(whole.gradient, abs=1e-11)
+    assert thin.bent(way) == pytest.approx(whole.hessian @ way, abs=1e-10)
+    assert thin.surely_bent(way) == pytest.approx(whole.curvature @ way, abs=1e-10)
+
+
+@pytest.mark.parametrize(("n", "k", "copies"), [(60, 3, 0), (60, 24, 0), (20, 3, 1), (6, 5, 0), (4, 9, 0)])
+def test_the_maximum_for_few_rows_is_that_on_their_covariance(
+    n: int, k: int, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heywood cases, more factors than rows, and Lanczos steps included."""
+    x = data(np.random.default_rng(k), n, 310, 3)
+    x[:, :copies] = x[:, -1:] + 1e-9 * x[:, :copies]
+    x[:, 5] = 1.0
+    z = (x - x.mean(axis=0)) / np.sqrt(n)
+    floor = 1e-6 * np.maximum(np.sum(z**2, axis=0), 1e-9)
+    wanted = most_likely(z.T @ z, k, floor)
+    for most_rows in (700, 10):
+        monkeypatch.setattr("latens.models.thin_profile.MOST_ROWS", most_rows)
+        loadings, noise = most_likely(Root(z), k, floor)
+        gained = log_likelihood(z.T @ z, loadings, noise) - log_likelihood(z.T @ z, *wanted)
+        assert n * gained > -1e-6
+        assert np.array_equal(noise < 1.01 * floor, wanted[1] < 1.01 * floor)
+
+
 def test_many_patterns_leave_pairwise_sums() -> None:
     rng = np.random.default_rng(3)
     seen = rng.random((300, 12)) < 0.7
@@ -344,7 +349,7 @@ def test_many_patterns_leave_pairwise_sums() -> None:
     assert whole.patterns is None
     some = model.compress(Rows(x[:20], seen[:20]))
     assert some.patterns is not None
-    complete = model.compress(Rows(x[:7]))
+    complete = model.compress(Rows(x[:17]))
     assert complete.patterns is None
     assert len((some + complete).patterns.rows) == len(some.patterns.rows) + 1
     assert (some + whole).patterns is None

@@ -1,4 +1,4 @@
-"""Statistics that move with the posterior, rows that are summed once, streams that are followed."""
+"""Statistics that move with the posterior, rows that are summed once or walked through, streams that are followed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from latens.core import Carrying, Compressing, Rows, State
+from latens.core import Carrying, Compressing, Rows, State, Walking
 from latens.inference.ascent import ascend
 from latens.inference.online import Accumulate, compressed, follow, update
 from tests.inference.toy import Place, Scripted, Sums, some_rows
@@ -30,12 +30,23 @@ class Compressed(Scripted):
         return Sums(batch.n, batch.n * batch.x.shape[1], float(np.sum(batch.x)))
 
 
-def test_only_models_that_carry_or_compress_are_taken_for_such() -> None:
+@dataclass(frozen=True)
+class Walked(Scripted):
+    """One place further with each row."""
+
+    def walk(self, q: Place, stats: Sums | None, batch: Rows) -> tuple[Place, Sums]:
+        fresh = Sums(batch.n, batch.n * batch.x.shape[1], float(np.sum(batch.x)))
+        return Place(at=q.at + len(batch)), fresh if stats is None else stats + fresh
+
+
+def test_only_models_that_carry_compress_or_walk_are_taken_for_such() -> None:
     plain = Scripted([1.0])
     assert not isinstance(plain, Carrying)
     assert not isinstance(plain, Compressing)
+    assert not isinstance(plain, Walking)
     assert isinstance(Carried([1.0]), Carrying)
     assert isinstance(Compressed([1.0]), Compressing)
+    assert isinstance(Walked([1.0]), Walking)
 
 
 def test_an_ascent_carries_statistics_before_it_reads_the_bound() -> None:
@@ -59,6 +70,17 @@ def test_an_update_of_a_model_that_compresses_only_collects() -> None:
     assert state.q is q
     assert state.stats == Sums(8.0, 24.0, 24.0)
     assert (state.step, event.step) == (2, 1)
+
+
+def test_each_row_of_a_model_that_walks_is_a_step() -> None:
+    model = Walked([float(at) for at in range(20)])
+    state, event = update(model, State(Place()), some_rows(3), combine=Accumulate())
+    assert (state.q.at, state.step, event.step) == (3, 3, 2)
+    assert event.terms["script"] == 2.0  # read at the last place alone
+    fit = follow(model, [some_rows(3), some_rows(5)], State(Place()), combine=Accumulate())
+    assert (fit.state.q.at, fit.state.step) == (8, 8)
+    assert [event.step for event in fit.trace] == [2, 7]
+    assert fit.state.stats == Sums(8.0, 24.0, 24.0)
 
 
 def test_compressing_blocks_is_compressing_their_rows() -> None:

@@ -195,6 +195,33 @@ def test_linear_algebra_has_one_thread_while_anyone_holds_it_and_all_its_threads
         assert threads == (before if where == "after" else [1] * len(before)), seen
 
 
+LATECOMER = """
+import json
+import numpy
+from threadpoolctl import threadpool_info
+from latens.inference.threads import one_blas_thread
+
+def threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+with one_blas_thread():
+    early = threads()
+import scipy.linalg
+with one_blas_thread():
+    late = threads()
+print(json.dumps([early, late]))
+"""
+
+
+def test_a_library_that_is_loaded_later_is_held_too() -> None:
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    run = subprocess.run([sys.executable, "-c", LATECOMER], capture_output=True, text=True, check=True, env=environment)
+    early, late = json.loads(run.stdout)
+    assert len(late) >= len(early) > 0
+    assert early == [1] * len(early)
+    assert late == [1] * len(late)
+
+
 def event_at(step: int, elbo: float, restart: int = 0) -> Iteration:
     return Iteration(step, restart, elbo, {}, 8, 0.01)
 

@@ -11,7 +11,7 @@ so every way of seeing the data is a linear combination of them:
 from __future__ import annotations
 
 from latens.core.fit import Fit, Iteration, State
-from latens.core.model import Carrying, Compressing, Local, Loose, Model, Movable, Posterior, kept, transient
+from latens.core.model import Carrying, Compressing, Local, Loose, Model, Movable, Posterior, Walking, kept, transient
 from latens.core.rows import Rows
 from latens.core.statistics import Statistics
 
@@ -28,6 +28,7 @@ __all__ = [
     "Rows",
     "State",
     "Statistics",
+    "Walking",
     "kept",
     "transient",
 ]

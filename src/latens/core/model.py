@@ -23,6 +23,7 @@ __all__ = [
     "Posterior",
     "Q",
     "S",
+    "Walking",
     "kept",
     "transient",
 ]
@@ -108,6 +109,13 @@ class Compressing(Protocol):
     """A model for which a sum over rows says as much as the rows: that sum is itself a batch."""
 
     def compress(self, batch: Any) -> Any: ...  # Statistics
+
+
+@runtime_checkable
+class Walking(Protocol):
+    """A model whose posterior changes with every row: it goes through the rows of a batch by itself."""
+
+    def walk(self, q: Any, stats: Any, batch: Rows) -> tuple[Any, Any]: ...  # posterior and sums after the last of them
 
 
 def transient() -> Any:

@@ -154,18 +154,24 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
             return self
         with all_or_nothing(self), one_blas_thread():
-            rows = self.frame_.enter(occupied(check_rows(self, X, sample_weight)))
+            rows = occupied(check_rows(self, X, sample_weight))
             if not len(rows):
                 return self
+            frame = self.frame_.meeting(rows)
             state, event = update(
-                self.model_, self.state_, rows, combine=Accumulate(), n_global=3, log_scale=self.frame_.log_scale
+                self.model_,
+                self.state_,
+                frame.enter(rows),
+                combine=Accumulate(),
+                n_global=3,
+                log_scale=frame.log_scale,
             )
             if isinstance(self.model_, Compressing):
-                fit = self._read_out(self.model_, state.stats, self.frame_, generator(self.random_state), [])
+                fit = self._read_out(self.model_, state.stats, frame, generator(self.random_state), [])
             else:
                 event = replace(event, posterior=None, restart=self.trace_[-1].restart)
                 fit = Fit(state, (*self.trace_, event), self.converged_)
-            self._keep(self.model_, self.frame_, fit)
+            self._keep(self.model_, frame, fit)
         return self
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from array_api_compat import array_namespace
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from latens.array import Array, Floats
+from latens.array import Floats
 from latens.core import Fit, Rows, State, Statistics
-from latens.estimators.base import VariationalTransformer
+from latens.errors import NeverSeen
 from latens.estimators.checks import all_or_nothing, one_of, positive_number, whole_number
 from latens.estimators.factor_starts import (
     canonical,
     column_variances,
     fewer_factors,
     given_start,
+    guessed,
     most_likely_start,
     orthonormal_start,
     principal_start,
@@ -29,28 +27,24 @@ from latens.estimators.factor_starts import (
     turned,
     varimax,
 )
+from latens.estimators.factor_streams import MOST_EXACT, WORKING_RANK, FactorStreams
 from latens.estimators.frame import Frame
 from latens.estimators.sampling import filled
 from latens.estimators.validation import check_rows, occupied
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
-from latens.inference.online import Accumulate, follow
-from latens.inference.progress import ProgressBar
 from latens.models.factor_analysis import ExactFactors, FactorPosterior, Factors
 from latens.models.factor_streams import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
+from latens.models.few_rows import FewRows
+from latens.models.hole_patterns import has_few_patterns
 from latens.models.scatter import Scatter, summed
 
 __all__ = ["FactorAnalysis"]
 
-SOLVERS = ("auto", "exact", "transport", "online-em", "online-sga")
-MOST_EXACT = 5000  # columns up to which D x D sums are kept
-WORKING_RANK = 3  # factors carried in a stream, for each that is read out
-STREAM_ROWS = 50  # of a batch that `transport` sees at once, when it is given all rows
-READ_EVERY = 1000  # rows between two readings of how an online solver fares
 SMALLEST = 1e-300  # noise of the online solvers, which were printed without a floor
 
 
-class FactorAnalysis(VariationalTransformer):
+class FactorAnalysis(FactorStreams):
     """Explain the covariance of many columns by a few hidden factors and a noise variance for each column.
 
     Parameters
@@ -59,9 +53,10 @@ class FactorAnalysis(VariationalTransformer):
         Number of factors; with ``prior="ard"`` an upper bound. None chooses: with ``prior="ml"`` the number with the
         best Bayesian information criterion, with ``prior="ard"`` that bound.
     solver : {"auto", "exact", "transport", "online-em", "online-sga"}
-        "exact" sees rows once and works on their covariance, D x D. "transport" needs memory for 3 K x D numbers only
-        and comes close. "auto" is "exact" up to 5000 columns; ``solver_`` says which. "online-em" and "online-sga"
-        see rows one by one as first printed, start at unit noise in the units of X, and are there for comparison.
+        "exact" sees rows once and works on their covariance, D x D, or on the rows where they are fewer than the
+        columns. "transport" needs memory for 6 K x D numbers only and comes close. "auto" is "exact" up to 5000
+        columns; ``solver_`` says which. "online-em" and "online-sga" see rows one by one as first printed, start at
+        unit noise in the units of X, and are there for comparison.
     prior : {"ml", "ard"}
         Maximum likelihood; or variational Bayes with relevance determination, which finds the number of factors and
         is the better choice when rows are few.
@@ -98,6 +93,12 @@ class FactorAnalysis(VariationalTransformer):
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each factor's loadings in units of the noise precision.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
+        ``converged_`` is False after one pass of "transport" or an online solver, which end with the rows.
+
+    Notes
+    -----
+    Far more columns than rows are common here and bring no warning. A column of which no value was seen is described
+    as one of the other columns, whichever: their average mean, with a variance of all their values about it.
 
     Examples
     --------
@@ -170,13 +171,14 @@ class FactorAnalysis(VariationalTransformer):
     def transform(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Posterior means of each row's factors (n, K); on request their standard deviations or covariances too.
 
-        The covariance has shape (K, K) where all rows are complete, since they share it, and (n, K, K) otherwise.
+        The covariance has shape (K, K) where X has no missing entry, since rows share it, and (n, K, K) otherwise.
         """
         if not return_cov:
             return super().transform(X, return_std)
-        mean, spread = self._ask(X, lambda rows, local: (local.mean, _each(local.spread, len(rows))))
-        shared = bool(array_namespace(spread).all(spread == spread[:1, ...]))
-        return mean, (spread[0, ...] if shared else spread)
+        check_is_fitted(self)
+        rows = check_rows(self, X)
+        mean, spread = self._ask(rows, lambda _, local: (local.mean, local.spread))
+        return mean, (spread[0, ...] if rows.seen is None else spread)
 
     @property
     def loglike_(self) -> list[float]:
@@ -204,32 +206,29 @@ class FactorAnalysis(VariationalTransformer):
     def scaled(self) -> bool:  # type: ignore[override]
         return self._as_printed is False
 
-    @property
-    def _as_printed(self) -> bool:
-        return self.solver in ("online-em", "online-sga")
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """See one more batch of rows, once.
-
-        With ``solver="exact"`` their sums are added, and the answer is that of `fit` on all rows seen so far, however
-        they were split. So it is with missing entries while their patterns are few (64); many leave pairwise sums.
-        """
-        self._streaming = True
-        try:
-            if not self.__sklearn_is_fitted__() or not isinstance(self.model_, OnlineEM | TransportFactors):
-                return super().partial_fit(X, y, sample_weight)
-            with all_or_nothing(self):
-                rows = self.frame_.enter(occupied(check_rows(self, X, sample_weight)))
-                self._solver_for(rows)
-                fit = self._follow(self.model_, rows, self.state_, self.frame_)
-                self._keep(self.model_, self.frame_, replace(fit, trace=(*self.trace_, *fit.trace)))
-            return self
-        finally:
-            self.__dict__.pop("_streaming", None)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        with all_or_nothing(self):
+            rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
+            # rows with many patterns of holes say more than any sums of them
+            self._sums_suffice = len(rows) < rows.x.shape[1] or has_few_patterns(rows)
+            try:
+                self._fit(rows, None, moves=self.moves)
+            finally:
+                del self._sums_suffice
+            if self.frame_.unseen:
+                names = self._feature_names()[list(self.frame_.unseen)]
+                warnings.warn(
+                    f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them is a "
+                    f"guess from the other columns. Drop them, or look why they are empty.",
+                    NeverSeen,
+                    stacklevel=2,
+                )
+        return self
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
         """From the sample: the mean is a parameter here, so any origin near it will do."""
-        return super()._frame(sample, sample)
+        frame = super()._frame(sample, sample)
+        return super()._frame(rows, sample) if frame.unseen and len(rows) > len(sample) else frame
 
     def _build(self, sample: Rows) -> Factors:
         d = sample.x.shape[1]
@@ -248,23 +247,14 @@ class FactorAnalysis(VariationalTransformer):
             return OnlineEM(d, warm_up=warm_up, floor=SMALLEST)
         if solver == "online-sga":
             return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, floor=SMALLEST)
-        if sample.seen is not None and not self._in_stream:
-            kind: type[Factors] = Factors  # many patterns of holes: every iteration sees the rows
-        else:
-            kind = ExactFactors if solver == "exact" else TransportFactors
+        kind: type[Factors] = ExactFactors if solver == "exact" else TransportFactors
+        if not (self._sums_suffice if solver == "exact" else sample.seen is None):
+            kind = Factors  # every iteration sees the rows
+        elif self._in_stream and not self._are_enough(sample):
+            kind = ExactFactors
         return kind(d, noise=(1e-3, 1e-3 * column_variances(sample)[0]), points=points, thorough=bool(self.moves))
 
-    def _solver_for(self, sample: Rows) -> str:
-        solver = one_of("solver", self.solver, SOLVERS)
-        if solver == "auto":
-            solver = "exact" if sample.x.shape[1] <= MOST_EXACT else "transport"
-        if sample.seen is not None and (self._as_printed or (solver == "transport" and self._in_stream)):
-            raise ValueError(f"X has missing entries, which solver={solver!r} cannot see; choose solver='exact'.")
-        return solver
-
-    @property
-    def _in_stream(self) -> bool:
-        return getattr(self, "_streaming", False)
+    _sums_suffice = True
 
     def _start(
         self, model: Factors, sample: Any, rng: np.random.Generator, restart: int, frame: Frame
@@ -275,7 +265,7 @@ class FactorAnalysis(VariationalTransformer):
             return orthonormal_start(model, k or 1, rng)
         if not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random":
             return self._told_start(model, sample, k, rng, frame)
-        if not isinstance(sample, Scatter):
+        if not isinstance(sample, FewRows | Scatter):
             if isinstance(model, TransportFactors):
                 return principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)
             if model.n_features > MOST_EXACT:
@@ -290,7 +280,7 @@ class FactorAnalysis(VariationalTransformer):
         self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, frame: Frame
     ) -> FactorPosterior:
         """From the caller's loadings, or from noise of the data's size."""
-        if isinstance(sample, Scatter):
+        if isinstance(sample, FewRows | Scatter):
             mean, n, variance, floor = sample.mean, sample.n_rows, sample.variance, sample.floor
         else:
             mean, n, (variance, floor) = filled(sample).mean(axis=0), sample.n, column_variances(sample)
@@ -307,7 +297,7 @@ class FactorAnalysis(VariationalTransformer):
 
     def _default_size(self, sample: Any) -> int:
         """The most factors that covariances can tell from noise, and few beside the rows."""
-        d, n = (len(sample.xx), sample.n_rows) if isinstance(sample, Scatter) else (sample.x.shape[1], sample.n)
+        d, n = self.n_features_in_, sample.n if isinstance(sample, Rows) else sample.n_rows
         free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
         return int(max(1, min(free, n // 2, 24)))
 
@@ -329,37 +319,15 @@ class FactorAnalysis(VariationalTransformer):
         self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False
     ) -> Fit:
         """With relevance determination always with moves: independent columns must have been tried."""
+        model = _told_spread(model, total)
         return super()._read_out(model, total, frame, rng, starts, notify, moves or not model.points)
-
-    def _follow(self, model: OnlineEM | TransportFactors, rows: Rows, start: State, frame: Frame) -> Fit:
-        """One pass over the rows as a stream."""
-        printed = isinstance(model, OnlineEM)
-        if printed and rows.weight is not None:
-            raise ValueError(f"solver={self.solver!r} sees rows one by one and takes no sample_weight; leave it out.")
-        with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
-            fit = follow(
-                model,
-                _batches(rows, 1 if printed else STREAM_ROWS),
-                start,
-                combine=Accumulate(0.0 if isinstance(model, OnlineGradient) else 1.0),
-                every=READ_EVERY if printed else 20,
-                log_scale=frame.log_scale,
-                on_iteration=self._notify(bar),
-            )
-        diverged = printed and fit.state.q.diverged
-        if diverged:
-            warnings.warn(
-                f"solver={self.solver!r} diverged and was stopped at the last finite loadings; lower "
-                f"learning_rate={self.learning_rate:g}, rescale X to unit variance, or choose solver='exact'.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        return replace(fit, converged=not diverged)
 
     def _keep(self, model: Any, frame: Frame, fit: Fit) -> None:
         """Publish the factors in a form that is fixed by the distribution of rows; the state stays as it was."""
         names = {ExactFactors: "exact", Factors: "exact", TransportFactors: "transport", OnlineEM: "online-em"}
-        q = fit.state.q
+        q = guessed(fit.state.q, frame)
+        if isinstance(model, ExactFactors):
+            model = _told_spread(model, fit.state.stats)
         if isinstance(model, TransportFactors):
             q = fewer_factors(q, int(self.n_components or 1), fit.state.stats.n)
         q = canonical(q)
@@ -367,7 +335,7 @@ class FactorAnalysis(VariationalTransformer):
             q = turned(q, varimax(q.loadings.mean))
         super()._keep(model, frame, replace(fit, state=replace(fit.state, q=signed(q))))
         self.state_ = replace(fit.state, locals=None)
-        self.solver_ = names.get(type(model), "online-sga")
+        self.solver_ = "transport" if self._is_waiting else names.get(type(model), "online-sga")
 
     def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:
         loadings, noise = q.low_rank
@@ -381,14 +349,9 @@ class FactorAnalysis(VariationalTransformer):
         return public
 
 
-def _batches(rows: Rows, size: int) -> Iterator[Rows]:
-    return (rows[slice(at, at + size)] for at in range(0, len(rows), size))
-
-
-def _each(spread: Array, n: int) -> Array:
-    """(n, K, K), one matrix for each row."""
-    xp = array_namespace(spread)
-    return spread if spread.shape[0] == n else xp.concat([spread] * n)
+def _told_spread(model: ExactFactors, total: FewRows | Scatter) -> ExactFactors:
+    """Prior rates carry the variance of all rows, not of the first batch: they too must not depend on the split."""
+    return replace(model, noise=(model.noise[0], model.noise[0] * np.maximum(total.variance, total.floor)))
 
 
 def _refuse(name: str) -> NoReturn:

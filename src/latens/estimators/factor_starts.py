@@ -8,6 +8,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.core import Rows, State
+from latens.estimators.frame import Frame
 from latens.estimators.sampling import filled
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
@@ -17,13 +18,16 @@ from latens.inference.ascent import ascend
 from latens.models.factor_analysis import FactorPosterior, Factors
 from latens.models.factor_likelihood import best_rank, leading, most_likely
 from latens.models.factor_streams import OnlineEM, OnlinePosterior
+from latens.models.few_rows import FewRows
 from latens.models.scatter import LowRank, Scatter, smallest_noise
+from latens.models.thin_profile import Root
 
 __all__ = [
     "canonical",
     "column_variances",
     "fewer_factors",
     "given_start",
+    "guessed",
     "most_likely_start",
     "orthonormal_start",
     "principal_start",
@@ -45,20 +49,30 @@ def column_variances(rows: Rows) -> tuple[Floats, Floats]:
     return np.maximum(variance, floor), floor
 
 
-def most_likely_start(total: Scatter, k: int | None, most: int, rng: np.random.Generator | None) -> FactorPosterior:
+def most_likely_start(
+    total: FewRows | Scatter, k: int | None, most: int, rng: np.random.Generator | None
+) -> FactorPosterior:
     """The maximum of the likelihood itself, from a fixed start or, for restarts, a random one."""
-    cov, floor = total.covariance, total.floor
+    cov, floor = total.root if isinstance(total, FewRows) else total.covariance, total.floor
     k = max(1, best_rank(cov, total.n_rows, floor, most)) if k is None else k
     share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
     loadings, noise = most_likely(cov, k, floor, share)
     return FactorPosterior(LeastSquares(loadings.T, noise, floor), total.mean)
 
 
-def relevant_start(total: Scatter, k: int) -> FactorPosterior:
-    """Half of what leading directions explain: little enough for relevance determination to judge."""
-    variance = np.maximum(total.variance, total.floor)
+def relevant_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
+    """Half of what leading directions explain: little enough for relevance determination to judge.
+
+    Of at most half as many factors as rows: two rows lie on a line, whatever they are.
+    """
+    variance, k = np.maximum(total.variance, total.floor), min(k, int((total.n_rows - 1) // 2))
+    if k < 1:
+        return _relevant(np.zeros((0, len(variance))), variance, total.mean, total.n_rows)
     root = np.sqrt(0.7 * variance)
-    values, vectors = leading(total.covariance / root / root[:, None], k)
+    if isinstance(total, FewRows):
+        values, vectors = Root(total.root.rows / root).leading(k)
+    else:
+        values, vectors = leading(total.covariance / root / root[:, None], k)
     loadings = (0.5 * root[:, None] * vectors * np.sqrt(np.maximum(values - 1, 0.0))).T[::-1]
     return _relevant(loadings, 0.7 * variance, total.mean, total.n_rows)
 
@@ -79,15 +93,17 @@ def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPos
     n, d = x.shape
     variance, floor = column_variances(sample)
     mean = x.mean(axis=0)
-    _, sizes, directions = np.linalg.svd((x - mean) / np.sqrt(variance), full_matrices=False)
-    usable = min(k, len(sizes))
+    z = (x - mean) / np.sqrt(variance)
+    usable = min(k, d, n - 1)
     loadings = 0.05 * rng.standard_normal((k, d)) * np.sqrt(variance)  # a factor at 0 would stay there
-    found = directions[:usable] * (sizes[:usable, None] / np.sqrt(n)) * np.sqrt(variance)
-    loadings[: min(usable, n - 1)] = found[: n - 1]
-    q = FactorPosterior(LeastSquares(0.7 * loadings, 0.5 * variance, 0.1 * variance), mean)
+    if usable:
+        values, vectors = leading(z @ z.T if n < d else z.T @ z, usable)  # of the smaller of the two
+        found = vectors.T @ z if n < d else np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        loadings[:usable] = found[::-1] / np.sqrt(n) * np.sqrt(variance)
+    young = max(0.1 * min(1.0, 3 * k / n) ** 2, 1e-6)  # few rows know no small noise, and it grows back slowly
+    q = FactorPosterior(LeastSquares(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean)
     fit = ascend(Factors(d), [Rows(x)], State(q), max_iter=N_STREAM_STEPS, tol=0)
-    loose = fit.state.q.loadings
-    return FactorPosterior(replace(loose, floor=np.maximum(1e-3 * variance, floor)), fit.state.q.center)
+    return FactorPosterior(replace(fit.state.q.loadings, floor=floor), fit.state.q.center)
 
 
 def orthonormal_start(model: OnlineEM, k: int, rng: np.random.Generator) -> OnlinePosterior:
@@ -132,6 +148,24 @@ def signed(q: FactorPosterior) -> FactorPosterior:
     w = q.loadings.mean
     largest = np.take_along_axis(w, np.argmax(np.abs(w), axis=1)[:, None], axis=1)
     return turned(q, np.diag(np.where(largest[:, 0] < 0, -1.0, 1.0)))
+
+
+def guessed(q: FactorPosterior, frame: Frame) -> FactorPosterior:
+    """With a guess for each column that no row has shown: like one of the other columns, whichever."""
+    unseen = np.isin(np.arange(len(q.center)), frame.unseen)
+    if not unseen.any() or unseen.all():
+        return q
+    w, (loadings, noise) = q.loadings, q.low_rank
+    middles = (q.center + frame.enter_direction(frame.origin))[~unseen]  # model units about 0 of the data
+    variance = np.mean((np.sum(loadings**2, axis=0) + noise)[~unseen]) + np.var(middles)
+    center = np.where(unseen, np.mean(middles), q.center)
+    mean = np.where(unseen, 0.0, w.mean)
+    if isinstance(w, LeastSquares):
+        return FactorPosterior(replace(w, mean=mean, noise=np.where(unseen, variance, w.noise)), center)
+    uncertain = np.trace(w.spread, axis1=1, axis2=2)  # of its loadings, which only the prior knows
+    shape = np.where(unseen, 2.0, w.weights.shape)  # the smallest whole number for which the noise has a mean
+    rate = np.where(unseen, variance / (1 + uncertain), w.weights.rate)
+    return FactorPosterior(replace(w, weights=replace(w.weights, mean=mean, shape=shape, rate=rate)), center)
 
 
 def varimax(loadings: Floats) -> Floats:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import column_sums, like, total
+from latens.array.transfer import column_sums, host, is_sparse, like, total
 from latens.core import Rows
 from latens.estimators.sampling import blocks
 
@@ -31,6 +31,7 @@ GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed mu
 class Frame:
     origin: Floats  # (D,), in the units of the data
     exponent: int | Index  # one for all columns, or (D,)
+    unseen: tuple[int, ...] = field(default=(), kw_only=True)  # columns no row has shown yet: their origin is free
 
     @classmethod
     def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
@@ -41,21 +42,50 @@ class Frame:
         xp = array_namespace(rows.x)
         parts = blocks(rows, 2 * d)  # so that nothing of the size of the data is formed
         largest = max(float(xp.max(xp.abs(block.x))) for block in parts)
+        shown = sum(block.counts for block in parts)
+        unseen = tuple(np.flatnonzero(shown == 0).tolist()) if centred else ()
         if not largest > 0:
-            return cls(np.zeros(d), 0)
-        counts = np.maximum(sum(block.counts for block in parts), np.finfo(float).tiny)
-        mean = np.zeros(d)
+            return cls(np.zeros(d), 0, unseen=unseen)
+        counts, mean = np.maximum(shown, np.finfo(float).tiny), np.zeros(d)
         if centred:
             mean = sum(column_sums(block.weigh(block.x / largest)) for block in parts) / counts
         squares = 0.0
         for block in parts:
             gaps = (block.x / largest - like(mean, block.x)) * block.mask
             squares += total(block.weigh(gaps**2))
-        # columns that hardly vary beside their size still need a scale: that of rounding
-        spread = max(math.sqrt(squares / counts.sum()), float(xp.finfo(rows.x.dtype).eps))
+        # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
+        least = float(xp.finfo(rows.x.dtype).eps) if len(rows) > 1 else 1.0
+        spread = max(math.sqrt(squares / counts.sum()), least)
         exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
-        grid = GRID * math.ldexp(1.0, exponent)
-        return cls(np.round(largest * mean / grid) * grid if centred else np.zeros(d), exponent)
+        if not centred:
+            return cls(np.zeros(d), exponent)
+        origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
+        return cls(_on_grid(origin, exponent) if len(rows) > 1 else origin, exponent, unseen=unseen)
+
+    def meeting(self, rows: Rows) -> Frame:
+        """The same with an origin for each column that these rows are the first to show: no sum knows of it yet.
+
+        Refuses rows so large, in these units, that they cannot be squared.
+        """
+        if is_sparse(rows.x):
+            return self
+        frame, shown = self, np.zeros(0, dtype=np.intp)
+        if self.unseen:
+            shown = np.flatnonzero(np.isin(np.arange(len(self.origin)), self.unseen) & (rows.counts > 0))
+        if len(shown):
+            sums = column_sums(rows.weigh(rows.x[:, int(shown[0]) : int(shown[-1]) + 1]))[shown - shown[0]]
+            exponent, origin = np.broadcast_to(self.exponent, self.origin.shape)[shown], self.origin.copy()
+            origin[shown] = _on_grid(sums / rows.counts[shown], exponent)
+            frame = replace(self, origin=origin, unseen=tuple(sorted({*self.unseen} - {*shown.tolist()})))
+        xp = array_namespace(rows.x)
+        sizes = host(xp.max(xp.abs(rows.x), axis=0))
+        if np.any(sizes > np.ldexp(1.0, MOST_EXPONENT + np.minimum(self.exponent, 500))):
+            largest = float(np.max(sizes))
+            raise ValueError(
+                f"the entries of X are up to {largest:.0e} in size, too large to be squared beside those seen before; "
+                f"divide all of them by {largest:.0e} or so."
+            )
+        return frame
 
     @classmethod
     def joined(cls, frames: Sequence[Frame]) -> Frame:
@@ -122,3 +152,8 @@ class Frame:
 
     def leave_variance(self, x: Floats) -> Floats:
         return np.asarray(x * self.scale * self.scale)
+
+
+def _on_grid(position: Floats, exponent: int | Index) -> Floats:
+    grid = GRID * np.ldexp(1.0, exponent)
+    return np.asarray(np.round(position / grid) * grid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,10 @@ class GaussianMixture(MixtureEstimator):
     @property
     def _centred(self) -> bool:
         return True
+
+    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+        frame = super()._frame(rows, sample)  # a prior that was given stays where it is, also in columns not yet seen
+        return frame if self.mean_prior is None else replace(frame, unseen=())
 
     def _build(self, sample: Rows) -> Mixture:
         return Mixture(self._weight_family(), self._cluster_family(filled(sample)))

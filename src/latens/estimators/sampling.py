@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
-__all__ = ["blocks", "column_variances", "filled", "sample_rows"]
+__all__ = ["blocks", "column_variances", "distinct", "filled", "sample_rows", "stacked"]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
@@ -52,6 +53,19 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
         return Rows(rows.x[chosen])
     x = host(_take(rows.x, chosen))
     return Rows(x, None if rows.seen is None else host(_take(rows.seen, chosen)) > 0)
+
+
+def distinct(rows: Rows) -> Rows:
+    """Complete rows on the host, each once, with their number as weight."""
+    x, which = np.unique(host(rows.x), axis=0, return_inverse=True)
+    weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
+    return Rows(x, None, np.bincount(which.reshape(-1), weight, len(x)))
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """Complete rows on the host, one part below the other."""
+    weights = [np.ones(len(part)) if part.weight is None else host(part.weight) for part in parts]
+    return Rows(np.concatenate([host(part.x) for part in parts]), None, np.concatenate(weights))
 
 
 def filled(sample: Rows) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 from scipy.sparse import csr_array
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
 
 from latens.array import Array
 from latens.array.transfer import detached, host, is_sparse, like, take
@@ -108,19 +108,23 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
             accept_sparse="csr" if estimator.sparse else False,
             dtype=[np.float64, np.float32],
             reset=reset,
-            ensure_all_finite="allow-nan",
+            ensure_all_finite=False,
             ensure_min_samples=at_least,
         )
-    if is_sparse(x) and np.isnan(x.data).any():
+    values = x.data if is_sparse(x) else x
+    xp = array_namespace(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(xp.isfinite(xp.sum(values)))  # one pass, and nothing of the size of x, where nothing is missing
+    if not finite and is_numpy_array(values):
+        assert_all_finite(values, allow_nan=True, input_name="X")
+    if is_sparse(x) and not finite and np.isnan(x.data).any():
         x = x.toarray()  # a hole needs a mask, which is dense
     if is_sparse(x):
         weight = None if sample_weight is None else check_weight(sample_weight, np.empty(x.shape[0], x.dtype))
         return Rows(_canonical(x), None, weight)
-    xp = array_namespace(x)
     weight = None if sample_weight is None else check_weight(sample_weight, x)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if bool(xp.isfinite(xp.sum(x))):  # one pass, and nothing of the size of x, where nothing is missing
-            return Rows(x, None, weight)
+    if finite:
+        return Rows(x, None, weight)
     hole = xp.isnan(x)
     if not bool(xp.any(hole)):
         return Rows(x, None, weight)

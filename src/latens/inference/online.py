@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from latens.array import Floats
-from latens.core import Compressing, Fit, Iteration, Model, State
+from latens.core import Compressing, Fit, Iteration, Model, State, Walking
 from latens.inference.ascent import OnIteration, advance
 from latens.inference.bound import measure
 from latens.inference.settle import settle
@@ -99,6 +99,9 @@ def _absorb(model: Model[Any, Any, Any], state: State, batch: Any, combine: Comb
     if isinstance(model, Compressing):
         # only collected: a read-out ascends from a start that the total determines, so the path leaves no trace
         return State(state.q, combine(state.stats, model.compress(batch), state.step), None, state.step + 1)
+    if isinstance(model, Walking):
+        q, stats = model.walk(state.q, state.stats, batch)  # every row is a step
+        return State(q, stats, None, state.step + len(batch))
     fresh = model.statistics(batch, settle(model, state.q, batch))
     q, stats = state.q, combine(state.stats, fresh, state.step)
     for _ in range(n_global):

@@ -6,6 +6,7 @@ of a result do not depend on how many threads there are.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, wait
@@ -13,13 +14,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import threadpoolctl
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_blas_thread", "waking_map"]
 
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
+_libraries: ThreadpoolController | None = None
+_n_modules = 0  # that were imported when the libraries were looked for
 
 
 @contextmanager
@@ -29,7 +32,7 @@ def one_blas_thread() -> Iterator[None]:
     with _lock:
         if _holders == 0:
             _take_control()
-            _limit = threadpool_limits(1, "blas")
+            _limit = _blas_libraries().limit(limits=1, user_api="blas")
         _holders += 1
     try:
         yield
@@ -41,6 +44,14 @@ def one_blas_thread() -> Iterator[None]:
                 _limit.restore_original_limits()
                 _take_control()
                 _limit = None
+
+
+def _blas_libraries() -> ThreadpoolController:
+    """Those of the process. To look for them takes milliseconds, and only an import can have brought another."""
+    global _libraries, _n_modules
+    if _libraries is None or len(sys.modules) != _n_modules:
+        _libraries, _n_modules = ThreadpoolController(), len(sys.modules)
+    return _libraries
 
 
 def _take_control() -> None:

@@ -9,7 +9,7 @@
 Posterior family: q(w, tau) q(alpha) prod_n q(h_n), the mean c a point; with `points`, w and tau are points too
 (EM) and the bound is the log-likelihood. q(h_n) is the exact Gaussian given the globals. Complete rows share one
 map from x to q(h), so that a covariance matrix is as good a batch as the rows it was summed from: `ExactFactors`
-compresses rows to it. Missing entries drop out of every sum.
+compresses rows to it, once they are as many as their columns. Missing entries drop out of every sum.
 
 Cost per iteration O(N D K) on rows, O(D^2 K) on a covariance, O(N D K^2) on rows with missing entries.
 
@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -35,8 +36,9 @@ from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LOG_2PI, LeastSquares
 from latens.families.relevance import Relevance
+from latens.models.few_rows import FewRows, collected
 from latens.models.hole_patterns import HolePatterns
-from latens.models.scatter import Covariance, Scatter, summed
+from latens.models.scatter import Covariance, Scatter
 
 __all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
 
@@ -52,11 +54,24 @@ class FactorPosterior:
     def n_components(self) -> int:
         return len(self.loadings.mean)
 
-    def only(self, keep: Index) -> FactorPosterior:
-        return FactorPosterior(self.loadings.only(keep), self.center)
+    def only(self, keep: Index) -> Self:
+        return replace(self, loadings=self.loadings.only(keep))
 
-    def sample(self, rng: np.random.Generator) -> FactorPosterior:
-        return FactorPosterior(self.loadings.sample(rng), self.center)
+    def sample(self, rng: np.random.Generator) -> Self:
+        return replace(self, loadings=self.loadings.sample(rng))
+
+    @cached_property
+    def projection(self) -> Projection:
+        """The map from complete rows to their factors."""
+        return self.shown(None)
+
+    def shown(self, columns: NDArray[np.bool_] | None) -> Projection:
+        """The map from rows that show some columns only, or all."""
+        w = self.loadings
+        gram = w.gram if columns is None else np.sum(w.grams[columns], axis=0)
+        spread = inverse(np.eye(self.n_components) + gram)
+        weights = (w.tau * w.mean).T if columns is None else (columns * w.tau * w.mean).T
+        return Projection(weights @ spread, spread, self.center)
 
     @property
     def low_rank(self) -> tuple[Floats, Floats]:
@@ -137,13 +152,15 @@ class Factors:
         """Of rows, of the rows behind a covariance, or of those behind each pattern of holes."""
         w, k = q.loadings, q.n_components
         if isinstance(batch, Scatter) and batch.patterns is not None:
-            return Projections(tuple(self.project(q, shown) for shown in batch.patterns.shown))
+            return Projections(tuple(q.shown(columns) for columns in batch.patterns.shown))
+        if isinstance(batch, FewRows) and not batch.complete:
+            batch = batch.rows
         if not isinstance(batch, Rows):
-            return self.project(q)
+            return q.projection
         x, xp = batch.x, array_namespace(batch.x)
         gaps = (x - like(q.center, x)) * batch.mask
         if batch.seen is None:
-            local = self.project(q)
+            local = q.projection
             return FactorCodes(gaps @ like(local.weights, x), like(local.spread[None], x))
         grams = batch.mask @ like(w.grams.reshape(self.n_features, k * k), x)
         precision = xp.reshape(grams, (len(batch), k, k)) + like(np.eye(k), x)
@@ -152,20 +169,12 @@ class Factors:
         drive = gaps @ like((w.tau * w.mean).T, x)
         return FactorCodes(times_rows(spread, drive), spread)
 
-    def project(self, q: FactorPosterior, shown: NDArray[np.bool_] | None = None) -> Projection:
-        """The map from complete rows to their factors, or from rows that show some columns only."""
-        w = q.loadings
-        gram = w.gram if shown is None else np.sum(w.grams[shown], axis=0)
-        spread = inverse(np.eye(q.n_components) + gram)
-        weights = (w.tau * w.mean).T if shown is None else (shown * w.tau * w.mean).T
-        return Projection(weights @ spread, spread, q.center)
-
     def statistics(self, batch: Rows | Covariance, local: FactorCodes | Projection | Projections) -> FactorStatistics:
         if isinstance(local, Projections):
             return _summed_by_pattern(batch.patterns, local.maps)  # type: ignore[arg-type, union-attr]
         if isinstance(local, Projection):
             return summed_over(batch, local)  # type: ignore[arg-type]
-        return _row_sums(batch, local)  # type: ignore[arg-type]
+        return _row_sums(batch.rows if isinstance(batch, FewRows) else batch, local)  # type: ignore[arg-type]
 
     def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
         """The mean given the loadings, then the loadings and the noise given the mean."""
@@ -209,7 +218,7 @@ class Factors:
         drive = xp.sum(local.mean * (gaps @ like((w.tau * w.mean).T, x)), axis=1)
         pairs = xp.sum(gram * xp.reshape(second, (len(batch), k * k)), axis=1)
         level = batch.mask @ like(w.log_tau - LOG_2PI, x) - gaps**2 @ like(w.tau, x)
-        return 0.5 * (level - pairs) + drive + _minus_kl(local, second)
+        return 0.5 * (level - pairs) + drive + _minus_kl(local)
 
     def impute(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
         xp, w, k = array_namespace(batch.x), q.loadings, q.n_components
@@ -238,7 +247,10 @@ class Factors:
         if self.points:
             return np.maximum(share, np.finfo(float).tiny)
         explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
-        return np.where(explained > OFF * self.n_features, share, 0.0)
+        on = explained > OFF * self.n_features
+        if stats.n < self.n_features:  # rows too few for that: loadings above their own error will do
+            on |= w.alpha.mean < stats.n  # type: ignore[union-attr]
+        return np.where(on, share, 0.0)
 
     def looseness(self, q: FactorPosterior, sample: Rows | Covariance, n: float) -> float:
         """What the independence of factors and loadings gives away.
@@ -247,13 +259,15 @@ class Factors:
         """
         if self.points or not q.n_components:
             return 0.0
+        if isinstance(sample, FewRows) and not sample.complete:
+            sample = sample.rows
         if isinstance(sample, Rows):
             local: Any = self.local_step(q, sample)
             known = n / sample.n * host(sample.weigh(local.mean).T @ local.mean)
             spread = n * host(array_namespace(sample.x).mean(local.spread, axis=0))
         else:
             pairwise = replace(sample, patterns=None) if isinstance(sample, Scatter) else sample
-            local = self.project(q)
+            local = q.projection
             spread = sample.n_rows * local.spread
             known = summed_over(pairwise, local).zz[0] - spread
         known = known + np.diag(q.loadings.alpha.mean)  # type: ignore[union-attr]
@@ -289,8 +303,8 @@ class Factors:
 class ExactFactors(Factors):
     """Rows are seen once, and summed; all iterations are on their covariance."""
 
-    def compress(self, batch: Rows) -> Scatter:
-        return summed(batch, apart=True)
+    def compress(self, batch: Rows) -> FewRows | Scatter:
+        return collected(batch)
 
 
 def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
@@ -327,12 +341,12 @@ def _summed_by_pattern(batch: HolePatterns, maps: tuple[Projection, ...]) -> Fac
 def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:
     xp, k = array_namespace(batch.x), local.mean.shape[1]
     weighted = batch.weigh(local.mean)
-    second = local.spread + local.mean[:, :, None] * local.mean[:, None, :]
     if batch.seen is None:
         seen, z = np.array([batch.n]), column_sums(weighted)[:, None]
         zz = (host(weighted.T @ local.mean) + batch.n * host(local.spread[0, ...]))[None]
     else:
         seen, z = batch.counts, host(weighted.T @ batch.mask)
+        second = local.spread + local.mean[:, :, None] * local.mean[:, None, :]
         flat = xp.reshape(batch.weigh(second), (len(batch), k * k))
         zz = host(batch.mask.T @ flat).reshape(batch.x.shape[1], k, k)
     return FactorStatistics(
@@ -343,12 +357,12 @@ def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:
         z=z,
         zx=host(weighted.T @ batch.x),
         zz=zz,
-        codes=total(batch.weigh(_minus_kl(local, second))),
+        codes=total(batch.weigh(_minus_kl(local))),
     )
 
 
-def _minus_kl(local: FactorCodes, second: Array) -> Array:
+def _minus_kl(local: FactorCodes) -> Array:
     """(n,), minus KL(q(h) || Normal(0, I)) of each row."""
     xp, k = array_namespace(local.mean), local.mean.shape[1]
-    sizes = xp.sum(xp.linalg.diagonal(second), axis=1)
+    sizes = xp.sum(local.mean**2, axis=1) + xp.linalg.trace(local.spread)
     return 0.5 * (xp.linalg.slogdet(local.spread)[1] + k - sizes)

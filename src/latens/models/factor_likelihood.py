@@ -17,14 +17,16 @@ References: Joereskog (1967); Clarke (1970) on the Hessian; Lawley & Maxwell (19
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from latens.array import Floats
+from latens.models.thin_profile import Profile, Root, ThinPoint
 
 __all__ = ["best_rank", "leading", "most_likely"]
 
@@ -38,7 +40,7 @@ FLAT = 1e-12  # largest slope, in nats per row and e-fold of noise, that is roun
 
 
 @dataclass(frozen=True)
-class _Point:
+class _Point(Profile):
     """The profile likelihood at one log psi, for a correlation matrix."""
 
     corr: Floats  # (D, D)
@@ -56,28 +58,20 @@ class _Point:
         """Eigenvalues and vectors, the largest last: all of them, or the leading k."""
         d = len(self.log_psi)
         if d <= MOST_FULL:
-            return eigh(self.scaled, check_finite=False)
+            return eigh(self.scaled, driver="evd", check_finite=False)
         return leading(self.scaled, self.k, self.guess)
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
-        """Those that explain more than noise: w (K',) and v (D, K')."""
         w, v = self.spectrum
         w, v = w[len(w) - self.k :], v[:, v.shape[1] - self.k :]
         return w[w > 1], v[:, w > 1]
 
     @cached_property
-    def height(self) -> float:
-        w, _ = self.factors
-        rest = float(np.trace(self.scaled)) - w.sum()
-        return float(self.log_psi.sum() + np.log(w).sum() + len(w) + rest)
+    def trace(self) -> float:
+        return float(np.trace(self.scaled))
 
     @cached_property
-    def gradient(self) -> Floats:
-        w, v = self.factors
-        return np.asarray(1 + v**2 @ (w - 1) - np.exp(-self.log_psi))
-
-    @property
     def curvature(self) -> Floats:
         """The part of the Hessian that is never negative."""
         w, v = self.factors
@@ -95,25 +89,21 @@ class _Point:
             rest += np.outer(vk, vk) * ((u * ((1 - m) * (m + wk) / gap)) @ u.T)
         return self.curvature + rest
 
-    @property
-    def loadings(self) -> Floats:
-        """(D, K), zero columns where the data support fewer factors."""
-        w, v = self.factors
-        found = np.exp(0.5 * self.log_psi)[:, None] * v * np.sqrt(w - 1)
-        return np.hstack([found[:, ::-1], np.zeros((len(v), self.k - len(w)))])
+    def step(self, slope: Floats) -> _Step:
+        return _Step(self, slope)
 
-    def at(self, log_psi: Floats) -> _Point:
+    def at(self, log_psi: Floats) -> Self:
         guess = None if len(log_psi) <= MOST_DENSE else self.spectrum[1].sum(axis=1)
-        return _Point(self.corr, log_psi, self.k, guess)
+        return replace(self, log_psi=log_psi, guess=guess)
 
 
-def most_likely(cov: Floats, k: int, floor: Floats, share: Floats | float = 0.5) -> tuple[Floats, Floats]:
+def most_likely(cov: Floats | Root, k: int, floor: Floats, share: Floats | float = 0.5) -> tuple[Floats, Floats]:
     """Loadings (D, K) and noise (D,) of highest likelihood under noise >= floor > 0.
 
     `share` is the part of each variance that is noise at the start.
     """
     varies, size, corr, lowest = _standardised(cov, floor)
-    loadings, noise = np.zeros((len(cov), k)), np.maximum(np.diagonal(cov), floor)
+    loadings, noise = np.zeros((len(cov), k)), np.maximum(cov.diagonal(), floor)
     if not varies.any() or k == 0:
         return loadings, noise
     log_psi = np.broadcast_to(np.log(share), (len(cov),))[varies]
@@ -123,7 +113,7 @@ def most_likely(cov: Floats, k: int, floor: Floats, share: Floats | float = 0.5)
     return loadings, noise
 
 
-def best_rank(cov: Floats, n: float, floor: Floats, most: int, criterion: str = "bic") -> int:
+def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion: str = "bic") -> int:
     """The number of factors with the smallest -2 log L + parameters log n, looked for from none upwards.
 
     "hannan-quinn" asks 2 log log n for a parameter: it too finds the true number as n grows, and sooner.
@@ -140,12 +130,16 @@ def best_rank(cov: Floats, n: float, floor: Floats, most: int, criterion: str = 
     return int(np.argmin(costs))
 
 
-def _standardised(cov: Floats, floor: Floats) -> tuple[np.ndarray, Floats, Floats, Floats]:
+def _standardised(cov: Floats | Root, floor: Floats) -> tuple[np.ndarray, Floats, Floats | Root, Floats]:
     """Which columns vary, their deviations, their correlations, the lowest log noise in those units."""
-    variance = np.diagonal(cov)
+    variance = cov.diagonal()
     varies = variance > 2 * floor  # a constant column has no factors to share
-    size = np.sqrt(variance[varies])
-    return varies, size, cov[np.ix_(varies, varies)] / size / size[:, None], np.log(floor[varies] / size**2)
+    size, lowest = np.sqrt(variance[varies]), np.log(floor[varies] / variance[varies])
+    if not isinstance(cov, Root):
+        return varies, size, cov[np.ix_(varies, varies)] / size / size[:, None], lowest
+    root = Root(cov.rows[:, varies] / size)
+    # where all eigenvectors are cheap, damping by them is surest
+    return varies, size, root.rows.T @ root.rows if len(root) <= MOST_FULL else root, lowest
 
 
 def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats, Floats]:
@@ -160,16 +154,18 @@ def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats
     return w, v
 
 
-def _climb(corr: Floats, k: int, lowest: Floats, log_psi: Floats) -> _Point:
+def _climb(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
-    point, damping = _Point(corr, np.maximum(log_psi, lowest), k), LEAST
+    log_psi, damping = np.maximum(log_psi, lowest), LEAST
+    point: Profile = ThinPoint(corr, log_psi, k) if isinstance(corr, Root) else _Point(corr, log_psi, k)
     for _ in range(N_STEPS):
         slope = _free_slope(point, lowest)
         if np.max(np.abs(slope)) < FLAT:
             break
-        step = _Step(point, slope)
+        step = point.step(slope)
         while damping < MOST:
-            there = point.at(np.maximum(point.log_psi + step.damped(damping), lowest))
+            move = np.clip(step.damped(damping), -LONGEST, LONGEST)
+            there = point.at(np.maximum(point.log_psi + move, lowest))
             if _is_better(there, point, slope, lowest):
                 break
             damping *= 10
@@ -179,15 +175,15 @@ def _climb(corr: Floats, k: int, lowest: Floats, log_psi: Floats) -> _Point:
     return point
 
 
-def _free_slope(point: _Point, lowest: Floats) -> Floats:
+def _free_slope(point: Profile, lowest: Floats) -> Floats:
     """(D,), 0 where a column is held at its floor."""
     return np.where((point.log_psi <= lowest + NEAR) & (point.gradient > 0), 0.0, point.gradient)
 
 
-def _is_better(there: _Point, here: _Point, slope: Floats, lowest: Floats) -> bool:
+def _is_better(there: Profile, here: Profile, slope: Floats, lowest: Floats) -> bool:
     """Lower by a part of what the slope promised; or flatter, where heights differ by rounding only."""
     # heights are sums of numbers as large as the inverse of the smallest noise
-    resolution = 1e-15 * float(np.trace(here.scaled) + np.sum(np.abs(here.log_psi)))
+    resolution = 1e-15 * float(here.trace + np.sum(np.abs(here.log_psi)))
     if there.height <= here.height + 1e-4 * (slope @ (there.log_psi - here.log_psi)) - resolution:
         return True
     same = abs(there.height - here.height) <= resolution
@@ -228,5 +224,5 @@ class _Step:
                 inner = cho_solve(cho_factor(self.matrix + damping * np.eye(len(self.free))), self.slope)
             except np.linalg.LinAlgError:
                 return step  # going nowhere asks for more damping
-        step[self.free] = np.clip(-self.unit * inner, -LONGEST, LONGEST)
+        step[self.free] = -self.unit * inner
         return step

@@ -7,7 +7,7 @@
 `OnlineEM` and `OnlineGradient` start at orthonormal loadings and unit noise in the units of the data and leave both
 alone for `warm_up` rows. When the data's variance is far above 1, the sums of that time are far too large, F = A H^-1
 does not feel that both A and H decay as 1/t, and the loadings stay frozen until about warm_up times the mean
-eigenvalue of the sum of m m' of those rows. They are for comparison. Cost O(D K^2) a row.
+eigenvalue of the sum of m m' of those rows. They are for comparison. Cost O(D K^2) a row, one after another.
 
 References: Cappe & Moulines (2009) on online EM.
 """
@@ -18,15 +18,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from latens.array import Array, Floats, Index
-from latens.array.domains import real
+from latens.array import Floats
 from latens.array.linalg import log_determinant
-from latens.array.transfer import host, total
+from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.families.least_squares import LeastSquares
-from latens.models.factor_analysis import FactorPosterior, Factors, FactorStatistics, Projection
+from latens.models.factor_analysis import FactorPosterior, Factors, FactorStatistics
+from latens.models.scatter import smallest_noise
 
-__all__ = ["OnlineCodes", "OnlineEM", "OnlineGradient", "OnlinePosterior", "OnlineStatistics", "TransportFactors"]
+__all__ = ["OnlineEM", "OnlineGradient", "OnlinePosterior", "OnlineStatistics", "TransportFactors"]
+
+Point = tuple[Floats, Floats, Floats]  # mean of the rows, loadings, noise
+Sums = tuple[Floats, Floats, Floats]  # zx, zz, xx
 
 FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has diverged
 
@@ -34,9 +37,11 @@ FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has
 @dataclass(frozen=True, eq=False)
 class TransportFactors(Factors):
     def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
-        """Of complete rows the mean is known: the step is taken about it."""
-        there = replace(q, center=stats.x / stats.n)
-        return super().global_step(there, self.carry(stats, q, there))
+        """Of complete rows mean and variance are known: the step is about the one, with a floor from the other."""
+        center, second = stats.x / stats.n, stats.xx / stats.n
+        floor = smallest_noise(np.maximum(second - center**2, 0.0), second)
+        there = replace(q, loadings=replace(q.loadings, floor=floor), center=center)  # type: ignore[arg-type]
+        return super().global_step(there, _recentred(stats, q, center))
 
     def carry(self, stats: FactorStatistics, old: FactorPosterior, new: FactorPosterior) -> FactorStatistics:
         """Statistics as if every past row had been seen under `new`.
@@ -44,10 +49,9 @@ class TransportFactors(Factors):
         What is known of the rows' covariance S is S P. The model's own covariance M is the control variate:
         S P' = M P' + (S - M) P', and the second part is regressed on what is known, (S - M) P.
         """
-        before, after, n = self.project(old), self.project(new), stats.n
-        shift, moved = new.center - old.center, stats.x - n * old.center
-        # sum (x - new) E[h]' under the old map of x - new: only a part of rank two changes
-        known = stats.zx.T - np.outer(new.center, stats.z[:, 0]) - np.outer(moved - n * shift, shift @ before.weights)
+        stats, n = _recentred(stats, old, new.center), stats.n
+        before, after = old.projection, new.projection
+        known = stats.zx.T - np.outer(new.center, stats.z[:, 0])  # (D, K), sum (x - center) E[h]'
         model, target = _times(new, before.weights), _times(new, after.weights)
         regression = np.linalg.lstsq(before.weights.T @ model, before.weights.T @ target, rcond=1e-10)[0]
         zx = n * target + (known - n * model) @ regression  # (D, K), about the new centre
@@ -58,6 +62,17 @@ class TransportFactors(Factors):
         return replace(stats, z=z[:, None], zx=zx.T + np.outer(z, new.center), zz=zz[None], codes=codes)
 
 
+def _recentred(stats: FactorStatistics, q: FactorPosterior, center: Floats) -> FactorStatistics:
+    """As if every past row had been seen under q with another centre: all its E[h] move by the same."""
+    step = (center - q.center) @ q.projection.weights
+    cross = np.outer(stats.z[:, 0], step)
+    zz = stats.zz[0] - cross - cross.T + stats.n * np.outer(step, step)
+    codes = stats.codes + 0.5 * float(np.trace(stats.zz[0] - zz))
+    return replace(
+        stats, z=stats.z - stats.n * step[:, None], zx=stats.zx - np.outer(step, stats.x), zz=zz[None], codes=codes
+    )
+
+
 def _times(q: FactorPosterior, columns: Floats) -> Floats:
     """The model's covariance times (D, K)."""
     w = q.loadings.mean
@@ -65,37 +80,13 @@ def _times(q: FactorPosterior, columns: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class OnlinePosterior:
+class OnlinePosterior(FactorPosterior):
+    """Points, about the mean of the rows so far."""
+
     loadings: LeastSquares
-    center: Floats = real()  # (D,), mean of the rows so far
     count: float = 0.0
     score: float = 0.0  # sum of the log densities of rows, each under the posterior before it
     diverged: bool = False
-
-    @property
-    def n_components(self) -> int:
-        return len(self.loadings.mean)
-
-    @property
-    def low_rank(self) -> tuple[Floats, Floats]:
-        return self.loadings.mean, self.loadings.noise
-
-    def only(self, keep: Index) -> OnlinePosterior:
-        return replace(self, loadings=self.loadings.only(keep))
-
-    def sample(self, rng: np.random.Generator) -> OnlinePosterior:
-        return self
-
-
-@dataclass(frozen=True)
-class OnlineCodes:
-    """q(h) of rows, with what the running mean needs to include them."""
-
-    mean: Array  # (n, K)
-    spread: Array  # (1, K, K)
-    projection: Projection
-    count: float
-    score: float  # log density of all rows under the posterior they met
 
 
 @dataclass(frozen=True)
@@ -111,45 +102,40 @@ class OnlineStatistics(Statistics):
 
 @dataclass(frozen=True, eq=False)
 class OnlineEM(Factors):
-    """Algorithm 2 of the source; its batches hold one row each."""
+    """Algorithm 2 of the source.
+
+    V = (I + F Psi^-1 F')^-1      m_t = V F Psi^-1 d_t      d_t = x_t - mean of x_1 .. x_t      (F is K x D)
+    A = 1/t sum_s m_s d_s'        H = V + 1/t sum_s m_s m_s'
+    F = H^-1 A                    psi = 1/t sum_s d_s^2 + diag(F'H F - 2 F'A)
+    """
 
     warm_up: int = 100
 
-    def prior(self, k: int) -> OnlinePosterior:  # type: ignore[override]
+    def prior(self, k: int) -> OnlinePosterior:
         d = self.n_features
         return OnlinePosterior(LeastSquares(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
 
-    def local_step(self, q: OnlinePosterior, batch: Rows, warm: object = None) -> OnlineCodes:  # type: ignore[override]
-        at = FactorPosterior(q.loadings, q.center)
-        codes = super().local_step(at, batch)
-        score = total(self.row_bounds(at, batch, codes))  # type: ignore[arg-type]
-        return OnlineCodes(codes.mean, codes.spread, self.project(at), q.count, score)  # type: ignore[union-attr]
+    def walk(
+        self, q: OnlinePosterior, stats: OnlineStatistics | None, batch: Rows
+    ) -> tuple[OnlinePosterior, OnlineStatistics]:
+        """Under its posterior a row enters the sums; then, after the warm-up, the next posterior is made."""
+        if stats is None:
+            q = replace(q, count=0.0, score=0.0, diverged=False)  # it may come from an earlier walk
+        x, (k, d) = np.ascontiguousarray(host(batch.x)), q.loadings.mean.shape
+        old = stats or OnlineStatistics(0.0, 0.0, np.zeros(d), np.zeros((k, d)), np.zeros((k, k)), np.zeros(d), 0.0)
+        point = np.array(q.center), np.array(q.loadings.mean, order="C"), np.array(q.loadings.noise)
+        sums = np.array(old.zx, order="C"), np.array(old.zz, order="C"), np.array(old.xx)
+        score, diverged = self._pass(x, q, point, sums)
+        n, score = q.count + len(x), q.score + score
+        center, mean, noise = point
+        q = OnlinePosterior(LeastSquares(mean, noise, self.floor), center, n, score, diverged)
+        return q, OnlineStatistics(n, n * d, old.x + x.sum(axis=0), *sums, score)
 
-    def statistics(self, batch: Rows, local: OnlineCodes) -> OnlineStatistics:  # type: ignore[override]
-        x, at = host(batch.x), local.projection
-        ages = local.count + np.arange(1, len(x) + 1)[:, None]
-        gaps = x - (local.count * at.center + np.cumsum(x, axis=0)) / ages
-        codes = gaps @ at.weights
-        return OnlineStatistics(
-            n=float(len(x)),
-            entries=float(x.size),
-            x=x.sum(axis=0),
-            zx=codes.T @ gaps,
-            zz=codes.T @ codes,
-            xx=np.sum(gaps**2, axis=0),
-            score=local.score,
-        )
+    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:
+        """The sum of the rows' log densities and whether it diverged; `point` and `sums` are changed in place."""
+        from latens.array.stream_kernels import em_rows
 
-    def global_step(self, q: OnlinePosterior, stats: OnlineStatistics) -> OnlinePosterior:  # type: ignore[override]
-        n = stats.n
-        q = replace(q, center=stats.x / n, count=n, score=stats.score)
-        if n <= self.warm_up:
-            return q
-        spread = self.project(FactorPosterior(q.loadings, q.center)).spread
-        a, h = stats.zx / n, spread + stats.zz / n
-        mean = np.asarray(np.linalg.solve(h, a), dtype=float)
-        noise = stats.xx / n + np.sum((h @ mean) * mean - 2 * mean * a, axis=0)
-        return replace(q, loadings=LeastSquares(mean, np.maximum(noise, self.floor), self.floor))
+        return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums), False
 
     def data_terms(self, q: OnlinePosterior, stats: OnlineStatistics) -> dict[str, float]:  # type: ignore[override]
         """Not a bound: how well each row was foretold when it came."""
@@ -161,25 +147,16 @@ class OnlineEM(Factors):
 
 @dataclass(frozen=True, eq=False)
 class OnlineGradient(OnlineEM):
-    """Algorithm 1 of the source; its statistics are those of the latest row alone, its posterior remembers the rest."""
+    """Algorithm 1 of the source, with V, m_t and d_t as above; of the sums it needs none.
+
+    F       +  rate ((m_t d_t' - S F) Psi^-1)                                S = V + m_t m_t'
+    log psi +  rate / 2 ((d_t^2 + diag(F'S F - 2 F'm_t d_t')) / psi - 1)
+    """
 
     learning_rate: float = 1e-3
 
-    def global_step(self, q: OnlinePosterior, stats: OnlineStatistics) -> OnlinePosterior:  # type: ignore[override]
-        count = q.count + stats.n
-        center = q.center + (stats.x - stats.n * q.center) / count
-        q = replace(q, center=center, count=count, score=q.score + stats.score)
-        if count <= self.warm_up or q.diverged:
-            return q
-        mean, noise, rate = q.loadings.mean, q.loadings.noise, self.learning_rate
-        spread = self.project(FactorPosterior(q.loadings, q.center)).spread
-        second = (stats.n * spread + stats.zz) @ mean  # (K, D)
-        with np.errstate(over="ignore", invalid="ignore"):
-            uphill = (stats.zx - second) / noise
-            louder = 0.5 * ((stats.xx + np.sum(mean * (second - 2 * stats.zx), axis=0)) / noise - stats.n)
-            mean = mean + rate * uphill
-            noise = noise * np.exp(rate * louder)
-            sound = np.all(np.abs(mean) < FAR) and np.all((noise > 1 / FAR) & (noise < FAR))
-        if not sound:
-            return replace(q, diverged=True)
-        return replace(q, loadings=LeastSquares(mean, noise, self.floor))
+    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:
+        from latens.array.stream_kernels import gradient_rows
+
+        score, sound = gradient_rows(x, q.count, self.warm_up, self.learning_rate, FAR, not q.diverged, *point, *sums)
+        return score, not sound

@@ -15,10 +15,11 @@ from latens.array import Floats
 from latens.array.transfer import column_sums, host, take
 from latens.core import Rows, Statistics
 
-__all__ = ["HolePatterns", "by_pattern"]
+__all__ = ["HolePatterns", "by_pattern", "has_few_patterns"]
 
 MOST_PATTERNS = 64
 MOST_NUMBERS = 2**24  # of all D x D sums together: 128 megabytes
+BLOCK = 1024  # rows whose patterns are counted at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,19 @@ class HolePatterns(Statistics):
     @property
     def few(self) -> bool:
         return len(self.rows) <= MOST_PATTERNS and self.xx.size <= MOST_NUMBERS
+
+
+def has_few_patterns(rows: Rows) -> bool:
+    """Whether sums for each pattern of holes can be kept."""
+    if rows.seen is None:
+        return True
+    d, found = rows.x.shape[1], set[bytes]()
+    most = min(MOST_PATTERNS, MOST_NUMBERS // (d * d))
+    for at in range(0, len(rows), BLOCK):
+        found |= {row.tobytes() for row in np.packbits(host(rows.seen[at : at + BLOCK, :]) > 0, axis=1)}
+        if len(found) > most:
+            return False
+    return True
 
 
 def by_pattern(rows: Rows) -> HolePatterns | None:

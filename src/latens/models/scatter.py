@@ -17,7 +17,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Floats
-from latens.array.transfer import column_sums, host
+from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.models.hole_patterns import HolePatterns, by_pattern
 
@@ -50,6 +50,8 @@ class Scatter(Statistics):
     patterns: HolePatterns | None = None  # None where all rows are complete, or patterns many
 
     def __add__(self, other: Scatter) -> Scatter:
+        if not isinstance(other, Scatter):
+            return other + self  # rows that are still kept as they are
         counts, x, xx = self.counts + other.counts, self.x + other.x, self.xx + other.xx
         total = Scatter(self.n + other.n, counts, x, xx)
         if total.complete:
@@ -99,9 +101,11 @@ class Scatter(Statistics):
         ratio = np.where(self.counts > 0, centred / np.maximum(self.counts, np.finfo(float).tiny), 0.0)
         return _nearest_semidefinite(0.5 * (ratio + ratio.T))
 
-    @property
+    @cached_property
     def variance(self) -> Floats:
-        return np.maximum(self.covariance.diagonal(), 0.0)
+        own, counts = (np.broadcast_to(part, self.xx.shape).diagonal() for part in (self.x, self.counts))
+        centred = self.xx.diagonal() - own * self.mean
+        return np.maximum(centred / np.maximum(counts, np.finfo(float).tiny), 0.0)
 
     def times(self, columns: Floats) -> Floats:
         return np.asarray(self.covariance @ columns)
@@ -144,7 +148,8 @@ def summed(rows: Rows, apart: bool = False) -> Scatter:
     weighted = x if rows.weight is None else rows.weigh(x)
     products = host(weighted.T @ x)
     if rows.seen is None:
-        return Scatter(rows.n, np.array([[rows.n]]), column_sums(weighted)[:, None], products)
+        sums = xp.ones_like(x[:, 0]) @ weighted
+        return Scatter(rows.n, np.array([[rows.n]]), host(sums)[:, None], products)
     mask = xp.astype(rows.mask, xp.float64, copy=False)
     counts = host(rows.weigh(mask).T @ mask)
     patterns = by_pattern(replace(rows, x=x)) if apart else None
