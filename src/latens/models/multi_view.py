@@ -356,11 +356,10 @@ class MultiView:
         Their codes have the same covariance where views are Gaussian and a sample shows them wholly or not at all.
         """
         parts = [batch.columns(view.columns) for view in self.views]
-        curved = any(view.likelihood.touches for view in self.views)
-        if not is_numpy_array(batch.x) or curved or not all(part.whole for part in parts):
+        alike = self.n_groups == 1 and all(part.seen is None for part in parts)  # one spread for all
+        moving = any(view.likelihood.touches for view in self.views)
+        if not is_numpy_array(batch.x) or alike or moving or not all(part.whole for part in parts):
             return None, None
-        if self.n_groups == 1 and all(part.seen is None for part in parts):
-            return None, None  # one spread for all
 
         def find() -> tuple[Index, Index]:
             shown = np.column_stack([*(part.present for part in parts), self.members(batch)])
