@@ -77,8 +77,14 @@ def usage(entry: Entry) -> Section | None:
         figures.append(Figure(bars, "Share of the rows in which a component is on." + note))
     if names and hasattr(entry.model, "share_"):
         shares = np.asarray(entry.model.share_, dtype=np.float64)[: len(names)]
+        several = hasattr(entry.model, "explained_")
         bars = bar_chart(names, shares, label="relevance")
-        figures.append(Figure(bars, "Share of the variance of the rows that a component explains."))
+        of = (
+            "what the views hold, in units of their noise, averaged over views"
+            if several
+            else "the variance of the rows"
+        )
+        figures.append(Figure(bars, f"Share that a component explains of {of}."))
     return Section("Usage and relevance", figures=tuple(figures)) if figures else None
 
 

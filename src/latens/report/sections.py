@@ -41,7 +41,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain text under column names; all columns but the first are set as numbers, to the right.
+    """Rows of plain text under column names; all columns but the first are set as numbers, to the right, or as prose.
 
     Examples
     --------
@@ -51,6 +51,7 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    prose: bool = False
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def heat_map(values: np.ndarray, rows: list[str], columns: list[str] | None, sca
     """A table of shape (K, D) as coloured cells, with names where they can be read."""
     rows = [shortened(name) for name in rows]
     width = 2 * WIDTH  # twice a chart: heat maps take the whole page
-    left = 12 + LETTER * max(map(len, rows), default=1)
+    left = 12 + max(map(breadth, rows), default=LETTER)
     pitch = 24.0 if len(rows) <= 16 else 15.0
     bottom = len(rows) * pitch
     parts = [
@@ -153,9 +153,14 @@ def heat_map(values: np.ndarray, rows: list[str], columns: list[str] | None, sca
     return BROAD.format(PICTURE.format(width, bottom + margin, "components", Markup().join(parts)))
 
 
-def shortened(name: str) -> str:
+def breadth(text: str) -> float:
+    """About how wide a label is; capitals take more room."""
+    return 0.97 * LETTER * len(text) + 2.5 * sum(map(str.isupper, text))
+
+
+def shortened(name: str, most: int = LONGEST_NAME) -> str:
     """A name that fits beside an axis."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _linear_ticks(low: float, high: float, whole: bool) -> tuple[list[float], list[str]]:
@@ -207,7 +212,7 @@ def _key(lines: list[Line], left: float) -> tuple[list[Markup], float]:
     parts, x, y = list[Markup](), left, 0.0
     named = sorted(({line.name: line for line in lines if line.name}).values(), key=lambda line: line.style != "curve")
     for line in named:
-        width = SWATCH + 6 + 6.8 * len(line.name) + 2.5 * sum(map(str.isupper, line.name)) + 12
+        width = SWATCH + 6 + breadth(line.name) + 12
         if x > left and x + width > WIDTH:
             x, y = left, y + KEY_HEIGHT
         stroke = CURVE.format(line.style, f"{x:.1f},{y + 10:.1f} {x + SWATCH:.1f},{y + 10:.1f}")

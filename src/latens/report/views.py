@@ -22,11 +22,12 @@ def explained(entry: Entry) -> Section | None:
         return None
     layout, kinds = entry.model.layout_, entry.model.likelihoods_
     groups = layout.groups or ("",)
-    rows = [f"{view} ({kinds[view]}){group and ', '}{group}" for group in groups for view in layout.views]
+    parts = [(view, f"{group and ', '}{group}") for group in groups for view in layout.views]
+    rows = [f"{view} ({kinds[view]}){group}" for view, group in parts]
     values = shares["per_factor"].reshape(len(rows), -1)
     scale = Scale.of(values)
     figure = Figure(
-        heat_map(values, rows, entry.names, scale) + legend(scale),
+        heat_map(values, [view + group for view, group in parts], entry.names, scale) + legend(scale),
         "Share of each view that a factor explains alone; of binary views and counts, of the deviance.",
         wide=True,
     )
@@ -43,4 +44,4 @@ def features(entry: Entry) -> Section | None:
         return None
     top = entry.model.top_features(STRONGEST)
     rows = tuple((name, ", ".join(found)) for name, found in zip(entry.names, top.values(), strict=True))
-    return Section("Strongest features", table=Table(("factor", "features"), rows))
+    return Section("Strongest features", table=Table(("factor", "features"), rows, prose=True))
