@@ -342,3 +342,17 @@ def test_intervals_cover_what_they_claim(kind: str, n: int, d: int, least: float
 def test_bad_parameters_are_refused(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         latens.BayesianLinearRegression(**options).fit(*problem())
+
+
+@pytest.mark.extras
+def test_tensors_are_taken_and_answered_in_kind() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 3))
+    y, weight = x @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=50), rng.gamma(2.0, size=50)
+    here = latens.BayesianLinearRegression().fit(x, y, weight)
+    told = latens.BayesianLinearRegression().fit(*map(torch.asarray, (x, y, weight)))
+    assert told.coef_ == pytest.approx(here.coef_, rel=1e-12)
+    mean, std = told.predict(torch.asarray(x).requires_grad_(), return_std=True)
+    assert isinstance(mean, torch.Tensor)
+    assert std.numpy() == pytest.approx(here.predict(x, return_std=True)[1])

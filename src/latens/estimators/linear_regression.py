@@ -14,10 +14,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from latens.array import Floats
 from latens.array.randomness import generator
+from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
 from latens.estimators.checks import all_or_nothing, positive_number, whole_number, yes_or_no
 from latens.estimators.frame import Frame
-from latens.estimators.validation import refuse_dates
+from latens.estimators.validation import is_foreign, refuse_dates
 from latens.inference.ascent import ascend
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
@@ -145,6 +146,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         after a single row, with an intercept and noise that was not given, it is infinite.
         """
         check_is_fitted(self)
+        if is_foreign(X):  # answered in kind
+            answer = self.predict(host(X), return_std)
+            return tuple(like(part, X) for part in answer) if return_std else like(answer, X)
         x = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False), dtype=np.float64)
         mean = x @ self.coef_ + self.intercept_
         if not return_std:
@@ -166,6 +170,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         fresh = before is None
         generator(self.random_state)  # to be refused now, not when weights are drawn
         refuse_dates(X)
+        X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
         told = all(not isinstance(scale, str) for scale in (self.alpha, self.beta))
         least = 2 if fresh and not told and not streaming else 1  # one row does not tell noise from weights
         x, y = validate_data(
