@@ -12,6 +12,7 @@ __all__ = [
     "FollowsTotals",
     "LooksTransposed",
     "NeverSeen",
+    "NotSettled",
     "SourcesTooLight",
     "StillSnapshots",
     "UnknownGroups",
@@ -45,6 +46,10 @@ class ConstantColumns(UserWarning):
 
 class NeverSeen(UserWarning):
     """Some columns hold no value at all: what is said of them is a guess from the other columns."""
+
+
+class NotSettled(UserWarning):
+    """Codes of some rows still moved when their local steps were used up."""
 
 
 class FollowsTotals(UserWarning):

@@ -153,9 +153,10 @@ class TestFinding:
         tall = {name: view * 1e6 for name, view in views.items()}
         by_view = model(3, init=truth.components).fit(views)
         at_once = model(3, init=1e6 * np.hstack(list(truth.components.values()))).fit(tall)
+        scratch = model(3, init="random").fit(views)  # other starts climb on a sample first
         for found in (by_view, at_once):
             assert found.n_components_ == 3
-            assert found.n_iter_ < fitted.n_iter_
+            assert found.n_iter_ < scratch.n_iter_
         assert by_view.elbo_ == pytest.approx(fitted.elbo_, abs=3)
 
     def test_samples_may_go_without_a_factor(self) -> None:

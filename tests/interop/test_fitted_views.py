@@ -102,3 +102,20 @@ def test_tables_of_scverse_in_and_out(frames: tuple[dict[str, Any], Any], model:
     outcome = again.scores_[:, 0] > 0
     pipeline = make_pipeline(latens.MultiViewFactorAnalysis(3, random_state=0), LogisticRegression())
     assert cross_val_score(pipeline, mdata, outcome, cv=3).mean() > 0.7
+
+
+def test_a_stream_has_no_samples_to_write(frames: tuple[dict[str, Any], Any], tmp_path: Path) -> None:
+    from mudata import MuData
+
+    views, groups = frames
+    halves = [
+        {kind: view[view.index.isin(names)] for kind, view in views.items()} for names in np.split(groups.index, 2)
+    ]
+    stream = latens.MultiViewFactorAnalysis(2, max_iter=5, random_state=0)
+    for half in halves:
+        stream.partial_fit(half)
+    with pytest.raises(ValueError, match=r"has no scores_; after partial_fit .* fit\(views\); transform\(views\)"):
+        interop.write_mofa2(stream, tmp_path / "model.hdf5")
+    assert not (tmp_path / "model.hdf5").exists()
+    with pytest.raises(ValueError, match=r"after partial_fit"):
+        interop.to_mudata(stream, MuData({}))

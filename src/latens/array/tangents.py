@@ -18,6 +18,7 @@ from latens.array.transfer import column_sums
 __all__ = [
     "logistic_constant",
     "masked",
+    "softplus_bend",
     "softplus_constant",
     "softplus_curvature",
     "touch_logistic",
@@ -88,6 +89,15 @@ def touch_softplus_plain(
 def softplus_curvature(y: Array) -> Array:
     """(n, D), at least that of softplus - y log softplus anywhere."""
     return 0.25 + 0.17 * y
+
+
+def softplus_bend(y: Array, eta: Array) -> Array:
+    """(n, D), the curvature of softplus - y log softplus at `eta` itself, which is never negative."""
+    xp, rate = array_namespace(y), softplus_and_log(eta)[0]
+    rest = xp.exp(-rate)  # 1 - sigmoid(eta)
+    ratio = -xp.expm1(-rate) / rate
+    bend = rate * ratio * rest + y * ratio * (ratio - rest)
+    return xp.maximum(bend, xp.zeros_like(bend))
 
 
 def softplus_constant(y: Array, eta: Array, seen: Array | None = None) -> Array:

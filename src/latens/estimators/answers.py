@@ -15,7 +15,7 @@ from latens.array.randomness import generator
 from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
 from latens.estimators.checks import whole_number
-from latens.estimators.frame import Frame
+from latens.estimators.frame import Frame, too_large
 from latens.estimators.sampling import blocks
 from latens.estimators.table import Table
 from latens.estimators.validation import check_codes, check_rows, is_foreign
@@ -140,12 +140,15 @@ class Answers(TransformerMixin):
         """Settle the rows of X block by block and put the answers together again."""
         check_is_fitted(self)
         rows = check_rows(self, X)
+        self.frame_.check_sizes(rows)
         answers = []
         with one_blas_thread():
             for block in blocks(rows, self.model_.floats_per_row(self.n_components_)):
                 inside = self.frame_.enter(block)
                 answers.append(question(inside, settle(self.model_, self.posterior_, inside)))
         xp = array_namespace(answers[0][0])
+        if any(bool(xp.any(xp.isnan(part))) for parts in answers for part in parts):
+            raise too_large(float(xp.max(xp.abs(rows.x.data if is_sparse(rows.x) else rows.x))))
         return tuple(parts[0] if len(parts) == 1 else xp.concat(parts) for parts in zip(*answers, strict=True))
 
     @property

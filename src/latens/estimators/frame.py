@@ -17,13 +17,15 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import column_sums, host, is_sparse, like, total
+from latens.array.transfer import column_sums, host, is_sparse, like
 from latens.core import Rows
 from latens.estimators.sampling import blocks
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "too_large"]
 
 MOST_EXPONENT = 505  # powers of two whose squares are still numbers
+MOST_SINGLE = 57  # the same in single precision
+SURE = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
 
@@ -49,18 +51,22 @@ class Frame:
         counts, mean = np.maximum(shown, np.finfo(float).tiny), np.zeros(d)
         if centred:
             mean = sum(column_sums(block.weigh(block.x / largest)) for block in parts) / counts
-        squares = 0.0
+        squares = np.zeros(d)
         for block in parts:
             gaps = (block.x / largest - like(mean, block.x)) * block.mask
-            squares += total(block.weigh(gaps**2))
+            squares += column_sums(block.weigh(gaps**2))
         # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
         least = float(xp.finfo(rows.x.dtype).eps) if len(rows) > 1 else 1.0
-        spread = max(math.sqrt(squares / counts.sum()), least)
+        spread = max(math.sqrt(squares.sum() / counts.sum()), least)
         exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
         if not centred:
             return cls(np.zeros(d), exponent)
         origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
-        return cls(_on_grid(origin, exponent) if len(rows) > 1 else origin, exponent, unseen=unseen)
+        if len(rows) > 1:  # columns of small units have finer origins, down to the rounding of their means
+            own = np.maximum(np.sqrt(squares / counts), SURE * least * np.abs(mean))
+            finer = np.minimum(np.log2(np.maximum(own, least**4)) + math.log2(largest), exponent)
+            origin = _on_grid(origin, np.maximum(np.round(finer), -1000).astype(np.intp))
+        return cls(origin, exponent, unseen=unseen)
 
     def meeting(self, rows: Rows) -> Frame:
         """The same with an origin for each column that these rows are the first to show: no sum knows of it yet.
@@ -77,15 +83,18 @@ class Frame:
             exponent, origin = np.broadcast_to(self.exponent, self.origin.shape)[shown], self.origin.copy()
             origin[shown] = _on_grid(sums / rows.counts[shown], exponent)
             frame = replace(self, origin=origin, unseen=tuple(sorted({*self.unseen} - {*shown.tolist()})))
+        self.check_sizes(rows)
+        return frame
+
+    def check_sizes(self, rows: Rows) -> None:
+        """Refuse rows so large, in these units, that they cannot be squared."""
+        if is_sparse(rows.x):
+            return
         xp = array_namespace(rows.x)
         sizes = host(xp.max(xp.abs(rows.x), axis=0))
-        if np.any(sizes > np.ldexp(1.0, MOST_EXPONENT + np.minimum(self.exponent, 500))):
-            largest = float(np.max(sizes))
-            raise ValueError(
-                f"the entries of X are up to {largest:.0e} in size, too large to be squared beside those seen before; "
-                f"divide all of them by {largest:.0e} or so."
-            )
-        return frame
+        most = MOST_EXPONENT if str(rows.x.dtype).endswith("float64") else MOST_SINGLE
+        if np.any(sizes > np.ldexp(1.0, most + np.minimum(self.exponent, 500))):
+            raise too_large(float(np.max(sizes)))
 
     @classmethod
     def joined(cls, frames: Sequence[Frame]) -> Frame:
@@ -152,6 +161,13 @@ class Frame:
 
     def leave_variance(self, x: Floats) -> Floats:
         return np.asarray(x * self.scale * self.scale)
+
+
+def too_large(largest: float) -> ValueError:
+    return ValueError(
+        f"the entries of X are up to {largest:.0e} in size, too large to be squared beside those seen before; "
+        f"divide all of them by {largest:.0e} or so."
+    )
 
 
 def _on_grid(position: Floats, exponent: int | Index) -> Floats:

@@ -22,7 +22,7 @@ from latens.estimators.views import WideTable
 __all__ = ["KINDS", "check_likelihoods", "guess_likelihoods"]
 
 KINDS = ("gaussian", "bernoulli", "poisson")
-LARGE_COUNT = 100  # counts above it are better described by their logarithm
+LARGE_COUNT = 20  # in views with larger ones the bound of a count is so loose that factors are missed
 FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this share of the variance: a skewed view
 LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
 
@@ -51,7 +51,7 @@ class _Look:
 def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -> tuple[str, ...]:
     """The likelihood of each view: the caller's choice, or a guess from its values.
 
-    Only 0 and 1: "bernoulli". Whole numbers from 0 to a small maximum: "poisson". Anything else: "gaussian".
+    Only 0 and 1: "bernoulli". Whole numbers from 0 up to a small maximum, 20: "poisson". Anything else: "gaussian".
 
     Parameters
     ----------
@@ -120,7 +120,10 @@ def _guess(view: str, look: _Look) -> str:
     if look.whole and look.smallest >= 0:
         if look.largest <= LARGE_COUNT:
             return "poisson"
-        _doubt(f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try np.log1p of it.")
+        _doubt(
+            f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try np.log1p or np.sqrt "
+            "of it."
+        )
     elif look.skewed:
         _doubt(
             f"view {view!r} has no negative values, and a few of its columns hold most of the variance, so that "
@@ -146,8 +149,9 @@ def _check(view: str, kind: str, look: _Look) -> None:
 def _doubt_counts(view: str, kind: str, look: _Look) -> None:
     if kind == "poisson" and look.largest > LARGE_COUNT:
         _doubt(
-            f"view {view!r} holds counts up to {_size(look.largest)}, for which the bound of a poisson view is loose; "
-            "try np.log1p of it with 'gaussian'."
+            f"view {view!r} holds counts up to {_size(look.largest)}, for which the bound of a poisson view is loose "
+            f"(they should not exceed {LARGE_COUNT}): factors may be missed. Try np.log1p or np.sqrt of it with "
+            "'gaussian'."
         )
 
 

@@ -47,9 +47,17 @@ class MultiViewAnswers(Answers):
     use_var: str | None
 
     def transform(self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None) -> Any:
-        """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is."""
+        """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is.
+
+        That is by the curvature of the likelihoods themselves, where binary views and counts are fitted by bounds.
+        """
+
+        def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
+            told = self.model_.curved(self.posterior_, rows, local) if return_std else local
+            return self.model_.codes(rows, told)  # type: ignore[no-any-return]
+
         table = self._table(X, groups, precision=precision)
-        mean, variance = self._ask(table.rows, lambda rows, local: self.model_.codes(rows, local))
+        mean, variance = self._ask(table.rows, codes)
         mean = self._named(mean * like(signs(self.posterior_), mean), row_labels(X, table.row_names))
         return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
 
@@ -74,6 +82,8 @@ class MultiViewAnswers(Answers):
         precision: Any = None,
     ) -> Any:
         """All views with what is missing filled in, in data units; chances for binary views, expected counts.
+
+        How uncertain they are is by the curvature of the likelihoods themselves, as in `transform`.
 
         Parameters
         ----------
@@ -168,11 +178,11 @@ class MultiViewAnswers(Answers):
         table = self._read(X, groups, sample_weight, precision)
         if not self.layout_.groups:
             return table
+        return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, self._row_bounds))
 
-        def bounds(rows: Rows) -> Array:
-            return self._ask(rows, lambda part, local: (self.model_.row_bounds(self.posterior_, part, local),))[0]
-
-        return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, bounds))
+    def _row_bounds(self, rows: Rows) -> Array:
+        """(n,), bounds of the log density of rows of known groups."""
+        return self._ask(rows, lambda part, local: (self.model_.row_bounds(self.posterior_, part, local),))[0]
 
     def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
         """Samples as one wide table, as they were given."""

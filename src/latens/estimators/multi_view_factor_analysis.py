@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
 
-from latens.array.transfer import host, take
+from latens.array.transfer import host, like, take
 from latens.core import Fit, Rows, Statistics
+from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
-from latens.estimators.checks import all_or_nothing, one_of, yes_or_no
+from latens.estimators.checks import all_or_nothing, one_of, whole_number, yes_or_no
 from latens.estimators.frame import Frame
 from latens.estimators.likelihood_guess import guess_likelihoods
 from latens.estimators.multi_view_answers import MultiViewAnswers
 from latens.estimators.sampling import blocks
-from latens.estimators.view_findings import doubt_totals, explain
+from latens.estimators.validation import occupied
+from latens.estimators.view_findings import doubt_totals, explain, with_groups
 from latens.estimators.view_precision import with_precision
 from latens.estimators.view_starts import (
     posterior_from_codes,
     posterior_from_loadings,
-    principal_codes,
+    principal_start,
     random_codes,
     view_of,
 )
+from latens.estimators.view_streams import Waiting, are_enough
 from latens.estimators.view_tables import is_plain
 from latens.estimators.view_units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.views import WideTable, lay_out
@@ -35,6 +40,7 @@ from latens.models.multi_view import MultiView, MultiViewPosterior
 __all__ = ["MultiViewFactorAnalysis"]
 
 SAMPLE_FLOATS = 2**21  # entries of the sample that a fit starts from
+MOST_FACTORS = 20  # where their number is not given
 
 
 class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
@@ -59,7 +65,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per sample below which a fit has converged.
     n_init : int
-        Starts; the highest bound is kept. The first is principal components turned to sparse loadings.
+        Starts; the highest bound is kept. The first is principal components turned to sparse loadings, of columns as
+        they are or each in its own unit, whichever is ahead after a few iterations.
     init : {"auto", "random"}, dict of arrays (K, D_m) or array (K, D)
         Starts as above, only random codes, or given loadings in data units, by view or of all columns.
     moves : bool
@@ -101,6 +108,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     """
 
     _entered: Rows
+    _single: bool
     # what files hold besides the posterior
     kept: ClassVar[tuple[str, ...]] = (
         "layout_",
@@ -110,7 +118,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         "scores_",
         "row_names_",
         "group_of_",
+        "waiting_",
     )
+    waiting_: Waiting | None = None  # the first samples of a stream, while they are few
 
     def __init__(
         self,
@@ -177,30 +187,68 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         -------
         self
         """
-        self._fit_views(X, groups, sample_weight, precision, moves=self.moves)
+        with all_or_nothing(self), one_blas_thread():
+            table = self._first_table(X, groups, sample_weight, precision)
+            # the wide table was made here and may be written over, unless it is the caller's own array
+            self._fit_views(table, moves=self.moves, spare=not self.plain_ or bool(table.layout.precise))
+            self.waiting_ = None
         return self
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Self:
-        """See one more batch of samples, once. The first batch is fitted to convergence; later ones only add to it.
+        """See one more batch of samples, once.
+
+        The first samples, 20 for each factor but from 200 to 1000, are kept and fitted anew with every batch: fewer do
+        not show what factors, counts and groups there are. Then the stream begins, and a batch only adds to the sums of
+        those before. After `fit`, its samples stay in and the batch adds to them.
 
         `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
         """
-        if not self.__sklearn_is_fitted__():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-                # no moves: a factor may wait for samples still to come
-                self._fit_views(X, groups, sample_weight, precision, moves=False)
-            return self
         with all_or_nothing(self), one_blas_thread():
+            first = not self.__sklearn_is_fitted__()
+            if first or self.waiting_ is not None:
+                self._wait(X, groups, sample_weight, precision, first)
+                return self
             rows = self._table(X, groups, sample_weight, precision).rows
             super().partial_fit(rows)
             entered = [self.frame_.enter(part) for part in self._parts(rows)]
             self.deviances_ = self.deviances_ + explain(self.model_, self.state_.q, entered)[1]
-            for name in ("scores_", "row_names_", "group_of_"):
-                self.__dict__.pop(name, None)
+            self._forget_samples()
         return self
+
+    def _wait(self, X: Any, groups: Any, sample_weight: Any, precision: Any, first: bool) -> None:
+        """Fit the samples of a stream so far, and keep them while they are too few to begin with."""
+        if first:
+            table = fitted = self._first_table(X, groups, sample_weight, precision, in_stream=True)
+        else:
+            table = self._next_table(X, groups, sample_weight, precision)
+            if not len(occupied(table.rows)):
+                return
+            self.waiting_ = self.waiting_.joined(table)  # type: ignore[union-attr]
+            fitted = self.waiting_.table
+            del self.posterior_  # no start: what few samples closed stays closed
+        k = min(table.layout.n_columns, MOST_FACTORS) if self.n_components is None else self.n_components
+        enough = are_enough(occupied(fitted.rows), whole_number("n_components", k))
+        if first and not enough:
+            self.waiting_ = Waiting.of(table)
+            fitted = self.waiting_.table
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
+            if not enough:  # to be told of all samples
+                warnings.simplefilter("ignore", ConstantColumns)
+                warnings.simplefilter("ignore", FollowsTotals)
+            # no moves: a factor may wait for samples still to come
+            spare = first and enough and (not self.plain_ or bool(table.layout.precise))
+            self._fit_views(fitted, moves=False, spare=spare, told=table if first and not enough else None)
+        if enough:
+            self.waiting_ = None
+        if not first:
+            self._forget_samples()
+
+    def _forget_samples(self) -> None:
+        for name in ("scores_", "row_names_", "group_of_"):
+            self.__dict__.pop(name, None)
 
     def fit_transform(
         self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
@@ -215,25 +263,69 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         """Samples that starts and moves look at: wide tables need fewer."""
         return int(np.clip(SAMPLE_FLOATS // self.layout_.width, 512, 4096))
 
-    def _fit_views(self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, moves: bool) -> None:
-        with all_or_nothing(self), one_blas_thread():
-            table = lay_out(
-                X, groups=groups, sample_weight=sample_weight, layer=self.layer, use_var=self.use_var, estimator=self
-            )
-            table = table if len(table.layout.groups) > 1 else ungrouped(table)
-            if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
-                raise ValueError("the views hold nothing but NaN; give at least one observed value.")
-            kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
-            table = with_precision(table, precision, None)
-            other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
-            if other:
-                raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
-            if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
-                del self.posterior_  # that of other views is no start
-            self.layout_, self.likelihoods_, self.plain_ = table.layout, kinds, is_plain(X)
-            # the wide table was made here and may be written over, unless it is the caller's own array
-            self._fit(table.rows, None, moves=moves, spare=not self.plain_ or bool(table.layout.precise))
-            self._note(table, self.__dict__.pop("_entered"))
+    def _first_table(
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False
+    ) -> WideTable:
+        """Samples as one wide table, which says what the views are."""
+        table = lay_out(
+            X,
+            groups=groups,
+            sample_weight=sample_weight,
+            layer=self.layer,
+            use_var=self.use_var,
+            estimator=self,
+            in_stream=in_stream,
+        )
+        if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
+            raise ValueError("the views hold nothing but NaN; give at least one observed value.")
+        self.plain_ = is_plain(X)
+        return with_precision(table, precision, None)
+
+    def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
+        """Samples as one wide table like that of those that wait; groups may join it."""
+        known = self.waiting_.layout  # type: ignore[union-attr]
+        table = lay_out(
+            X,
+            groups=groups,
+            sample_weight=sample_weight,
+            layout=replace(known, precise=()),
+            layer=self.layer,
+            use_var=self.use_var,
+            estimator=self,
+            in_stream=True,
+        )
+        table = with_precision(table, precision, known.precise)
+        if not known.groups or table.rows.seen is None:
+            return table
+        nowhere = host(table.rows.seen[:, -1]) == 0
+        several = len(known.groups) > 1
+        sizes = self.state_.stats.sizes if several else np.ones(1)
+        rows = with_groups(table.rows, sizes, self._row_bounds if several else lambda part: part.x[:, 0] * 0)
+        # the groups that the fit knows may have other numbers now
+        numbers = np.array([float(table.layout.groups.index(name)) for name in known.groups])
+        group = host(rows.x[:, -1]).copy()
+        group[nowhere] = numbers[group[nowhere].astype(np.intp)]
+        x = array_namespace(rows.x).concat([rows.x[:, :-1], like(group[:, None], rows.x)], axis=1)
+        return replace(table, rows=replace(rows, x=x))
+
+    def _fit_views(self, table: WideTable, *, moves: bool, spare: bool = False, told: WideTable | None = None) -> None:
+        """Fit the samples of a table, and remember them, or those `told`, the same in another order."""
+        several = len(table.layout.groups) > 1
+        table = table if several else ungrouped(table)
+        kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
+        other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
+        if other:
+            raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
+        if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
+            del self.posterior_  # that of other views is no start
+        self.layout_, self.likelihoods_ = table.layout, kinds
+        self._single = not str(table.rows.x.dtype).endswith("float64")
+        self._fit(table.rows, None, moves=moves, spare=spare)
+        entered = self.__dict__.pop("_entered")
+        if told is not None:
+            table = told if several else ungrouped(told)
+            entered = self.frame_.enter(occupied(table.rows))
+        self._note(table, entered)
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
         return frame_of_rows(rows, self.layout_, self.likelihoods_)
@@ -243,14 +335,18 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
         given = self.layout_.precision_bounds
-        views = [view_of(name, kind, at, sample, inclusion, given.get(name)) for (name, kind), at in kinds]
+        origin, single = self.frame_.enter_direction(self.frame_.origin), self.__dict__.pop("_single")
+        views = [
+            view_of(name, kind, at, sample, inclusion, given.get(name), origin[at], single)
+            for (name, kind), at in kinds
+        ]
         usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None
         several = len(self.layout_.groups) > 1
         return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None, usage)
 
     def _default_size(self, sample: Rows) -> int:
         n = len(sample)
-        return int(max(1, min(self.layout_.n_columns, n // 4, 20)))
+        return int(max(1, min(self.layout_.n_columns, n // 4, MOST_FACTORS)))
 
     def _start(
         self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
@@ -259,7 +355,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if not isinstance(self.init, str):
             return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, frame))
         if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
-            return posterior_from_codes(model, sample, principal_codes(model, sample, k, rng, bool(self.scale_views)))
+            return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
     def _climb(self, model: Any, rows: Rows, *rest: Any) -> Fit:

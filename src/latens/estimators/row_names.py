@@ -131,11 +131,17 @@ def align(name: str, values: Any, names: tuple[str, ...] | None, n: int) -> Any:
 
 
 def group_numbers(
-    groups: Any, tables: Sequence[Any], names: tuple[str, ...] | None, n: int, known: tuple[str, ...] | None
+    groups: Any,
+    tables: Sequence[Any],
+    names: tuple[str, ...] | None,
+    n: int,
+    known: tuple[str, ...] | None,
+    *,
+    more: bool = False,
 ) -> tuple[Floats, tuple[str, ...]]:
     """(n,) number of each row's group, -1 where unknown, and the names of the groups; `known` are those of a fit.
 
-    `tables` hold annotations of rows, among which a column may be named.
+    `tables` hold annotations of rows, among which a column may be named. With `more`, groups may join the known ones.
     """
     if groups is None:
         return np.full(n, -1.0), known or ()
@@ -160,6 +166,8 @@ def group_numbers(
                 f"{told.count(None)} row(s) have no group, the first being {first}; give each row of a fit its group."
             )
         known = _ordered(labels)
+    elif more:
+        known = _joined(known, [label for label in told if label is not None])
     at = {group: float(i) for i, group in enumerate(known)}
     strange = list(dict.fromkeys(label for label in told if label is not None and label not in at))
     if strange:
@@ -200,6 +208,17 @@ def _ordered(labels: list[Any]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(str(_label(label)) for label in sorted(labels)))
     except TypeError:
         return tuple(sorted({str(_label(label)) for label in labels}))
+
+
+def _joined(known: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+    """Names of all groups: as they were if none is new, else sorted, as numbers where all are."""
+    names = {*known, *more}
+    if len(names) == len(known):
+        return known
+    try:
+        return tuple(sorted(names, key=float))
+    except ValueError:
+        return tuple(sorted(names))
 
 
 def _share_in_common(names: list[tuple[str, ...]]) -> float:

@@ -56,16 +56,21 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
 
 
 def distinct(rows: Rows) -> Rows:
-    """Complete rows on the host, each once, with their number as weight."""
-    x, which = np.unique(host(rows.x), axis=0, return_inverse=True)
+    """Rows on the host, each once, with their number as weight; those with other holes are others."""
+    x, seen = host(rows.x), None if rows.seen is None else host(rows.seen) > 0
+    told = x if seen is None else np.concatenate([x, seen], axis=1)
+    _, first, which = np.unique(told, axis=0, return_index=True, return_inverse=True)
     weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
-    return Rows(x, None, np.bincount(which.reshape(-1), weight, len(x)))
+    return Rows(x[first], None if seen is None else seen[first], np.bincount(which.reshape(-1), weight, len(first)))
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:
-    """Complete rows on the host, one part below the other."""
+    """Rows on the host, one part below the other."""
     weights = [np.ones(len(part)) if part.weight is None else host(part.weight) for part in parts]
-    return Rows(np.concatenate([host(part.x) for part in parts]), None, np.concatenate(weights))
+    seen = None
+    if any(part.seen is not None for part in parts):
+        seen = np.concatenate([np.broadcast_to(host(part.mask) > 0, part.x.shape) for part in parts])
+    return Rows(np.concatenate([host(part.x) for part in parts]), seen, np.concatenate(weights))
 
 
 def filled(sample: Rows) -> Floats:

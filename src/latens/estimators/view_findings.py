@@ -47,7 +47,7 @@ def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
             (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
         )
         usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
-        found.append(view.likelihood.start(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual))[0])
+        found.append(view.likelihood.link(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual)))
     return found
 
 

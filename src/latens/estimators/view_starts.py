@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from latens.array import Floats
-from latens.array.transfer import column_sums, host
-from latens.core import Rows
+from latens.array.transfer import column_sums, host, like
+from latens.core import Fit, Rows, State
 from latens.estimators.factor_starts import varimax
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
+from latens.inference.ascent import OnIteration, ascend
+from latens.inference.restarts import best_of
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
@@ -21,11 +24,13 @@ from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view import MultiView, MultiViewPosterior, View
 from latens.models.view_rows import ViewPosterior
 
-__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_codes", "random_codes", "view_of"]
+__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
 
 LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
 WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
-STILL = 1e-12  # share of a view's variance below which a column's is but rounding
+STILL = 0.25  # roundings of a column's size within which it does not vary
+ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
+TRIED = 30  # iterations on the sample after which the better of two starts shows
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 
 
@@ -36,13 +41,18 @@ def view_of(
     sample: Rows,
     inclusion: tuple[float, float] | None,
     precisions: slice | None = None,
+    origin: Floats | float = 0.0,
+    single: bool = False,
 ) -> View:
-    """A view of these columns, with priors in the units of what the sample holds there."""
+    """A view of these columns, with priors in the units of what the sample holds there, about this origin (D,).
+
+    `single` says that rows are in single precision, of which the sample is a copy in double.
+    """
     part, spread = sample.columns(columns), 1.0
     noise: tuple[float, float | Floats] = (WEAK, WEAK)
     if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
-        noise = (WEAK, WEAK * _variances(part, spread))
+        noise = (WEAK, WEAK * _variances(part, spread, np.abs(origin), single))
     if precisions is not None:
         noise = (1.0, _usual_noise(sample.columns(precisions)))
     return View(
@@ -58,11 +68,18 @@ def view_of(
     )
 
 
-def _variances(part: Rows, spread: float) -> Floats:
-    """(D,), of what was seen in each column: units may differ within a view. Those that hardly vary have `spread`."""
-    counts = np.maximum(part.counts, 1.0)
-    variances = part.squares / counts - (column_sums(part.weigh(part.x)) / counts) ** 2
-    return np.where(variances > STILL * spread, variances, spread)
+def _variances(part: Rows, spread: float, sizes: Floats, single: bool) -> Floats:
+    """(D,), of what was seen in each column: units may differ within a view. Those that do not vary have `spread`.
+
+    `sizes` says how far the columns' origins are from 0, which they are rounded to a share of.
+    """
+    counts, limits = np.maximum(part.counts, 1.0), np.finfo(np.float32 if single else np.float64)
+    mean = column_sums(part.weigh(part.x)) / counts
+    gaps = (part.x - like(mean, part.x)) * part.mask
+    variances = column_sums(part.weigh(gaps**2)) / counts
+    rounding = STILL * float(limits.eps) * (sizes + np.sqrt(part.squares / counts))
+    least = float(limits.tiny) ** 0.75  # its inverse is still a number
+    return np.where(variances > rounding**2, np.maximum(variances, least), spread)
 
 
 def _usual_noise(given: Rows) -> Floats:
@@ -73,16 +90,47 @@ def _usual_noise(given: Rows) -> Floats:
     return np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum() if counts.any() else 1.0)
 
 
-def principal_codes(model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool) -> Floats:
-    """(n, K), unit-variance scores on the first directions of all views, rotated by varimax: to sparse loadings, or
-    to sparse scores where the model knows those.
+def principal_start(
+    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, max_iter: int
+) -> MultiViewPosterior:
+    """From principal directions of columns as they are, or in units of their own: whichever gets higher soon.
+
+    The first follow loud columns, which may be but of another unit; the second hear columns that are all noise.
+    """
+    parts = [_centred(model, view, sample)[0] for view in model.views]
+    even = [_evened(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]
+    if all(part is own for part, own in zip(parts, even, strict=True)):
+        return posterior_from_codes(model, sample, principal_codes(model, parts, k, rng, alike))
+    starts = [
+        State(posterior_from_codes(model, sample, principal_codes(model, each, k, rng, alike)))
+        for each in (parts, even)
+    ]
+    ahead = best_of(starts, partial(_try, model, sample, min(TRIED, max_iter)))
+    if ahead.interrupted:
+        raise KeyboardInterrupt
+    return ahead.state.q  # type: ignore[no-any-return]
+
+
+def _try(model: MultiView, sample: Rows, steps: int, start: State, on_iteration: OnIteration | None) -> Fit:
+    return ascend(model, [sample], start, max_iter=steps, slack=np.inf, on_iteration=on_iteration)
+
+
+def _evened(part: Floats, kind: str) -> Floats:
+    """Centred columns (n, D) in units of their own; the same array where they have none, or have them already."""
+    sizes = np.sqrt(np.mean(part**2, axis=0))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    return part if kind != "gaussian" or sizes.max() < ALIKE * sizes.min() else part / sizes
+
+
+def principal_codes(model: MultiView, parts: list[Floats], k: int, rng: np.random.Generator, alike: bool) -> Floats:
+    """(n, K), unit-variance scores on the first directions of all views (n, D_m), rotated by varimax: to sparse
+    loadings, or to sparse scores where the model knows those.
 
     With `alike` every view counts the same, however many columns it has and whatever their unit.
     """
-    parts = [_centred(model, view, sample)[0] for view in model.views]
     sizes = [np.sqrt(np.mean(part**2)) * (np.sqrt(part.shape[1]) if alike else 1.0) for part in parts]
     parts = [part / size if size > 0 else part for part, size in zip(parts, sizes, strict=True)]
-    n, width = len(sample), sum(part.shape[1] for part in parts)
+    n, width = len(parts[0]), sum(part.shape[1] for part in parts)
     rank = min(k, n - 1, width)
     codes = rng.normal(size=(n, k))
     if rank < 1:

@@ -115,7 +115,10 @@ def is_several(views: Any) -> bool:
 
 def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str] | None = None) -> list[View]:
     """Every view of a container, by name. `known` are the names of a fit, which views without names take in turn."""
-    found = [view for name, table in _named(views, known) for view in _read(name, table, layer, use_var, bool(known))]
+    given = list(_named(views, known))
+    found = [view for name, table in given for view in _read(name, table, layer, use_var, bool(known))]
+    if given and not found:
+        raise ValueError(f"the view(s) {listed([name for name, _ in given])} have no rows; give at least one sample.")
     if not found:
         raise ValueError("no views were given; pass a dict such as {'rna': X_rna, 'mutations': X_mut}.")
     names = [view.name for view in found]

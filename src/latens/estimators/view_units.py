@@ -95,6 +95,6 @@ def ungrouped(table: WideTable) -> WideTable:
     """Without the column of a group that all samples share."""
     if not table.layout.groups:
         return table
-    columns, rows = slice(0, table.layout.n_columns), table.rows
+    columns, rows = slice(0, table.layout.width - 1), table.rows
     seen = None if rows.seen is None else rows.seen[:, columns]
     return WideTable(Rows(rows.x[:, columns], seen, rows.weight), replace(table.layout, groups=()), table.row_names)

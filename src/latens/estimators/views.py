@@ -5,7 +5,7 @@ Where groups were given, one last column holds the number of each row's group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -84,6 +84,7 @@ def lay_out(
     layer: Any = None,
     use_var: str | None = None,
     estimator: Any = None,
+    in_stream: bool = False,
 ) -> WideTable:
     """Read views into one wide table.
 
@@ -105,26 +106,29 @@ def lay_out(
     estimator : object, optional
         Where a plain array comes from scikit-learn's side: it is checked as for any estimator, and
         `n_features_in_` and `feature_names_in_` are set there.
+    in_stream : bool
+        Whether more samples are to come before the layout is settled: one is enough, and new groups join it.
 
     Returns
     -------
     WideTable
     """
     if is_plain(views) and not _is_named_view(views, layout, estimator):
-        return _plain(views, groups, sample_weight, layout, estimator)
+        return _plain(views, groups, sample_weight, layout, estimator, in_stream)
     given = read_views(views, layer, use_var, None if layout is None else layout.views)
     matched = tuple(map(str, views.obs_names)) if is_several(views) else None
     names, positions, n = row_positions(given, matched)
-    if layout is None and n < 2:
+    if layout is None and n < 2 and not in_stream:
         raise ValueError(f"the views have {n} row; a fit needs at least 2.")
     notes = [views.obs] if is_several(views) else []
     notes += [view.obs for view in given if view.obs is not None]
-    labels, known = group_numbers(groups, notes, names, n, None if layout is None else layout.groups)
+    labels, known = group_numbers(groups, notes, names, n, None if layout is None else layout.groups, more=in_stream)
     if layout is None:
         features = tuple(view.columns or _numbered(view.name, view.shape[1]) for view in given)
         layout = Layout(tuple(view.name for view in given), features, known)
         if estimator is not None:
             _note_columns(estimator, layout)
+    layout = replace(layout, groups=known)
     picks = [_columns_of(view, layout) for view in given]
     if _on_device(given):
         x, seen = _join(given, layout, labels)
@@ -134,7 +138,9 @@ def lay_out(
     return WideTable(_occupying(Rows(x, seen, weight), layout), layout, names)
 
 
-def _plain(X: Any, groups: Any, sample_weight: Any, layout: Layout | None, estimator: Any) -> WideTable:
+def _plain(
+    X: Any, groups: Any, sample_weight: Any, layout: Layout | None, estimator: Any, in_stream: bool
+) -> WideTable:
     """One table, checked by scikit-learn's conventions."""
     if layout is not None and len(layout.views) > 1:
         raise one_table(layout.views)
@@ -143,15 +149,16 @@ def _plain(X: Any, groups: Any, sample_weight: Any, layout: Layout | None, estim
         if layout is not None:
             estimator.n_features_in_ = layout.n_columns
     fresh = layout is None
-    rows = check_rows(estimator, X, sample_weight, reset=fresh, at_least=2 if fresh else 1)
+    rows = check_rows(estimator, X, sample_weight, reset=fresh, at_least=2 if fresh and not in_stream else 1)
     if is_sparse(rows.x):
         rows = Rows(rows.x.toarray(), None, rows.weight)
     names, n = _names_of(X), len(rows)
-    labels, known = group_numbers(groups, [], names, n, None if layout is None else layout.groups)
+    labels, known = group_numbers(groups, [], names, n, None if layout is None else layout.groups, more=in_stream)
     if layout is None:
         columns = getattr(estimator, "feature_names_in_", None)
         features = _numbered("x", rows.x.shape[1]) if columns is None else tuple(map(str, columns))
-        layout = Layout(("x",), (features,), known)
+        layout = Layout(("x",), (features,))
+    layout = replace(layout, groups=known)
     if not layout.groups:
         return WideTable(rows, layout, names)
     xp = array_namespace(rows.x)

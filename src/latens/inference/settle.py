@@ -2,27 +2,98 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from itertools import pairwise
+from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
 from array_api_compat import array_namespace
 
+from latens.array import Array
+from latens.array.transfer import like
 from latens.core import Model
+from latens.errors import NotSettled
 
-__all__ = ["settle"]
+__all__ = ["Leaping", "settle"]
+
+SLOWEST = 0.9999  # what steps are taken to shrink by at the most, where they do not shrink yet
+LONGEST = 5  # steps, besides one, that a leap is made from
+ROUNDING = 32  # times the machine's precision: steps that small are none
+
+
+@runtime_checkable
+class Leaping(Protocol):
+    """A local posterior that may be carried on to other codes, from which local steps are taken again."""
+
+    def moved_to(self, mean: Array) -> Self: ...  # (n, K)
 
 
 def settle(
-    model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any = None, *, tol: float = 1e-6, max_iter: int = 100
+    model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any = None, *, tol: float = 4e-7, max_iter: int = 1000
 ) -> Any:
-    """Repeat the local step, from its neutral start if no other is given, until no code moves by more than `tol`."""
+    """Repeat the local step, from its neutral start if no other is given, until each code is within `tol` of its end.
+
+    How far that is, is told by how fast steps shrink. Every few steps a row leaps to where they seem to lead, if its
+    posterior can, and comes back if steps from there are longer.
+    """
     local = model.local_step(q, batch, warm)
     if model.exact_local(q):
         return local
     mean, _ = model.codes(batch, local)
-    xp = array_namespace(mean)
-    for _ in range(max_iter):
+    xp, trail, rate, last, origin = array_namespace(mean), [mean], 0.0, None, None
+    left = xp.full_like(mean[:, 0], xp.inf)
+    for used in range(1, max_iter + 1):
         before, local = mean, model.local_step(q, batch, local)
         mean, _ = model.codes(batch, local)
-        if float(xp.max(xp.abs(mean - before))) < tol:
-            break
+        size = xp.max(xp.abs(mean - before), axis=1)
+        if origin is not None:  # some have leapt
+            mean = xp.where((size <= last)[:, None], mean, origin)
+            local, trail, last, origin = local.moved_to(mean), [mean], None, None
+            continue
+        left, rate = _left(mean, size, last, rate)
+        if not bool(xp.any(left >= tol)):
+            return local
+        trail, last = [*trail, mean], size
+        if len(trail) > min(mean.shape[1], LONGEST) + 2:
+            if isinstance(local, Leaping) and used < max_iter:
+                origin, mean = mean, xp.where((left < tol)[:, None], mean, _ahead(trail))
+                local = local.moved_to(mean)
+            trail = [mean]
+    far = int(xp.sum(xp.astype(left >= tol, mean.dtype)))
+    if far and tol > 0:
+        warnings.warn(
+            f"the codes of {far} of {len(batch)} rows still moved after {max_iter} local steps: they may be further "
+            f"than {tol:g} from where they would settle. Large counts are slow: try their square root or np.log1p.",
+            NotSettled,
+            stacklevel=2,
+        )
     return local
+
+
+def _left(mean: Array, size: Array, last: Array | None, slowest: Any) -> tuple[Array, Any]:
+    """(n,) each: how far rows still have to go, steps having shrunk from `last` to `size`, and their slowest rate."""
+    xp = array_namespace(mean)
+    still = size <= ROUNDING * float(xp.finfo(mean.dtype).eps) * (1 + xp.max(xp.abs(mean), axis=1))
+    if last is None:
+        return xp.where(still, xp.zeros_like(size), xp.full_like(size, xp.inf)), slowest
+    ratio = size / xp.where(last > 0, last, xp.ones_like(last))
+    shrunk = xp.where(ratio < SLOWEST, ratio, xp.zeros_like(ratio))
+    slowest = xp.maximum(shrunk, slowest + xp.zeros_like(ratio))
+    now = xp.where(ratio < SLOWEST, slowest, xp.full_like(ratio, SLOWEST))
+    return xp.where(still, xp.zeros_like(size), size * now / (1 - now)), slowest
+
+
+def _ahead(trail: list[Array]) -> Array:
+    """(n, K), where the steps between codes lead, row by row: the mixture of steps that is shortest, of their ends.
+
+    Reduced rank extrapolation: exact where steps shrink linearly, in no more directions than there are steps but one.
+    """
+    xp = array_namespace(trail[0])
+    steps = xp.stack([after - before for before, after in pairwise(trail)], axis=2)
+    size = xp.max(xp.max(xp.abs(steps), axis=2), axis=1)[:, None, None]
+    steps = steps / xp.where(size > 0, size, xp.ones_like(size))
+    m, ridge = steps.shape[2], ROUNDING * float(xp.finfo(steps.dtype).eps)
+    products = xp.matrix_transpose(steps) @ steps + ridge * like(np.eye(m), steps)
+    shares = xp.linalg.solve(products, xp.ones_like(products[:, :, :1]))
+    found = (xp.stack(trail[1:], axis=2) @ (shares / xp.sum(shares, axis=1, keepdims=True)))[:, :, 0]
+    return xp.where(xp.isfinite(found), found, trail[-1])

@@ -28,6 +28,7 @@ from latens.array.atomic import replacing
 from latens.array.extras import require
 from latens.estimators.views import Layout, lay_out
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
+from latens.interop.samples import scores_of
 from latens.plots.fitted import fitted
 
 __all__ = ["write_mofa2"]
@@ -54,7 +55,7 @@ def write_mofa2(model: Any, path: str | Path, views: Any = None) -> None:
         latens.interop.write_mofa2(model, "model.hdf5", views)
     """
     layout: Layout = fitted(model, "layout_")
-    scores = np.asarray(fitted(model, "scores_"), dtype=np.float64)  # (n, K)
+    scores = scores_of(model)  # (n, K)
     members = [np.flatnonzero(fitted(model, "group_of_") == g) for g in range(max(len(layout.groups), 1))]
     x = None if views is None else _data(model, layout, views, len(scores))
     h5py, memory = require("h5py", "omics"), io.BytesIO()
@@ -152,8 +153,8 @@ def _write_own(write: _Writer, model: Any, views: Mapping[str, str]) -> None:
 
 def _data(model: Any, layout: Layout, views: Any, n: int) -> Floats:
     """(n, D), the rows of the fit in its order, NaN where missing."""
-    options = {name: getattr(model, name, None) for name in ("layer", "use_var")}
-    table = lay_out(views, layout=layout, **options)
+    layer, use_var = getattr(model, "layer", None), getattr(model, "use_var", None)
+    table = lay_out(views, layout=layout, layer=layer, use_var=use_var)
     names = fitted(model, "row_names_")
     x = np.asarray(table.rows.x, dtype=np.float64)[:, : layout.n_columns]
     if table.rows.seen is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.estimators.views import Layout
+from latens.interop.samples import scores_of
 from latens.plots.fitted import fitted
 
 __all__ = ["to_mudata"]
@@ -54,7 +55,7 @@ def to_mudata(model: Any, mdata: Any, key: str = "latens") -> Any:
 
 def _scores(model: Any, mdata: Any) -> Floats:
     """(n, K), NaN for rows the model has not seen."""
-    scores, names = np.asarray(fitted(model, "scores_"), dtype=np.float64), fitted(model, "row_names_")
+    scores, names = scores_of(model), fitted(model, "row_names_")
     if names is None:
         if len(scores) != mdata.n_obs:
             raise ValueError(

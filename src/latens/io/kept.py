@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from latens.core import State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
+from latens.estimators.view_streams import Waiting
+from latens.estimators.views import Layout
 from latens.io.hints import fits, hints_of
 from latens.io.shapes import check_shapes
 from latens.io.soundness import arrays_in
@@ -90,6 +94,32 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
         raise FileRefused("likelihoods_ are not those of its model.")
 
 
+def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
+    """Refuse samples that wait where they are not those of the fit: of its columns, its groups and its number."""
+    own, samples = waiting.layout, waiting.samples
+    groups = own.groups if len(own.groups) > 1 else ()
+    if replace(own, groups=groups) != layout or len(set(own.groups)) < len(own.groups):
+        raise FileRefused("the samples that wait have other views, columns or groups than its layout.")
+    shape = (len(samples.values), own.width)
+    shapes = {"values": shape, "seen": shape, "weight": shape[:1]}
+    for name, expected in shapes.items():
+        found = getattr(samples, name)
+        if found is not None and found.shape != expected:
+            raise FileRefused(f"waiting_.{name} has shape {found.shape}; expected {expected}.")
+    rows = samples.rows
+    if not len(rows) or (rows.weight is not None and not (rows.weight > 0).all()):
+        raise FileRefused("the samples that wait are none, or count as none.")
+    if not np.isclose(rows.n, n) or not np.isclose(samples.n, n):
+        raise FileRefused(f"{samples.n} samples wait, and its fit is of {n}.")
+    if rows.seen is not None and rows.x[~rows.seen].any():
+        raise FileRefused("the samples that wait have values where they miss them.")
+    if own.groups and not np.isin(rows.x[:, -1], np.arange(len(own.groups))).all():
+        raise FileRefused(f"the samples that wait are not all in one of {len(own.groups)} group(s).")
+    precise = [rows.columns(columns) for columns in own.precision_bounds.values()]
+    if any((part.x <= 0).any() for part in precise if part.seen is None):
+        raise FileRefused("the samples that wait have precisions that are not positive.")
+
+
 def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
     """Refuse what is told of the samples of a fit where it has not the shape that the fit would give it."""
     if not isinstance(model, MultiView):
@@ -100,6 +130,8 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
         found = getattr(kept["deviances_"], name).shape
         if found != shape:
             raise FileRefused(f"deviances_.{name} has shape {found}; expected {shape}.")
+    if kept.get("waiting_") is not None:
+        _check_waiting(kept["waiting_"], kept["layout_"], state.stats.n)
     told = [name for name in OF_SAMPLES if name in kept]
     if not told:
         return

@@ -109,9 +109,10 @@ RECORDS = {
     "Sticks": "latens.families.sticks:Sticks",
     "TransportFactors": "latens.models.factor_streams:TransportFactors",
     "Truncated": "latens.models.switches:Truncated",
-    "View": "latens.models.multi_view:View",
+    "View": "latens.models.view_layout:View",
     "ViewPosterior": "latens.models.view_rows:ViewPosterior",
     "ViewStatistics": "latens.models.view_rows:ViewStatistics",
+    "Waiting": "latens.estimators.view_streams:Waiting",
 }
 
 _NAMES = {home: name for name, home in RECORDS.items()} | {row.home: name for name, row in ESTIMATORS.items()}

@@ -30,7 +30,7 @@ References: Virtanen et al. (2012); Argelaguet et al. (2018, 2020); Titsias & La
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 
@@ -44,8 +44,9 @@ from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known import Known
-from latens.models.likelihoods import Likelihood, Tangent
+from latens.models.likelihoods import Tangent
 from latens.models.view_codes import JointCodes, SparseCodes
+from latens.models.view_layout import View
 from latens.models.view_rows import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
@@ -55,40 +56,6 @@ Codes = JointCodes | SparseCodes
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """Which columns a view has, what they hold, and how strong its priors are in its units."""
-
-    name: str
-    start: int
-    stop: int
-    likelihood: Likelihood
-    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # shape and rate, which carries the square of a column's unit
-    relevance: tuple[float, float] = (1e-3, 1e-3)
-    inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
-    offset: float = 1e-2  # prior precision of a column's level
-    given: int | None = None  # where the columns of its known precisions begin
-
-    def given_precision(self, batch: Rows) -> Array | None:
-        """(n, D), where it is known; that of its usual noise at entries of which it was not told."""
-        if self.given is None:
-            return None
-        part = batch.columns(slice(self.given, self.given + self.stop - self.start))
-        if part.seen is None:
-            return part.x
-        xp = array_namespace(part.x)
-        return xp.where(part.seen, part.x, like(1 / self.usual_noise, part.x) + xp.zeros_like(part.x))
-
-    @property
-    def usual_noise(self) -> Floats:
-        """(D,), variance of the noise that its prior expects; where precisions are given, that of the sample."""
-        return np.asarray(self.noise[1]) / self.noise[0] + np.zeros(self.stop - self.start)
-
-    @property
-    def columns(self) -> slice:
-        return slice(self.start, self.stop)
 
 
 @dataclass(frozen=True)
@@ -232,6 +199,23 @@ class MultiView:
     def codes(self, batch: Rows, local: Codes) -> tuple[Array, Array]:
         return local.mean, local.variance + array_namespace(local.mean).zeros_like(local.mean)
 
+    def curved(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Codes:
+        """The same means, as uncertain as the likelihoods themselves leave them: parabolas below them are narrower.
+
+        For answers alone; the bound, and what is learnt, are those of the parabolas.
+        """
+        if not any(view.likelihood.curved for view in self.views):
+            return local
+        members = self.members(batch)
+        tangents = local.tangents or self._tangents(q, batch, local, members)
+        now, gram = Regressors(local.mean, local.spread, members, local.kind), None
+        for view in self.views:
+            p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
+            own = view.likelihood.curvature(part, tangent, partial(p.predictor, now))
+            _, more = pull_and_gram(p, part, replace(tangent, precision=own))
+            gram = more if gram is None else gram + more
+        return local.spread_by(_blocks(gram, q.n_components, self.n_groups)[0], self._code_prior(q, members)[0])
+
     def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
         """(n,), each sample's share of the data terms."""
         xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
@@ -272,7 +256,7 @@ class MultiView:
 
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
-        xp, told = array_namespace(batch.x), {}
+        xp, told, local = array_namespace(batch.x), {}, self.curved(q, batch, local)
         at = Regressors(local.mean, local.spread, self.members(batch), local.kind)
         for view in self.views:
             p = q.views[view.name]
@@ -295,7 +279,7 @@ class MultiView:
 
     def draw(self, q: MultiViewPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         globals_ = q.sample(rng)
-        group = rng.integers(self.n_groups, size=n)
+        group = rng.choice(self.n_groups, size=n, p=self._shares(q))
         codes = rng.normal(size=(n, q.n_components)) / np.sqrt(globals_.activity.mean[group])
         if q.usage:
             codes *= rng.random(codes.shape) < q.usage.sample(rng).mean[group]
@@ -308,6 +292,13 @@ class MultiView:
         if self.n_groups > 1:
             rows.append(group[:, None].astype(float))
         return np.concatenate(rows, axis=1), codes
+
+    def _shares(self, q: MultiViewPosterior) -> Floats:
+        """(G,), how common groups are: the shape of their activities counts samples, two for one."""
+        sizes = np.zeros(self.n_groups)
+        if isinstance(q.activity, Gamma) and self.activity:
+            sizes += np.maximum(q.activity.shape[:, 0] - self.activity[0], 0.0)
+        return sizes / sizes.sum() if sizes.any() else np.full(self.n_groups, 1 / self.n_groups)
 
     def importance(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> Floats:
         """(K,), share of each factor in what the views hold, in units of their noise, averaged over views."""

@@ -6,7 +6,7 @@ Both give what a model needs of them: means, covariances, and the sums that thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from array_api_compat import array_namespace
 from latens.array import Array
 from latens.array.definite import log_determinants, normal_rows, times_kinds
 from latens.array.domains import positive, positive_definite, real, unit
+from latens.array.quadratic import diagonal_places
 from latens.array.special import xlogx
 from latens.array.spikes import sweep_spikes
 from latens.array.transfer import like, take
@@ -62,6 +63,14 @@ class JointCodes:
         found = cls(mean, spread, tangents, kind)
         vars(found).update(volume=volume)  # a cached property: taken once
         return found
+
+    def moved_to(self, mean: Array) -> JointCodes:
+        return replace(self, mean=mean)
+
+    def spread_by(self, gram: Array, precision: Array) -> JointCodes:
+        """The same means with the covariance of other products, gram and precision as above."""
+        xp = array_namespace(self.mean)
+        return JointCodes(self.mean, normal_rows(xp.zeros_like(self.mean), gram, precision)[1])
 
     @property
     def variance(self) -> Array:
@@ -119,6 +128,11 @@ class SparseCodes:
         scale = xp.ones_like(drive[:1, 0])
         found = sweep_spikes(drive, gram, scale, precision, log_odds, self.mean)
         return SparseCodes(found.on, found.slab, found.variance, 1 / precision + xp.zeros_like(drive), tangents)
+
+    def spread_by(self, gram: Array, precision: Array) -> SparseCodes:
+        """The same means with slabs as wide as other products, (1 or n, P) packed, leave them."""
+        own = take(gram.T, diagonal_places(self.on.shape[1])).T
+        return replace(self, width=1 / (own + precision) + array_namespace(own).zeros_like(self.width))
 
     @property
     def mean(self) -> Array:

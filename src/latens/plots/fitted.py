@@ -16,14 +16,14 @@ __all__ = ["component_names", "feature_names", "fitted", "image_shape", "is_sign
 SIGNED_FROM = 0.1  # negative entries smaller than this share of the largest are estimation noise around 0
 
 
-def fitted(model: Any, attribute: str) -> Any:
-    """A fitted attribute, or an error that says what is missing."""
+def fitted(model: Any, attribute: str, otherwise: str = "this picture does not apply to it.") -> Any:
+    """A fitted attribute, or an error that says what is missing, and `otherwise` why."""
     if hasattr(model, attribute):
         return getattr(model, attribute)
     name = type(model).__name__
     if not any(key.endswith("_") and not key.startswith("_") for key in getattr(model, "__dict__", {})):
         raise ValueError(f"{name} is not fitted; call fit(X) first.")
-    raise ValueError(f"{name} has no {attribute}; this picture does not apply to it.")
+    raise ValueError(f"{name} has no {attribute}; {otherwise}")
 
 
 def component_names(model: Any, k: int) -> list[str]:

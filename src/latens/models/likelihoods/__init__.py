@@ -51,11 +51,15 @@ class Likelihood(Protocol):
 
     def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]: ...  # of y, eta being normal
 
+    def curvature(self, rows: Rows, tangent: Tangent, at: At) -> Array | None: ...  # -d^2 log p / d eta^2 at E[eta]
+
     def middle(self, eta: Array) -> Array: ...  # E[y | eta]
 
     def deviance(self, y: Array, eta: Array) -> Array: ...  # twice the log-likelihood lost beside a perfect eta
 
-    def start(self, level: Floats) -> tuple[Floats, Floats]: ...  # eta whose y is at that level, and dy/deta there
+    def link(self, level: Floats) -> Floats: ...  # eta whose y is at that level
+
+    def start(self, level: Floats) -> tuple[Floats, Floats]: ...  # the same, not too far out, and dy/deta there
 
     def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats: ...
 

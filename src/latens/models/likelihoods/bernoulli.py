@@ -20,6 +20,7 @@ from latens.models.likelihoods import At, Tangent, Touching, averages
 
 __all__ = ["Bernoulli"]
 
+NEVER = 2.0**-52  # chances are no nearer to 0 or 1
 RARE = 1e-3  # chances nearer to 0 or 1 than this start here
 
 
@@ -41,15 +42,23 @@ class Bernoulli(Touching):
         (chance,) = averages(mean, variance, lambda eta: (expit(eta),))
         return chance, chance * (1 - chance)
 
+    def curvature(self, rows: Rows, tangent: Tangent, at: At) -> Array:
+        chance = expit(at())
+        return masked(chance * (1 - chance), rows.seen)
+
     def middle(self, eta: Array) -> Array:
         return expit(eta)
 
     def deviance(self, y: Array, eta: Array) -> Array:
         return 2 * softplus((1 - 2 * y) * eta)
 
+    def link(self, level: Floats) -> Floats:
+        chance = np.clip(level, NEVER, 1 - NEVER)
+        return np.asarray(np.log(chance / (1 - chance)))
+
     def start(self, level: Floats) -> tuple[Floats, Floats]:
         chance = np.clip(level, RARE, 1 - RARE)
-        return np.log(chance / (1 - chance)), chance * (1 - chance)
+        return self.link(chance), chance * (1 - chance)
 
     def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats:
         return (rng.random(eta.shape) < host_expit(eta)).astype(float)

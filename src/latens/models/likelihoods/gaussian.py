@@ -40,11 +40,17 @@ class Gaussian:
     def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
         return mean, variance + noise
 
+    def curvature(self, rows: Rows, tangent: Tangent, at: At) -> Array | None:
+        return tangent.precision  # the likelihood is its parabola
+
     def middle(self, eta: Array) -> Array:
         return eta
 
     def deviance(self, y: Array, eta: Array) -> Array:
         return (y - eta) ** 2
+
+    def link(self, level: Floats) -> Floats:
+        return level
 
     def start(self, level: Floats) -> tuple[Floats, Floats]:
         return level, np.ones_like(level)

@@ -16,12 +16,13 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.special import gammaln, softplus_and_log
-from latens.array.tangents import masked, softplus_constant, softplus_curvature, touch_softplus
+from latens.array.tangents import masked, softplus_bend, softplus_constant, softplus_curvature, touch_softplus
 from latens.core import Rows
 from latens.models.likelihoods import At, Tangent, Touching, averages
 
 __all__ = ["Poisson"]
 
+NEVER = 2.0**-52  # rates are no less
 RARE = 1e-3  # columns with fewer counts per row start here
 
 
@@ -47,6 +48,9 @@ class Poisson(Touching):
         rate, square = averages(mean, variance, lambda eta: ((r := softplus_and_log(eta)[0]), r**2))
         return rate, rate + array_namespace(rate).maximum(square - rate**2, 0 * rate)
 
+    def curvature(self, rows: Rows, tangent: Tangent, at: At) -> Array:
+        return masked(softplus_bend(rows.x, at()), rows.seen)
+
     def middle(self, eta: Array) -> Array:
         return softplus_and_log(eta)[0]
 
@@ -56,9 +60,12 @@ class Poisson(Touching):
         log_y = xp.log(xp.maximum(y, xp.ones_like(y)))  # 0 log 0 = 0
         return 2 * (y * (log_y - log_rate) - y + rate)
 
+    def link(self, level: Floats) -> Floats:
+        rate = np.maximum(level, NEVER)
+        return np.where(rate > 30, rate, np.log(np.expm1(np.minimum(rate, 30.0))))
+
     def start(self, level: Floats) -> tuple[Floats, Floats]:
-        eta = np.maximum(level, RARE)
-        eta = np.where(eta > 30, eta, np.log(np.expm1(np.minimum(eta, 30.0))))
+        eta = self.link(np.maximum(level, RARE))
         return eta, 1 / (1 + np.exp(-eta))
 
     def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats:
