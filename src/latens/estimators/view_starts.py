@@ -31,6 +31,7 @@ WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 STILL = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
 TRIED = 30  # iterations on the sample after which the better of two starts shows
+FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 
 
@@ -212,8 +213,12 @@ def _view(
     x, levels, seen = _centred(model, view, sample)
     eta, slope = view.likelihood.start(levels)
     slope = np.maximum(slope.mean(axis=0), np.finfo(float).tiny)
+    counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
     squares = np.sum(codes**2, axis=0)[None] if seen is None else seen.T @ codes**2
-    weights = (x.T @ codes) / np.maximum(squares, np.finfo(float).tiny) / slope[:, None]
+    least = (
+        FAINT * np.maximum(counts, 1.0)[:, None]
+    )  # codes that are all but 0 in the samples seen tell nothing of them
+    weights = (x.T @ codes) / np.maximum(squares, least) / slope[:, None]
     weights = weights if given is None else given.T.copy()
     sizes = np.mean(weights**2, axis=1, keepdims=True)  # column by column, as units may differ
     variance = np.tile(SLIGHT * (sizes + np.finfo(float).tiny), (1, k))
@@ -221,7 +226,6 @@ def _view(
     left = codes @ (weights.T * slope)
     left -= x
     left *= left if seen is None else left * seen
-    counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
     noise = prior.noise.observe(counts, left.sum(axis=0))
     alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
     offsets = Offsets(np.ascontiguousarray(eta.T), np.full(eta.T.shape, 1e-2))
