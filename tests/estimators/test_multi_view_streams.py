@@ -161,6 +161,7 @@ def test_a_view_may_come_later_than_others(few: Views) -> None:
     assert stream.state_.stats.n == 60 - nothing.sum()
 
 
+@pytest.mark.extras
 def test_names_choose_the_columns_of_later_batches() -> None:
     pd = pytest.importorskip("pandas")
     views = make("gaussian", n=30, d=8, k=1)
