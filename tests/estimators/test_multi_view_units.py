@@ -175,24 +175,26 @@ class TestSample:
 
 
 class TestRange:
+    @staticmethod
+    def fitted_and_asked(dtype: Any, size: float) -> tuple[Any, np.ndarray]:
+        """A model, and two rows for it: one with a hole, one with an entry of that size."""
+        x = loud(2, 1.0)[0].astype(dtype)
+        rows = x[:2].copy()
+        rows[1, 0], rows[0, 1] = size, np.nan
+        return fitted(x, 3), rows
+
     @pytest.mark.parametrize(("dtype", "size"), [(float, 1e155), (float, 1e160), (np.float32, 1e25)])
     @pytest.mark.parametrize("method", ["transform", "score_samples", "impute"])
     def test_values_too_large_to_be_squared_are_refused(self, method: str, dtype: Any, size: float) -> None:
-        x = loud(2, 1.0)[0].astype(dtype)
-        model = fitted(x, 3)
-        row = x[:2].copy()
-        row[1, 0], row[0, 1] = size, np.nan
+        model, rows = self.fitted_and_asked(dtype, size)
         with pytest.raises(ValueError, match="too large to be squared"):
-            getattr(model, method)(row)
+            getattr(model, method)(rows)
 
     @pytest.mark.parametrize(("dtype", "size"), [(float, 1e150), (np.float32, 1e16)])
     @pytest.mark.parametrize("method", ["transform", "score_samples", "impute"])
     def test_smaller_ones_have_answers(self, method: str, dtype: Any, size: float) -> None:
-        x = loud(2, 1.0)[0].astype(dtype)
-        model = fitted(x, 3)
-        row = x[:2].copy()
-        row[1, 0], row[0, 1] = size, np.nan
-        assert np.all(np.isfinite(getattr(model, method)(row)))
+        model, rows = self.fitted_and_asked(dtype, size)
+        assert np.all(np.isfinite(getattr(model, method)(rows)))
 
     def test_no_nan_where_a_column_of_small_unit_leaves_the_range(self) -> None:
         x = loud(2, 1e12)[0]

@@ -13,7 +13,7 @@ from latens.report import Figure, Section, write_page
 from latens.report.drawings import draw
 from latens.report.pixels import Scale
 from latens.report.sheets import tile_sheet
-from latens.report.svg import Line, bar_chart, line_chart
+from latens.report.svg import LETTER, WIDTH, Line, bar_chart, line_chart
 from latens.report.tiles import Tile
 from tests.report.reading import Page, decode
 
@@ -101,3 +101,10 @@ def test_notes_are_a_list_of_escaped_lines(tmp_path: Path) -> None:
     assert [tag for tag, _ in page.tags].count("li") == 2
     assert "<b>second</b>" in page.text
     assert page.open == []
+
+
+def test_the_last_label_below_a_chart_is_whole() -> None:
+    x = np.linspace(10.0, 1000.0, 5)
+    (label,) = [part for part in chart([Line(x, x / 1000)]).iter(f"{SVG}text") if part.text == "1,000"]
+    assert label.attrib["text-anchor"] == "middle"
+    assert float(label.attrib["x"]) + LETTER * len("1,000") / 2 <= WIDTH

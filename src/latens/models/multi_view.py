@@ -156,7 +156,7 @@ class MultiView:
 
     def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:
         members = self.members(batch)
-        at = Regressors(local.mean, local.spread, members, local.kind)
+        at = Regressors.of(local, members)
         views = {
             view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
             for view in self.views
@@ -208,7 +208,7 @@ class MultiView:
             return local
         members = self.members(batch)
         tangents = local.tangents or self._tangents(q, batch, local, members)
-        now, gram = Regressors(local.mean, local.spread, members, local.kind), None
+        now, gram = Regressors.of(local, members), None
         for view in self.views:
             p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
             own = view.likelihood.curvature(part, tangent, partial(p.predictor, now))
@@ -220,7 +220,7 @@ class MultiView:
         """(n,), each sample's share of the data terms."""
         xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
         tangents = local.tangents or self._tangents(q, batch, local, members)
-        at = Regressors(local.mean, local.spread, members, local.kind)
+        at = Regressors.of(local, members)
         a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
         rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
         if q.usage:
@@ -257,7 +257,7 @@ class MultiView:
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
         xp, told, local = array_namespace(batch.x), {}, self.curved(q, batch, local)
-        at = Regressors(local.mean, local.spread, self.members(batch), local.kind)
+        at = Regressors.of(local, self.members(batch))
         for view in self.views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
@@ -372,7 +372,7 @@ class MultiView:
         return members @ precision, None if odds is None else members @ odds
 
     def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
-        tangents, now = {}, Regressors(codes.mean, codes.spread, members, codes.kind)
+        tangents, now = {}, Regressors.of(codes, members)
         for view in self.views:
             p, kind = q.views[view.name], view.likelihood
             places = {"mean": partial(p.predictor, now), "square": partial(p.second, now)}

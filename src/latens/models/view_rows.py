@@ -23,6 +23,7 @@ from latens.families.known import Known
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
+from latens.models.view_codes import JointCodes, SparseCodes
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
 
@@ -37,6 +38,10 @@ class Regressors:
     spread: Array  # (1, number of kinds, or n, K, K)
     members: Array  # (n, G)
     kind: Array | None = None  # (n,), which spread is whose
+
+    @classmethod
+    def of(cls, local: JointCodes | SparseCodes, members: Array) -> Regressors:
+        return cls(local.mean, local.spread, members, local.kind)
 
     @cached_property
     def mean(self) -> Array:
