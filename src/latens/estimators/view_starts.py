@@ -98,14 +98,15 @@ def principal_start(
 
     The first follow loud columns, which may be but of another unit; the second hear columns that are all noise.
     """
-    parts = [_centred(model, view, sample)[0] for view in model.views]
-    even = [_evened(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]
-    if all(part is own for part, own in zip(parts, even, strict=True)):
-        return posterior_from_codes(model, sample, principal_codes(model, parts, k, rng, alike))
-    starts = [
-        State(posterior_from_codes(model, sample, principal_codes(model, each, k, rng, alike)))
-        for each in (parts, even)
-    ]
+    parts = [_centred(model, view, sample)[0] for view in model.views]  # the only copy, written over below
+    codes = [principal_codes(model, parts, k, rng, alike)]
+    evened = [_even_out(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]
+    if any(evened):
+        codes.append(principal_codes(model, parts, k, rng, alike))
+    del parts
+    starts = [State(posterior_from_codes(model, sample, each)) for each in codes]
+    if len(starts) == 1:
+        return starts[0].q  # type: ignore[no-any-return]
     ahead = best_of(starts, partial(_try, model, sample, min(TRIED, max_iter)))
     if ahead.interrupted:
         raise KeyboardInterrupt
@@ -116,21 +117,26 @@ def _try(model: MultiView, sample: Rows, steps: int, start: State, on_iteration:
     return ascend(model, [sample], start, max_iter=steps, slack=np.inf, on_iteration=on_iteration)
 
 
-def _evened(part: Floats, kind: str) -> Floats:
-    """Centred columns (n, D) in units of their own; the same array where they have none, or have them already."""
-    sizes = np.sqrt(np.mean(part**2, axis=0))
+def _even_out(part: Floats, kind: str) -> bool:
+    """Put centred columns (n, D) in units of their own; False where they have none, or have them already."""
+    sizes = np.sqrt(np.einsum("nd,nd->d", part, part) / len(part))
     sizes = np.where(sizes > 0, sizes, 1.0)
-    return part if kind != "gaussian" or sizes.max() < ALIKE * sizes.min() else part / sizes
+    if kind != "gaussian" or sizes.max() < ALIKE * sizes.min():
+        return False
+    part /= sizes
+    return True
 
 
 def principal_codes(model: MultiView, parts: list[Floats], k: int, rng: np.random.Generator, alike: bool) -> Floats:
     """(n, K), unit-variance scores on the first directions of all views (n, D_m), rotated by varimax: to sparse
     loadings, or to sparse scores where the model knows those.
 
-    With `alike` every view counts the same, however many columns it has and whatever their unit.
+    With `alike` every view counts the same, however many columns it has and whatever their unit. The views are written
+    over.
     """
-    sizes = [np.sqrt(np.mean(part**2)) * (np.sqrt(part.shape[1]) if alike else 1.0) for part in parts]
-    parts = [part / size if size > 0 else part for part, size in zip(parts, sizes, strict=True)]
+    for part in parts:
+        size = np.linalg.norm(part) / np.sqrt(part.size) * (np.sqrt(part.shape[1]) if alike else 1.0)
+        part /= size if size > 0 else 1.0
     n, width = len(parts[0]), sum(part.shape[1] for part in parts)
     rank = min(k, n - 1, width)
     codes = rng.normal(size=(n, k))
