@@ -28,6 +28,7 @@ def fits(value: Any, hint: Any) -> bool:
     >>> fits((1.0, 2), tuple[float, float]), fits(True, int), fits(None, str | None)
     (True, False, True)
     """
+    hint = _without_alias(hint)
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -46,6 +47,16 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is dict or origin is Mapping:
         return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
     return isinstance(value, hint)
+
+
+def _without_alias(hint: Any) -> Any:
+    """The type that an alias stands for: from NumPy 2.5 on, NDArray is an alias with one parameter."""
+    alias = get_origin(hint) or hint
+    while hasattr(alias, "__value__"):
+        args = get_args(hint)
+        hint = alias.__value__[args] if args else alias.__value__
+        alias = get_origin(hint) or hint
+    return hint
 
 
 def _entries_fit(value: tuple[Any, ...], args: tuple[Any, ...]) -> bool:
