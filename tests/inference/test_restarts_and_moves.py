@@ -12,10 +12,9 @@ import pytest
 from latens.core import Fit, Iteration, Rows, State
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.moves import improve
-from latens.inference.restarts import best_of, best_stacked
-from latens.inference.stack import climb_stacked
+from latens.inference.restarts import best_of
 from tests.contract.cases import CASES, random_rows
-from tests.inference.toy import Place, Scripted, fit_at, some_rows
+from tests.inference.toy import fit_at
 
 HEIGHTS = [-9.0, -4.0, -6.0, -4.0]
 
@@ -94,65 +93,6 @@ def test_no_start_is_refused_with_a_remedy() -> None:
         best_of([], climb_to)
 
 
-@pytest.mark.parametrize(
-    "name", ["binary-ml-mean-field", "binary-ard-exact", "binary-ard-truncated-intercept-diagonal"]
-)
-@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-def test_stacked_restarts_are_the_same_restarts(name: str, holes: bool) -> None:
-    rng = np.random.default_rng(0)
-    rows = random_rows(rng, 60, 4, holes=holes, weighted=True)
-    case = CASES[name]
-    model = case.build(4)
-    starts = [State(case.start(model, 3, rows.x, rng)) for _ in range(3)]
-    batches = [rows[:25], rows[25:]]
-    together = climb_stacked(model, batches, starts, max_iter=8, tol=0)
-    for start, fit in zip(starts, together, strict=True):
-        alone = ascend(model, batches, start, max_iter=8, tol=0)
-        assert [event.elbo for event in fit.trace] == pytest.approx([event.elbo for event in alone.trace], rel=1e-10)
-        assert fit.state.q.loadings.mean == pytest.approx(alone.state.q.loadings.mean, rel=1e-7, abs=1e-9)
-        for name_, value in fit.trace[-1].terms.items():
-            assert value == pytest.approx(alone.trace[-1].terms[name_], rel=1e-9, abs=1e-9), name_
-    best = best_stacked(model, batches, starts, max_iter=8, tol=0)
-    assert best.elbo == max(fit.elbo for fit in together)
-
-
-def test_stacked_restarts_are_told_apart() -> None:
-    seen: list[tuple[int, int, float]] = []
-    starts = [State(Place(offset=offset)) for offset in (0.0, 5.0, -1.0)]
-    best = best_stacked(
-        Scripted([-9.0, -8.0, -7.0]),
-        [some_rows()],
-        starts,
-        max_iter=3,
-        tol=0,
-        on_iteration=lambda event: seen.append((event.step, event.restart, event.elbo)),
-    )
-    assert seen[:4] == [(0, 0, -9.0), (0, 1, -4.0), (0, 2, -10.0), (1, 0, -8.0)]
-    assert best.elbo == -2.0
-    assert {event.restart for event in best.trace} == {1}
-    assert best.state.q == Place(at=3, offset=5.0)
-
-
-def test_stacked_units_are_counted_once_for_each_restart() -> None:
-    starts = [State(Place(offset=offset)) for offset in (0.0, 5.0)]
-    fits = climb_stacked(Scripted([-9.0]), [some_rows()], starts, max_iter=1, log_scale=2.0)
-    assert [fit.elbo for fit in fits] == [-9.0 - 24, -4.0 - 24]
-
-
-def test_a_stacked_restart_that_falls_is_noticed_behind_one_that_rises() -> None:
-    """Their bounds are summed for stopping, but a wrong update in one must not hide behind another's gain."""
-    from latens.errors import ElboDecreased
-
-    class Apart(Scripted):
-        def data_terms(self, q: Place, stats: Any) -> dict[str, float]:
-            falls = q.offset > 0
-            return {"script": q.offset - q.at if falls else 10.0 * q.at}
-
-    starts = [State(Place(offset=0.0)), State(Place(offset=5.0))]
-    with pytest.warns(ElboDecreased):
-        climb_stacked(Apart([0.0]), [some_rows()], starts, max_iter=4, tol=0)
-
-
 def candidates_from(*rounds: list[float]) -> Callable[[State], Iterator[float]]:
     """Each call proposes the next list."""
     left = iter(rounds)
@@ -180,6 +120,21 @@ def test_a_gain_below_tol_is_no_reason_to_move() -> None:
     before = fit_at(-5.0, q=-5.0)  # of 10 rows
     assert improve(before, candidates_from([-4.95]), climb_state, tol=0.01) is before
     assert improve(before, candidates_from([-4.85]), climb_state, tol=0.01).elbo == -4.85
+
+
+def test_what_a_bound_is_known_to_miss_is_added_before_bounds_are_compared() -> None:
+    """A candidate whose bound is higher only because it is tighter explains the data no better."""
+    before = fit_at(-5.0, q=-5.0)
+    missed = {-5.0: 3.0, -4.0: 1.0, -3.0: 2.0}
+    assert improve(before, candidates_from([-4.0]), climb_state, looseness=missed.__getitem__) is before
+    assert improve(before, candidates_from([-4.0]), climb_state).elbo == -4.0
+    better = improve(before, candidates_from([-4.0, -3.0]), climb_state, looseness=missed.__getitem__)
+    assert better.elbo == -3.0
+
+
+def test_a_lower_bound_is_never_taken_however_loose_it_is() -> None:
+    before = fit_at(-5.0, q=-5.0)
+    assert improve(before, candidates_from([-6.0]), climb_state, looseness={-5.0: 0.0, -6.0: 9.0}.__getitem__) is before
 
 
 def test_steps_and_restart_of_the_trace_go_on() -> None:

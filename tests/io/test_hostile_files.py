@@ -206,6 +206,7 @@ LIES: dict[str, tuple[Lie, str]] = {
     "infinity in an array": (reshaped("frame.origin", lambda x: x + np.inf), "frame.origin holds NaN or inf"),
     "an infinite number": (field("state.stats", entropy={"float": "-inf"}), "entropy is -inf"),
     "a negative count": (reshaped("state.q.usage.on", lambda x: -x), "usage.on holds values that are not positive"),
+    "a count of zero": (reshaped("state.q.usage.on", lambda x: 0 * x), "usage.on holds values that are not positive"),
     "a precision that is none": (
         reshaped("state.q.loadings.weights.precision", lambda x: -x),
         "precision holds values that are not positive definite",

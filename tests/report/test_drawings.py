@@ -13,7 +13,7 @@ from latens.report import Figure, Section, write_page
 from latens.report.drawings import draw
 from latens.report.pixels import Scale
 from latens.report.sheets import tile_sheet
-from latens.report.svg import LETTER, WIDTH, Line, bar_chart, line_chart
+from latens.report.svg import LETTER, WIDTH, Line, bar_chart, heat_map, line_chart
 from latens.report.tiles import Tile
 from tests.report.reading import Page, decode
 
@@ -108,3 +108,37 @@ def test_the_last_label_below_a_chart_is_whole() -> None:
     (label,) = [part for part in chart([Line(x, x / 1000)]).iter(f"{SVG}text") if part.text == "1,000"]
     assert label.attrib["text-anchor"] == "middle"
     assert float(label.attrib["x"]) + LETTER * len("1,000") / 2 <= WIDTH
+
+
+def height_of(root: ElementTree.Element, point: int) -> float:
+    """Where the first curve's point stands on the page: curves are drawn within a frame that has its own origin."""
+    (frame,) = root.findall(f"{SVG}svg")
+    drawn = next(frame.iter(f"{SVG}polyline")).attrib["points"].split()[point]
+    return float(frame.attrib["y"]) + float(drawn.partition(",")[2])
+
+
+@pytest.mark.parametrize("log_y", [False, True], ids=["linear", "logarithmic"])
+def test_labels_beside_a_chart_stand_at_the_heights_of_their_values(log_y: bool) -> None:
+    values = {"10⁰": 1.0, "10¹": 10.0, "10²": 100.0} if log_y else {"0": 0.0, "2": 2.0, "4": 4.0}
+    line = Line(np.arange(3), np.array(list(values.values())))
+    root = ElementTree.fromstring(draw(Figure(line_chart([line], x_label="K", y_label="bound", log_y=log_y))))
+    beside = [part for part in root.findall(f"{SVG}text") if part.get("text-anchor") == "end"]
+    heights = {part.text: float(part.attrib["y"]) - 4 for part in beside}  # a label's foot is below its middle
+    for point, name in enumerate(values):
+        assert heights[name] == pytest.approx(height_of(root, point), abs=0.2)
+    assert height_of(root, 0) > height_of(root, 2)  # down is where numbers are small
+
+
+def test_names_beside_bars_and_rows_of_a_heat_map_come_in_their_order() -> None:
+    bars = ElementTree.fromstring(draw(Figure(bar_chart(["a", "b"], np.array([1.0, 4.0]), label="usage"))))
+    drawn = [part for part in bars.iter(f"{SVG}rect") if part.get("class") == "bar"]
+    short, long = sorted(drawn, key=lambda part: float(part.attrib["width"]))
+    heights = {part.text: float(part.attrib["y"]) for part in bars.iter(f"{SVG}text")}
+    assert float(short.attrib["y"]) < heights["a"] < float(long.attrib["y"]) < heights["b"]
+    cells = np.array([[0.0, 0.0], [1.0, 1.0]])
+    scale = Scale.of(cells)
+    (picture,) = ElementTree.fromstring(heat_map(cells, ["first", "second"], None, scale)).iter("svg")
+    places = {part.text: float(part.attrib["y"]) for part in picture.iter("text")}
+    assert places["first"] < places["second"]
+    painted = decode(next(picture.iter("image")).attrib["href"])
+    np.testing.assert_array_equal(painted, scale.paint(cells))

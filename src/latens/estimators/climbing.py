@@ -21,7 +21,7 @@ from latens.inference.ascent import OnIteration, ascend
 from latens.inference.moves import improve
 from latens.inference.online import compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.restarts import best_of, best_stacked
+from latens.inference.restarts import best_of
 from latens.inference.sweep import ThreadedSweep, serial_sweep
 from latens.inference.threads import waking_map
 
@@ -32,7 +32,6 @@ class Climbing:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
     sampled: ClassVar[bool] = False  # whether restarts are judged on a sample, and only the best sees all rows
-    stacked: ClassVar[bool] = False  # whether restarts climb together; else one after another, or in threads
 
     max_iter: int
     tol: float
@@ -81,17 +80,12 @@ class Climbing:
             if self.sampled and screen is not None and len(starts) > 1:
                 ahead = best_of(starts, lambda start, on: screen(start, self.max_iter, on))
                 starts = [State(ahead.state.q)]
-            if self.stacked:
-                fit = best_stacked(
-                    model, batches, starts, **climb.keywords, max_iter=self.max_iter, on_iteration=notify
-                )
-            else:
-                fit = best_of(
-                    starts,
-                    lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
-                    notify,
-                    map_=waking_map(pool) if pool and len(batches) == 1 and notify is None else map,
-                )
+            fit = best_of(
+                starts,
+                lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
+                notify,
+                map_=waking_map(pool) if pool and len(batches) == 1 and notify is None else map,
+            )
             if moves and isinstance(model, Movable):
                 fit = improve(
                     fit,

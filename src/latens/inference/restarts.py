@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from latens.core import Fit, Iteration, Model, State
+from latens.core import Fit, Iteration
 from latens.inference.ascent import OnIteration
-from latens.inference.stack import climb_stacked
 
-__all__ = ["best_of", "best_stacked", "labelled"]
+__all__ = ["best_of", "labelled"]
 
 Climb = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
@@ -52,11 +51,6 @@ def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | Non
         interrupted = True
     best = _highest([done[restart] for restart in sorted(done)])
     return replace(best, interrupted=best.interrupted or interrupted)
-
-
-def best_stacked(model: Model[Any, Any, Any], batches: Sequence[Any], starts: Sequence[State], **options: Any) -> Fit:
-    """The same by one ascent over all starts at once; `options` are those of `ascend`."""
-    return _highest(climb_stacked(model, batches, starts, **options))
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:

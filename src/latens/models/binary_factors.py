@@ -20,7 +20,7 @@ learning; Bishop (1999) on relevance determination; Luecke & Eggert (2010) on tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,19 +109,9 @@ class BinaryFactors:
         return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
 
     def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
-        return self.local_steps([q], batch, [warm])[0]
-
-    def local_steps(self, qs: Sequence[BinaryPosterior], batch: Rows, warm: Sequence[Any]) -> list[Switches | States]:
-        """One product of the rows with the loadings of all posteriors, then each by itself."""
-        weights = [(q.loadings.tau * q.loadings.mean).T for q in qs]
-        batch = sharp(batch, np.max([q.loadings.tau for q in qs], axis=0))
-        pull, at, answers = batch.x @ like(np.concatenate(weights, axis=1), batch.x), 0, []
-        for q, start in zip(qs, warm, strict=True):
-            width = len(q.loadings.mean)
-            drive, gram = self._evidence(q, batch, pull[:, at : at + width])
-            answers.append(self.e_step.infer(drive, gram, q.usage.mean, start))
-            at += width
-        return answers
+        batch = sharp(batch, q.loadings.tau)
+        drive, gram = self._evidence(q, batch, batch.x @ like((q.loadings.tau * q.loadings.mean).T, batch.x))
+        return self.e_step.infer(drive, gram, q.usage.mean, warm)
 
     def statistics(self, batch: Rows, local: Switches | States) -> CodeStatistics:
         k = local.mean.shape[1]

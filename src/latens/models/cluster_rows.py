@@ -11,7 +11,6 @@ entries are missing, see `holes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ from latens.array.transfer import cast, host, is_sparse, like
 from latens.core import Rows
 from latens.models.holes import fill
 
-__all__ = ["Features", "Sums", "View", "look", "looks"]
+__all__ = ["Features", "Sums", "View", "look"]
 
 Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
 View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
@@ -53,33 +52,22 @@ class Features:
         return seen, x, rest, 0.0
 
 
-def looks(clusters: Sequence[Any], log_weights: Sequence[Floats], batch: Rows) -> list[tuple[Array, View]]:
-    """E[log pi_k + log p(x_n | theta_k)], (n, K), and the view of the rows; for several posteriors at once."""
-    if clusters[0].joint and batch.seen is not None:
-        pairs = zip(clusters, log_weights, strict=True)
-        return [fill(one, log_weight, batch, _in_safe_precision([one], batch.x)) for one, log_weight in pairs]
-    x = _in_safe_precision(clusters, batch.x)
-    view = expand(clusters[0], x)
-    terms = [one.natural for one in clusters]
-    levels = np.concatenate(log_weights)
-    density = _products(view.values, like(np.concatenate([theta for theta, _ in terms]), x))
-    if not clusters[0].joint and batch.seen is not None:
-        density += cast(batch.mask, x) @ like(np.concatenate([level for _, level in terms]).T, x)
-    else:
-        levels = levels + np.concatenate([_summed(level) for _, level in terms])
-    density += like(levels, x)
-    answers, at = [], 0
-    for one in clusters:
-        part = density[:, at : at + len(one.mean)]
-        if view.tied:
-            part = part - 0.5 * _form(one.precision[0], x)[:, None]
-        answers.append((cast(part, batch.x), view))
-        at += len(one.mean)
-    return answers
-
-
 def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
-    return looks([clusters], [log_weights], batch)[0]
+    """E[log pi_k + log p(x_n | theta_k)], (n, K), and the view of the rows."""
+    x = _in_safe_precision(clusters, batch.x)
+    if clusters.joint and batch.seen is not None:
+        return fill(clusters, log_weights, batch, x)
+    view = expand(clusters, x)
+    theta, level = clusters.natural
+    density = _products(view.values, like(theta, x))
+    if not clusters.joint and batch.seen is not None:
+        density += cast(batch.mask, x) @ like(level.T, x)
+    else:
+        log_weights = log_weights + _summed(level)
+    density += like(log_weights, x)
+    if view.tied:
+        density = density - 0.5 * _form(clusters.precision[0], x)[:, None]
+    return cast(density, batch.x), view
 
 
 def expand(clusters: Any, x: Array) -> Features:
@@ -116,7 +104,7 @@ def _form(matrix: Floats, x: Array) -> Array:
     return array_namespace(x).sum((x @ like(matrix, x)) * x, axis=1)
 
 
-def _in_safe_precision(clusters: Sequence[Any], x: Array) -> Array:
+def _in_safe_precision(clusters: Any, x: Array) -> Array:
     """The rows, in double precision where single would cancel: clusters far from the origin beside their width."""
     if is_sparse(x):  # binary: clusters lie within their width of the origin
         return x
@@ -124,5 +112,5 @@ def _in_safe_precision(clusters: Sequence[Any], x: Array) -> Array:
     if x.dtype != xp.float32:
         return x
     d = x.shape[1]
-    largest = max(float(np.max(np.sum(np.abs(one.mean * one.natural[0][:, :d]), axis=1))) for one in clusters)
+    largest = float(np.max(np.sum(np.abs(clusters.mean * clusters.natural[0][:, :d]), axis=1)))
     return xp.astype(x, xp.float64) if largest * float(xp.finfo(x.dtype).eps) > CANCELLATION else x

@@ -20,7 +20,7 @@ References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
 from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
-from latens.models.cluster_rows import Features, expand, look, looks
+from latens.models.cluster_rows import Features, expand, look
 from latens.models.holes import Filled, forms, in_row_order, of_scale
 from latens.models.mixture_moves import propose
 
@@ -112,13 +112,9 @@ class Mixture:
         return MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))
 
     def local_step(self, q: MixturePosterior, batch: Rows, warm: Memberships | None = None) -> Memberships:
-        return self.local_steps([q], batch, [warm])[0]
-
-    def local_steps(self, qs: Sequence[MixturePosterior], batch: Rows, warm: Sequence[Any]) -> list[Memberships]:
-        """The rows are expanded once, and meet the clusters of all posteriors in one product."""
-        views = looks([q.clusters for q in qs], [q.weights.mean_log for q in qs], batch)
-        answers = [(softmax_entropy(joint), view) for joint, view in views]
-        return [Memberships(solved[0], view, solved) for solved, view in answers]
+        joint, view = look(q.clusters, q.weights.mean_log, batch)
+        solved = softmax_entropy(joint)
+        return Memberships(solved[0], view, solved)
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
         view = local.view or self._complete(batch)

@@ -1,0 +1,62 @@
+"""Codes under a fixed global posterior: leaps ahead of the local steps are taken back where they lead astray."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from latens.core import Rows
+from latens.inference.settle import settle
+from tests.inference.toy import Local, Place, Scripted
+
+STEADY, TRAPPED = 0, 1  # the two rows
+
+
+@dataclass(frozen=True)
+class Movable(Local):
+    """Codes that may be carried to other places; counts the times that a row was carried further than any step goes."""
+
+    n_leaps: int = 0
+
+    def moved_to(self, mean: np.ndarray) -> Movable:
+        far = bool(np.max(np.abs(mean - self.mean)) > 0.3)
+        return replace(self, mean=mean, n_leaps=self.n_leaps + far)
+
+
+@dataclass(frozen=True)
+class Trap(Scripted):
+    """Local steps of two rows that begin alike, as if both led to 1.
+
+    The steady row ends there. Steps of the other bend towards 0.7 on the way, and from 0.8 on they lead to 10: a leap
+    to 1 puts it behind a ridge that its own steps never cross.
+    """
+
+    def local_step(self, q: Place, batch: Rows, warm: Movable | None = None) -> Movable:
+        before = Movable(np.zeros((len(batch), 1))) if warm is None else warm
+        end, speed = np.ones_like(before.mean), np.full_like(before.mean, 0.1)
+        x = before.mean[TRAPPED]
+        end[TRAPPED] = np.where(x < 0.6, 1.0, np.where(x < 0.8, 0.7, 10.0))
+        speed[TRAPPED] = np.where(x < 0.8, 0.1, 0.5)
+        return replace(before, mean=before.mean + speed * (end - before.mean), n_steps=before.n_steps + 1)
+
+
+def test_a_leap_after_which_steps_are_longer_is_taken_back() -> None:
+    local = settle(Trap([0.0]), Place(), Rows(np.ones((2, 1))))
+    assert local.n_leaps >= 1
+    assert local.mean[TRAPPED] == pytest.approx(0.7, abs=1e-6)
+    assert local.mean[STEADY] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_leaps_save_steps_and_end_where_steps_alone_end() -> None:
+    @dataclass(frozen=True)
+    class Slow(Scripted):
+        def local_step(self, q: Place, batch: Rows, warm: Movable | None = None) -> Movable:
+            before = Movable(np.zeros((len(batch), 1))) if warm is None else warm
+            return replace(before, mean=before.mean + 0.02 * (1 - before.mean), n_steps=before.n_steps + 1)
+
+    leaping = settle(Slow([0.0]), Place(), Rows(np.ones((2, 1))))
+    walking = settle(Scripted([0.0], pull=0.02), Place(), Rows(np.ones((2, 1))))
+    assert leaping.mean == pytest.approx(walking.mean, abs=1e-6)
+    assert leaping.n_steps < walking.n_steps / 10
