@@ -1,0 +1,150 @@
+"""Files that earlier versions wrote, with the answers that they gave: `python -m tests.io.golden_files`.
+
+A folder for each version of the format; `answers.json` in it says what each model answered. They are written once,
+by the code of that version, and stay: a later version must open them, give the same answers and go on.
+
+    python -m tests.io.golden_files --write    writes the files of the present version; only where they do not exist
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import latens
+from latens.io.archive import VERSION
+from tests.contract.variants import VARIANTS, Variant
+from tests.io.forging import Forgery
+
+FOLDER = Path(__file__).with_name("golden")
+LARGEST = 30 * 1024  # bytes of a file
+FEW = 6  # samples in a batch of views: those that wait are part of the file
+
+
+@dataclass(frozen=True)
+class Golden:
+    """One model whose file is kept."""
+
+    variant: str
+    streamed: bool = False
+    holes: bool = False
+    weighted: bool = False
+
+    @property
+    def name(self) -> str:
+        marks = [mark for mark in ("streamed", "holes", "weighted") if getattr(self, mark)]
+        return "-".join([self.variant, *(marks or ["fitted"])])
+
+    @property
+    def fits(self) -> Variant:
+        variant = VARIANTS[self.variant]
+        if variant.estimator != "MultiViewFactorAnalysis":
+            return variant
+        small = replace(variant, params={**variant.params, "n_components": 2, "max_iter": 4})
+        return small if "long" in self.variant else replace(small, n_rows=FEW)
+
+    def batch(self, number: int) -> Any:
+        return self.fits.batch(number, holes=self.holes, weighted=self.weighted)
+
+    def model(self) -> Any:
+        if not self.streamed:
+            return self.batch(0).fit(self.fits.make())
+        return self.batch(1).partial_fit(self.batch(0).partial_fit(self.fits.make()))
+
+    def answers(self, model: Any) -> dict[str, Any]:
+        """What the model says, and what it says after one more batch; the model goes on."""
+        probes, now = self.batch(2), {}
+        for when in ("", "later "):
+            if when:
+                probes.partial_fit(model)
+            now[f"{when}elbo"] = float(model.elbo_)
+            now[f"{when}codes"] = probes.codes(model).tolist()
+            now[f"{when}score"] = probes.score(model)
+        return now
+
+
+# one for each estimator, kind of model and likelihood, of which some with holes and weights
+_KINDS = [
+    "binary-ml-mean-field",
+    "binary-ml-truncated-intercept-diagonal",
+    "binary-ard-exact",
+    "binary-ard-auto",
+    "noisy-or-ml-exact-1",
+    "noisy-or-ard-truncated-2",
+    "noisy-or-ml-jensen",
+    "noisy-or-ard-jensen",
+    "factors-ml",
+    "factors-ard",
+    "factors-transport",
+    "factors-online-em",
+    "factors-online-sga",
+    "factors-few-rows",
+    "mixture-full-dirichlet",
+    "mixture-tied-process",
+    "mixture-diag-uniform",
+    "mixture-spherical-process",
+    "mixture-known-dirichlet",
+    "mixture-bernoulli-dirichlet",
+    "mixture-bernoulli-process",
+    "mixture-bernoulli-uniform",
+    "ica-heavy",
+    "ica-mixed-intercept",
+    "ica-heavy-mean-field",
+    "ica-ml-light-intercept",
+    "views-gaussian",
+    "views-binary",
+    "views-counts",
+    "views-dense",
+    "views-precision",
+    "views-sparse-codes-groups",
+    "views-one-table",
+    "regression-evidence",
+    "regression-gamma",
+    "regression-given",
+    "regression-mixed",
+]
+_WITH_HOLES = ["binary-ard-exact-diagonal", "factors-ml", "factors-ard", "mixture-full-process", "views-groups"]
+GOLDEN = {
+    golden.name: golden
+    for golden in [
+        *(Golden(kind, streamed) for kind in _KINDS for streamed in (False, True)),
+        *(Golden(kind, streamed, holes=True, weighted=True) for kind in _WITH_HOLES for streamed in (False, True)),
+        Golden("factors-many-patterns", holes=True),
+        Golden("views-long-groups", streamed=True),
+        Golden("views-long-counts", streamed=True),
+    ]
+}
+
+
+def answers_of(version: int) -> dict[str, Any]:
+    return dict(json.loads((FOLDER / f"v{version}" / "answers.json").read_text()))
+
+
+def path_of(version: int, name: str) -> Path:
+    return FOLDER / f"v{version}" / f"{name}.latens"
+
+
+def write() -> None:
+    """Write the files of the present version, which must not be there yet."""
+    folder = FOLDER / f"v{VERSION}"
+    folder.mkdir(parents=True)
+    found = {}
+    for name, golden in GOLDEN.items():
+        model = golden.model()
+        path = latens.save(model, path_of(VERSION, name))
+        same = Forgery(path)
+        same.text = json.dumps(same.header, separators=(",", ":")).encode()  # without line breaks
+        same.write(path)
+        found[name] = golden.answers(model)
+    lines = [f"{json.dumps(name)}: {json.dumps(told)}" for name, told in found.items()]
+    (folder / "answers.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write the golden files of the present version of the format.")
+    parser.add_argument("--write", action="store_true", required=True)
+    parser.parse_args()
+    write()

@@ -1,0 +1,78 @@
+"""Files of earlier versions open, answer as they did, and go on."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.io.table import ESTIMATORS
+from tests.io.golden_files import FOLDER, GOLDEN, LARGEST, answers_of, path_of
+
+VERSIONS = sorted(int(folder.name.removeprefix("v")) for folder in FOLDER.iterdir())
+FILES = [(version, name) for version in VERSIONS for name in answers_of(version)]
+
+# what a file of version 1 can name: its records were these
+RECORDS_OF_1 = {
+    *("Automatic", "Bernoulli", "BernoulliColumns", "Beta", "BinaryFactors", "BinaryPosterior", "CausePosterior"),
+    *("CauseStatistics", "ClusterStatistics", "CodeStatistics", "Deviances", "Dirichlet", "Exact", "ExactFactors"),
+    *("FactorPosterior", "FactorStatistics", "Factors", "FewRows", "Fitted", "Fractions", "Frame", "Gamma", "Gaussian"),
+    *("HolePatterns", "IcaPosterior", "IcaStatistics", "JensenNoisyOr", "Known", "Layout", "LeastSquares"),
+    *("LinearRegression", "MeanField", "Measured", "Mixture", "MixturePosterior", "MultiView", "MultiViewPosterior"),
+    *("MultiViewStatistics", "NoisyIca", "NoisyOrCauses", "NormalColumns", "NormalGamma", "NormalMeans"),
+    *("NormalWishart", "Normals", "Offsets", "OnlineEM", "OnlineGradient", "OnlinePosterior", "OnlineStatistics"),
+    *("Poisson", "Proportions", "Rate", "RatePosterior", "RateStatistics", "RegressionFrame", "RegressionPosterior"),
+    *("RegressionSums", "Relevance", "Scatter", "Shapes", "Share", "SpikeSlab", "State", "Sticks", "TransportFactors"),
+    *("Truncated", "View", "ViewPosterior", "ViewStatistics", "Waiting"),
+}
+
+
+def close(found: Any, told: Any, tolerance: float) -> bool:
+    """Whether numbers are as told, to that part of the largest of them."""
+    found, told = np.asarray(found), np.asarray(told)
+    return found.shape == told.shape and bool(
+        np.all(np.abs(found - told) <= tolerance * np.max(np.abs(told), initial=0))
+    )
+
+
+@pytest.mark.parametrize(("version", "name"), FILES)
+def test_a_file_of_an_earlier_version_answers_as_it_did_and_goes_on(version: int, name: str) -> None:
+    model = latens.load(path_of(version, name))
+    told, found = answers_of(version)[name], GOLDEN[name].answers(model)
+    far = [key for key in ("elbo", "codes", "score") if not close(found[key], told[key], 1e-12)]
+    # one more batch iterates, which may enlarge the rounding of another machine
+    far += [key for key in ("later elbo", "later codes", "later score") if not close(found[key], told[key], 1e-9)]
+    assert far == []
+
+
+def records_named(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("record"), str):
+            yield node["record"]
+        for part in node.values():
+            yield from records_named(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from records_named(part)
+
+
+def test_the_files_of_version_1_hold_every_record_that_there_was() -> None:
+    named: set[str] = set()
+    estimators = set()
+    for name in answers_of(1):
+        with zipfile.ZipFile(path_of(1, name)) as archive:
+            header = json.loads(archive.read("header.json"))
+        named.update(records_named(header["fitted"]))
+        estimators.add((header["estimator"], "streamed" in name))
+    assert RECORDS_OF_1 - named == {"Normals"}  # of draws, which are not saved
+    assert estimators == {(name, streamed) for name in ESTIMATORS for streamed in (False, True)}
+
+
+def test_files_are_small() -> None:
+    sizes = {name: path_of(version, name).stat().st_size for version, name in FILES}
+    assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
