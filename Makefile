@@ -15,10 +15,10 @@ EXTRAS := .venv/extras.stamp
 DOCS := .venv/docs.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras test-slow check bench docs clean
+.PHONY: help demo test test-extras test-slow test-versions newest check bench docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 demo: $(CORE) ## fit the built-in data and write a report page
 	@$(BIN)/latens demo
@@ -33,6 +33,13 @@ test-extras: $(EXTRAS) ## the tests that need an optional package or a GPU
 test-slow: $(EXTRAS) ## the tests that take long
 	$(PYTEST) -m slow || test $$? -eq 5
 
+# Each of the two has an environment of its own, beside .venv.
+test-versions: ## fit, save, load, report on the oldest and the newest packages
+	@$(PYTHON) .ci/versions.py test
+
+newest: ## write constraints-oldest.txt and constraints-newest.txt anew
+	@$(PYTHON) .ci/versions.py refresh
+
 check: $(DEV) ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -46,7 +53,7 @@ docs: $(DOCS) ## the documentation, under docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean: ## back to a fresh checkout
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build out
+	rm -rf .venv .venv-oldest .venv-newest .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # BLAS threads would compete with the test workers, and make timings depend on the machine's load.
