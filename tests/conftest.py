@@ -16,7 +16,7 @@ CI = os.environ.get("CI", "").lower() in {"1", "true"}
 ACCEPTED_SKIPS = ("needs a GPU", "missing data file")
 
 # Layers whose doctests may show an optional package.
-EXTRAS_LAYERS = {"interop", "plots", "scale", "weights"}
+EXTRAS_LAYERS = {"interop", "nets", "plots", "scale"}
 
 # The first example may pay for compiling a kernel, so a deadline per example would only measure numba.
 settings.register_profile("latens", deadline=None, derandomize=CI)

@@ -9,11 +9,11 @@ import numpy as np
 from benchmarks.data import Sums, draw_sums
 from benchmarks.setting import FIRST_SEED
 from latens.core import Rows
-from latens.estimators.sampling import blocks
+from latens.estimators.rows.sampling import blocks
 from latens.families.least_squares import LeastSquares
 from latens.families.share import Share
-from latens.models.binary_factors import BinaryFactors, BinaryPosterior
-from latens.models.switches import MeanField
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import MeanField
 
 __all__ = ["Problem", "draw_undecided", "problem_of"]
 

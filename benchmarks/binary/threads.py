@@ -17,7 +17,7 @@ from benchmarks.tables import Row, Table, Value, at_least
 from latens.core import Rows
 from latens.inference.ascent import infer
 from latens.inference.sweep import Step, Sweep, ThreadedSweep, serial_sweep
-from latens.models.switches import Switches
+from latens.models.binary_factors.posteriors import Switches
 
 __all__ = ["run"]
 

@@ -10,7 +10,7 @@ from benchmarks.clocks import fastest
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Row, Table, at_most
 from latens.core import Rows, State
-from latens.estimators.sampling import blocks
+from latens.estimators.rows.sampling import blocks
 from latens.inference.ascent import ascend
 
 __all__ = ["run"]

@@ -50,7 +50,8 @@ def _copied(size: int, device: str, clock: Callable[[Callable[[], Any]], float])
 def _rows(size: int, k: int, device: str, clock: Callable[[Callable[[], Any]], float], rate: float) -> list[Row]:
     import torch
 
-    from latens.weights import FactorPosterior, kernels, sketch
+    from latens.nets import FactorPosterior
+    from latens.nets.algebra import low_rank_update, low_rank_update_triton
 
     torch.manual_seed(50_000 + k)
     module = torch.nn.Module()
@@ -66,16 +67,16 @@ def _rows(size: int, k: int, device: str, clock: Callable[[Callable[[], Any]], f
     state = (snapshot, posterior._mean, posterior._variance, posterior._rows, posterior.n)
 
     def passes() -> None:
-        told = sketch.measured(*state)
-        if not sketch.ahead(*state, told):
-            sketch.update(*state, told.cpu().numpy())
+        told = low_rank_update.measured(*state)
+        if not low_rank_update.ahead(*state, told):
+            low_rank_update.update(*state, told.cpu().numpy())
 
-    served = kernels.are_served(posterior._rows)
+    served = low_rank_update_triton.are_served(posterior._rows)
     timed = {"two passes": clock(passes)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the weights stand still here
         timed["update()"] = clock(posterior.update)
-    with patch.object(kernels, "are_served", lambda rows: False):
+    with patch.object(low_rank_update_triton, "are_served", lambda rows: False):
         timed["two passes, plain form"] = clock(passes)
     floor = (8 + 3 * k) * size / rate
     made = []

@@ -11,19 +11,19 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BernoulliMixture": "latens.estimators.bernoulli_mixture",
-    "BayesianLinearRegression": "latens.estimators.linear_regression",
-    "BinaryFactorAnalysis": "latens.estimators.binary_factor_analysis",
-    "FactorAnalysis": "latens.estimators.factor_analysis",
-    "GaussianMixture": "latens.estimators.gaussian_mixture",
-    "MultiViewFactorAnalysis": "latens.estimators.multi_view_factor_analysis",
-    "NoisyICA": "latens.estimators.noisy_ica",
+    "BernoulliMixture": "latens.estimators.mixtures.bernoulli",
+    "BayesianLinearRegression": "latens.estimators.regression",
+    "BinaryFactorAnalysis": "latens.estimators.binary_factors",
+    "FactorAnalysis": "latens.estimators.factor_analysis.estimator",
+    "GaussianMixture": "latens.estimators.mixtures.gaussian",
+    "MultiViewFactorAnalysis": "latens.estimators.multi_view.estimator",
+    "NoisyICA": "latens.estimators.noisy_ica.estimator",
     "NoisyOr": "latens.estimators.noisy_or",
     "load": "latens.io",
     "report": "latens.report",
     "save": "latens.io",
 }
-_MODULES = ("datasets", "errors", "interop", "metrics", "plots", "weights")
+_MODULES = ("datasets", "errors", "interop", "metrics", "nets", "plots", "weights")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -10,8 +10,8 @@ import scipy.special
 from array_api_compat import array_namespace
 
 from latens.array import linalg, special
-from latens.array.randomness import generator
 from latens.array.transfer import column_sums, host, like, total
+from latens.system.seeds import generator
 
 LIBRARIES = ["numpy", "array_api_strict", pytest.param("torch", marks=pytest.mark.extras)]
 

@@ -11,8 +11,8 @@ import numpy as np
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
-from latens.models.binary_factors import BinaryFactors, BinaryPosterior
-from latens.models.switches import Automatic, Exact, MeanField, Truncated
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
 from tests.contract import evidence, factor_cases, ica_cases, mixture_cases, noisy_or_cases, view_cases
 
 

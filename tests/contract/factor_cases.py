@@ -13,7 +13,7 @@ from scipy.stats import norm, qmc
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
-from latens.models.factor_analysis import FactorPosterior, Factors
+from latens.models.factor_analysis.model import FactorPosterior, Factors
 from tests.contract import evidence
 
 

@@ -15,8 +15,8 @@ from scipy.stats import t as student
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
-from latens.models.noisy_ica import IcaPosterior, NoisyIca
-from latens.models.sources import Shapes
+from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
+from latens.models.noisy_ica.posteriors import Shapes
 from tests.contract import evidence
 
 

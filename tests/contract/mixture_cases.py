@@ -23,7 +23,7 @@ from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
-from latens.models.mixture import Memberships, Mixture, MixturePosterior
+from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from tests.contract.evidence import observed
 from tests.contract.noisy_or_cases import Cut, ones_of
 

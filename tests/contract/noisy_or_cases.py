@@ -19,8 +19,8 @@ from latens.families.fractions import Fractions
 from latens.families.gamma import Gamma
 from latens.families.rate import Rate
 from latens.families.share import Share
-from latens.models.noisy_or import CausePosterior, NoisyOrCauses
-from latens.models.noisy_or_jensen import JensenNoisyOr, RatePosterior
+from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
+from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from tests.contract.evidence import observed, states
 
 PRIORS = {"profiles": 1.4, "usage": (0.7, 1.2), "strength": (0.8, 1.3), "leak": (0.9, 2.1)}

@@ -13,7 +13,7 @@ from array_api_compat import array_namespace
 
 from latens.array.transfer import host
 from latens.core import Rows
-from latens.inference.settle import settle
+from latens.inference.local_fixed_point import settle
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
 
 LIBRARIES = ["array_api_strict", pytest.param("torch", marks=pytest.mark.extras)]

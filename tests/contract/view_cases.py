@@ -25,7 +25,7 @@ from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.poisson import Poisson
-from latens.models.multi_view import MultiView, MultiViewPosterior, View
+from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from tests.contract.evidence import LOG_2PI, observed
 from tests.contract.noisy_or_cases import Cut
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from latens.estimators.binary_factors import BinaryFactorAnalysis
 
 # one row per way of fitting; a new estimator adds its own and gets every test that takes `make`
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from latens.errors import BoundNotFinite
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from latens.estimators.binary_factors import BinaryFactorAnalysis
 from tests.estimators.settings import Make, switched_rows
 
 X = switched_rows(60, 4)

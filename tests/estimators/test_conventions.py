@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import latens
 from latens.core import Iteration
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from latens.estimators.binary_factors import BinaryFactorAnalysis
 from tests.estimators.settings import Make, maker, switched_rows
 from tests.estimators.verdict import complaints
 
@@ -387,7 +387,7 @@ def test_imputation_fills_holes_and_touches_nothing_else(make: Make, X: np.ndarr
 
 
 def test_long_tables_are_answered_block_by_block_as_if_at_once(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    from latens.estimators import sampling
+    from latens.estimators.rows import sampling
 
     model = maker("binary-ard-intercept")().fit(X)
     whole = model.transform(X), model.score_samples(X), model.impute(X)

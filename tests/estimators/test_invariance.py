@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from latens.estimators import sampling
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from latens.estimators.binary_factors import BinaryFactorAnalysis
+from latens.estimators.rows import sampling
 from tests.estimators.settings import Make, switched_rows
 
 

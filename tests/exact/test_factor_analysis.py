@@ -11,12 +11,12 @@ from scipy.stats import multivariate_normal
 
 from latens.core import Rows
 from latens.families.least_squares import LeastSquares
-from latens.models.factor_analysis import ExactFactors, FactorPosterior, Factors
-from latens.models.factor_likelihood import _Point, best_rank, most_likely
-from latens.models.factor_streams import TransportFactors
-from latens.models.few_rows import FewRows
-from latens.models.scatter import LowRank, Scatter, summed
-from latens.models.thin_profile import Root, ThinPoint
+from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
+from latens.models.factor_analysis.newton import _Point, best_rank, most_likely
+from latens.models.factor_analysis.newton_wide import Root, ThinPoint
+from latens.models.factor_analysis.online import TransportFactors
+from latens.models.factor_analysis.sums import LowRank, Scatter, summed
+from latens.models.factor_analysis.sums_wide import FewRows
 from tests.contract import factor_cases
 from tests.contract.cases import CASES, midway, random_rows
 
@@ -332,7 +332,7 @@ def test_the_maximum_for_few_rows_is_that_on_their_covariance(
     floor = 1e-6 * np.maximum(np.sum(z**2, axis=0), 1e-9)
     wanted = most_likely(z.T @ z, k, floor)
     for most_rows in (700, 10):
-        monkeypatch.setattr("latens.models.thin_profile.MOST_ROWS", most_rows)
+        monkeypatch.setattr("latens.models.factor_analysis.newton_wide.MOST_ROWS", most_rows)
         loadings, noise = most_likely(Root(z), k, floor)
         gained = log_likelihood(z.T @ z, loadings, noise) - log_likelihood(z.T @ z, *wanted)
         assert n * gained > -1e-6

@@ -14,8 +14,8 @@ from scipy.special import digamma, expit, logsumexp
 from latens.core import Rows
 from latens.families.least_squares import LeastSquares
 from latens.families.share import Share
-from latens.models.binary_factors import BinaryFactors, BinaryPosterior
-from latens.models.switches import Automatic, Exact, MeanField, States, Switches, Truncated
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
 from tests.contract.evidence import row_log_joints, states
 

@@ -19,7 +19,7 @@ from latens.families.normal_wishart import NormalWishart
 from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.inference.ascent import ascend
-from latens.models.mixture import Memberships, Mixture, MixturePosterior
+from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from tests.contract import checks
 from tests.contract import mixture_cases as cases
 from tests.contract.cases import CASES

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy import stats as laws
 from scipy.special import expit, gammaln, logsumexp
 
-from latens.array.quadratic import unpacked
+from latens.array.packed_symmetric import unpacked
 from latens.core import Rows, State
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import ascend
-from latens.models.multi_view import MultiView, MultiViewPosterior, MultiViewStatistics
-from latens.models.view_rows import ViewPosterior, ViewStatistics
+from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
+from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
 from tests.contract import checks
 from tests.contract.cases import CASES, bound, midway, random_rows
 from tests.contract.view_cases import INCLUSION, KINDS, NOISE, OFFSET, RELEVANCE, Dealt

@@ -13,10 +13,10 @@ from scipy.special import digamma, gammaln, logsumexp
 
 from latens.core import Rows, State
 from latens.inference.ascent import advance, ascend
-from latens.inference.settle import settle
-from latens.models.noisy_ica import IcaPosterior, NoisyIca
-from latens.models.source_shapes import GAUSSIAN, best_split, best_tail, given_away, project
-from latens.models.sources import Shapes
+from latens.inference.local_fixed_point import settle
+from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
+from latens.models.noisy_ica.posteriors import Shapes
+from latens.models.noisy_ica.priors import GAUSSIAN, best_split, best_tail, given_away, project
 from tests.contract.cases import bound
 from tests.contract.ica_cases import start
 

@@ -10,13 +10,13 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 
-from latens.array.lighting import improve, score_all, score_kept, share_all, share_kept, sum_states
-from latens.array.weighing_kernels import LEAST, count_lit, weigh_ones
+from latens.array.kernels.noisy_or import improve, score_all, score_kept, share_all, share_kept, sum_states
+from latens.array.kernels.noisy_or_jensen_numba import LEAST, count_lit, weigh_ones
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
-from latens.models.noisy_or import CausePosterior, NoisyOrCauses
-from latens.models.noisy_or_jensen import JensenNoisyOr
+from latens.models.noisy_or.jensen import JensenNoisyOr
+from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from tests.contract import noisy_or_cases
 from tests.contract.evidence import states
 
@@ -94,8 +94,8 @@ def test_the_sum_over_sets_of_ones_is_the_sum_over_all_states(holes: bool) -> No
 
 
 def test_rows_of_too_many_ones_are_left_to_the_best_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    import latens.array.lighting as lighting
-    import latens.models.noisy_or as module
+    import latens.array.kernels.noisy_or as lighting
+    import latens.models.noisy_or.model as module
 
     q, x = posterior(4), binary(5)
     model = NoisyOrCauses(D, n_profiles=P, most_exact=0, n_states=3)

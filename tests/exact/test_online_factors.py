@@ -12,8 +12,8 @@ from latens.core import Rows, State
 from latens.errors import BoundNotFinite
 from latens.families.least_squares import LeastSquares
 from latens.inference.online import Accumulate, follow
-from latens.models.factor_analysis import FactorPosterior
-from latens.models.factor_streams import FAR, OnlineEM, OnlineGradient, OnlinePosterior, OnlineStatistics
+from latens.models.factor_analysis.model import FactorPosterior
+from latens.models.factor_analysis.online import FAR, OnlineEM, OnlineGradient, OnlinePosterior, OnlineStatistics
 
 
 def data(rng: np.random.Generator, n: int, d: int, k: int) -> np.ndarray:

@@ -13,8 +13,8 @@ import pytest
 from latens.core import Rows
 from latens.errors import ElboDecreased
 from latens.families.normal_gamma import NormalGamma
-from latens.models.binary_factors import BinaryFactors, BinaryPosterior, CodeStatistics
-from latens.models.switches import States, Switches
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior, CodeStatistics
+from latens.models.binary_factors.posteriors import States, Switches
 from tests.contract import checks
 from tests.contract.cases import CASES, Case
 

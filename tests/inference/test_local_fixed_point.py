@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from latens.core import Rows
-from latens.inference.settle import settle
+from latens.inference.local_fixed_point import settle
 from tests.inference.toy import Local, Place, Scripted
 
 STEADY, TRAPPED = 0, 1  # the two rows

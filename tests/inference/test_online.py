@@ -15,9 +15,9 @@ import pytest
 from latens.core import Iteration, Rows, State
 from latens.errors import NotSettled
 from latens.inference.ascent import ascend
+from latens.inference.local_fixed_point import settle
 from latens.inference.online import Accumulate, RobbinsMonro, update
 from latens.inference.progress import ProgressBar
-from latens.inference.settle import settle
 from tests.contract.cases import CASES, bound, midway, random_rows, settled
 from tests.inference.toy import Place, Scripted, some_rows
 
@@ -132,7 +132,7 @@ HOLDERS = """
 import json, threading
 import numpy, scipy.linalg
 from threadpoolctl import threadpool_info
-from latens.inference.threads import one_blas_thread
+from latens.system.threads import one_blas_thread
 
 def threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
@@ -215,7 +215,7 @@ LATECOMER = """
 import json
 import numpy
 from threadpoolctl import threadpool_info
-from latens.inference.threads import one_blas_thread
+from latens.system.threads import one_blas_thread
 
 def threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]

@@ -141,7 +141,7 @@ def test_a_missing_package_says_what_to_type(monkeypatch: pytest.MonkeyPatch) ->
             raise ModuleNotFoundError("No module named 'mne'", name="mne")
         return real(name)
 
-    monkeypatch.setattr("latens.array.extras.import_module", absent)
+    monkeypatch.setattr("latens.system.optional_imports.import_module", absent)
     with pytest.raises(ImportError, match=r"needs mne: pip install 'latens\[mne\]'"):
         from_mne(None)
     with pytest.raises(ImportError, match=r"needs mne: pip install 'latens\[mne\]'"):

@@ -8,8 +8,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from latens.estimators.binary_factor_analysis import E_STEPS
-from latens.estimators.view_starts import LIKELIHOODS
+from latens.estimators.binary_factors import E_STEPS
+from latens.estimators.multi_view.starts import LIKELIHOODS
 from latens.io.fitted import Fitted
 from latens.io.shapes import SHAPES
 from latens.io.soundness import arrays_in

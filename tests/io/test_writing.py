@@ -123,7 +123,7 @@ class Impostor:
     """Claims to be what it is not."""
 
 
-Impostor.__module__, Impostor.__qualname__ = "latens.estimators.binary_factor_analysis", "BinaryFactorAnalysis"
+Impostor.__module__, Impostor.__qualname__ = "latens.estimators.binary_factors", "BinaryFactorAnalysis"
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_calibration_of_a_regression_is_coverage_at_each_level() -> None:
 
 @pytest.mark.extras
 def test_calibration_takes_what_the_posteriors_answer_and_refuses_what_is_none() -> None:
-    from latens.weights import ClassPrediction, RegressionPrediction
+    from latens.nets import ClassPrediction, RegressionPrediction
 
     classes = ClassPrediction(1, np.array([[0.8, 0.2], [0.3, 0.7]]), np.zeros(2), np.zeros(2))
     assert plots.calibration(classes, [0, 1]).get_xlabel() == "probability of the predicted class"

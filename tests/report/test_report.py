@@ -13,7 +13,7 @@ import pytest
 import latens.report
 from latens.datasets import make_images, make_shapes
 from latens.report import Entry, report, report_many
-from latens.report.numbers import number
+from latens.report.charts.numbers import number
 from tests.report.reading import Page, Switches
 
 

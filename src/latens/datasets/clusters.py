@@ -13,8 +13,8 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latens.array.randomness import Seed, generator
 from latens.datasets.switching import whole
+from latens.system.seeds import Seed, generator
 
 __all__ = ["MixtureTruth", "make_mixture"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from latens.array.randomness import Seed, generator
 from latens.datasets.switching import whole
 from latens.families.low_rank import LowRankNormal
+from latens.system.seeds import Seed, generator
 
 __all__ = ["FactorTruth", "make_factor_model"]
 

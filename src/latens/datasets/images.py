@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latens.array.randomness import Seed, generator
 from latens.datasets.switching import switched, whole
 from latens.datasets.truth import ImageTruth
+from latens.system.seeds import Seed, generator
 
 __all__ = ["make_images"]
 

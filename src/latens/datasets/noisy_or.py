@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latens.array.randomness import Seed, generator
 from latens.datasets.switching import probabilities, whole
 from latens.datasets.truth import CauseTruth
+from latens.system.seeds import Seed, generator
 
 __all__ = ["make_baskets", "make_noisy_or"]
 

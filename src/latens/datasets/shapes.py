@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latens.array.randomness import Seed, generator
 from latens.datasets.switching import switched
 from latens.datasets.truth import ImageTruth
+from latens.system.seeds import Seed, generator
 
 __all__ = ["make_shapes"]
 

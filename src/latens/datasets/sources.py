@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from latens.array.randomness import generator
 from latens.datasets.switching import whole
+from latens.system.seeds import generator
 
 __all__ = ["SourceTruth", "make_ica"]
 

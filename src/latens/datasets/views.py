@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from latens.array.randomness import Seed, generator
 from latens.datasets.switching import whole
+from latens.system.seeds import Seed, generator
 
 __all__ = ["ViewTruth", "make_multiview"]
 

@@ -11,16 +11,16 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
-from latens.array.randomness import generator
 from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
-from latens.estimators.checks import whole_number
-from latens.estimators.frame import Frame, too_large
-from latens.estimators.sampling import blocks
-from latens.estimators.table import Table
-from latens.estimators.validation import check_codes, check_rows, is_foreign
-from latens.inference.settle import settle
-from latens.inference.threads import one_blas_thread
+from latens.estimators.parameters import whole_number
+from latens.estimators.rows.sampling import blocks
+from latens.estimators.rows.units import Frame, too_large
+from latens.estimators.rows.validation import check_codes, check_rows, is_foreign
+from latens.estimators.summary_table import Table
+from latens.inference.local_fixed_point import settle
+from latens.system.seeds import generator
+from latens.system.threads import one_blas_thread
 
 __all__ = ["Answers"]
 

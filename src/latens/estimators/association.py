@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats
-from latens.estimators.table import Table
-from latens.estimators.view_tables import listed
+from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.summary_table import Table
 
 __all__ = ["associate"]
 

@@ -16,17 +16,17 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats, Index
-from latens.array.randomness import generator
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.answers import Answers
-from latens.estimators.checks import all_or_nothing, positive_number, whole_number, yes_or_no
-from latens.estimators.climbing import Climbing
-from latens.estimators.frame import Frame
-from latens.estimators.sampling import sample_rows
-from latens.estimators.validation import check_rows, occupied
+from latens.estimators.parameters import all_or_nothing, positive_number, whole_number, yes_or_no
+from latens.estimators.rows.sampling import sample_rows
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_rows, occupied
+from latens.estimators.search import Climbing
 from latens.inference.online import Accumulate, update
-from latens.inference.threads import one_blas_thread
+from latens.system.seeds import generator
+from latens.system.threads import one_blas_thread
 
 __all__ = ["VariationalTransformer", "living_components"]
 

@@ -12,9 +12,9 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.checks import one_of, whole_number
-from latens.estimators.frame import Frame
-from latens.estimators.sampling import filled
+from latens.estimators.parameters import one_of, whole_number
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
 from latens.estimators.starts import positive_parts
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -22,9 +22,9 @@ from latens.families.fractions import Fractions
 from latens.families.gamma import Gamma
 from latens.families.rate import Rate
 from latens.families.share import Share
-from latens.models.noisy_or import CausePosterior, NoisyOrCauses
-from latens.models.noisy_or_jensen import JensenNoisyOr, RatePosterior
-from latens.models.noisy_or_moves import grouped, with_profiles
+from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
+from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
+from latens.models.noisy_or.moves import grouped, with_profiles
 
 __all__ = ["NoisyOr"]
 

@@ -12,7 +12,7 @@ from latens.experiments import binary_ard_pictures as pictures
 from latens.experiments.binary_ard_fits import Course, from_data, from_document
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import Learnt
-from latens.report.numbers import number
+from latens.report.charts.numbers import number
 
 __all__ = ["EXPERIMENT"]
 

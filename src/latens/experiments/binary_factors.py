@@ -13,8 +13,8 @@ from latens.experiments.document_starts import climb, em_model, em_start
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import Learnt, compared, thresholded
 from latens.report import Figure, Section
-from latens.report.numbers import number
-from latens.report.svg import Line, bar_chart, line_chart
+from latens.report.charts.numbers import number
+from latens.report.charts.svg import Line, bar_chart, line_chart
 
 __all__ = ["EXPERIMENT"]
 

@@ -14,14 +14,14 @@ from latens.experiments.document_starts import climb, random_codes
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.families.least_squares import LeastSquares
 from latens.families.share import Share
-from latens.models.binary_factors import BinaryFactors, BinaryPosterior
-from latens.models.switches import MeanField, Switches
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import MeanField, Switches
 from latens.report import Figure, Section
-from latens.report.numbers import number
-from latens.report.svg import Line, line_chart
+from latens.report.charts.numbers import number
+from latens.report.charts.svg import Line, line_chart
 
 if TYPE_CHECKING:
-    from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+    from latens.estimators.binary_factors import BinaryFactorAnalysis
 
 __all__ = ["EXPERIMENT"]
 

@@ -18,8 +18,8 @@ from latens.families.normal_gamma import NormalGamma
 from latens.families.relevance import Relevance
 from latens.families.share import Share
 from latens.inference.ascent import OnIteration, ascend
-from latens.models.binary_factors import BinaryFactors, BinaryPosterior
-from latens.models.switches import MeanField, Switches
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import MeanField, Switches
 
 __all__ = ["ard_model", "ard_start", "climb", "em_model", "em_start", "random_codes"]
 

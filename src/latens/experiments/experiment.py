@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from latens.report import Section, Table
-from latens.report.numbers import number
+from latens.report.charts.numbers import number
 
 __all__ = ["Experiment", "Numbers", "Progress", "Result", "Value"]
 

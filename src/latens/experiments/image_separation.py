@@ -14,13 +14,13 @@ from latens.experiments.feature_pictures import FOUND, picture
 from latens.metrics import match_components
 from latens.plots.fitted import is_signed
 from latens.report import Figure, Section
-from latens.report.numbers import number
-from latens.report.pixels import Scale
-from latens.report.svg import Line, bar_chart, line_chart
-from latens.report.tiles import Tile
+from latens.report.charts.numbers import number
+from latens.report.charts.pixels import Scale
+from latens.report.charts.svg import Line, bar_chart, line_chart
+from latens.report.charts.tiles import Tile
 
 if TYPE_CHECKING:
-    from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+    from latens.estimators.binary_factors import BinaryFactorAnalysis
 
 __all__ = ["EXPERIMENT"]
 

@@ -14,14 +14,14 @@ from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.families.normal_means import NormalMeans
 from latens.families.proportions import Proportions
 from latens.inference.ascent import ascend
-from latens.models.mixture import Mixture, MixturePosterior
+from latens.models.mixture.model import Mixture, MixturePosterior
 from latens.report import Figure, Section
-from latens.report.numbers import number
-from latens.report.scatter import Points, scatter_chart
-from latens.report.svg import Line, line_chart
+from latens.report.charts.numbers import number
+from latens.report.charts.scatter import Points, scatter_chart
+from latens.report.charts.svg import Line, line_chart
 
 if TYPE_CHECKING:
-    from latens.estimators.gaussian_mixture import GaussianMixture
+    from latens.estimators.mixtures.gaussian import GaussianMixture
 
 __all__ = ["EXPERIMENT"]
 

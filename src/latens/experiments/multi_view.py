@@ -18,8 +18,8 @@ from latens.experiments.feature_pictures import unscrolled
 from latens.experiments.mofapy2_peer import Factors, is_installed, mofapy2_factors
 from latens.metrics import source_correlation
 from latens.report import Figure, Section
-from latens.report.pixels import Scale
-from latens.report.svg import Line, heat_map, line_chart
+from latens.report.charts.pixels import Scale
+from latens.report.charts.svg import Line, heat_map, line_chart
 
 __all__ = ["EXPERIMENT"]
 

@@ -17,8 +17,8 @@ from latens.estimators.association import associate
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import unscrolled
 from latens.report import Figure, Section
-from latens.report.pixels import Scale
-from latens.report.svg import Line, heat_map, line_chart
+from latens.report.charts.pixels import Scale
+from latens.report.charts.svg import Line, heat_map, line_chart
 
 __all__ = ["EXPERIMENT"]
 

@@ -13,9 +13,9 @@ from latens.datasets import make_ica
 from latens.estimators.peers import factors_then_fast_ica, fast_ica, picard
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.metrics import amari_distance, source_correlation
-from latens.models.source_shapes import GAUSSIAN
+from latens.models.noisy_ica.priors import GAUSSIAN
 from latens.report import Figure, Section
-from latens.report.svg import Line, line_chart
+from latens.report.charts.svg import Line, line_chart
 
 __all__ = ["EXPERIMENT"]
 

@@ -12,9 +12,9 @@ from latens.datasets import make_noisy_or
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import Learnt, compared, picture
 from latens.report import Figure, Section
-from latens.report.pixels import Scale
-from latens.report.svg import Line, line_chart
-from latens.report.tiles import Tile
+from latens.report.charts.pixels import Scale
+from latens.report.charts.svg import Line, line_chart
+from latens.report.charts.tiles import Tile
 
 __all__ = ["EXPERIMENT"]
 

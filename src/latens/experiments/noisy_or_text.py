@@ -15,8 +15,8 @@ from latens.datasets import make_baskets
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import unscrolled
 from latens.report import Figure, Section
-from latens.report.pixels import Scale
-from latens.report.svg import bar_chart, heat_map
+from latens.report.charts.pixels import Scale
+from latens.report.charts.svg import bar_chart, heat_map
 
 __all__ = ["EXPERIMENT"]
 

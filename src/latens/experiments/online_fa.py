@@ -15,7 +15,7 @@ from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.parallel import side_by_side
 from latens.metrics import covariance_distance, wasserstein2
 from latens.report import Figure, Section, Table
-from latens.report.svg import Line, line_chart
+from latens.report.charts.svg import Line, line_chart
 
 __all__ = ["EXPERIMENT"]
 

@@ -15,10 +15,10 @@ from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.parallel import side_by_side
 from latens.experiments.uci_sets import SETS, read
 from latens.metrics import covariance_distance, gaussian_kl
+from latens.nets.algebra.moments import Swag
+from latens.nets.langevin.sampler import langevin_path, sgd_path
 from latens.report import Figure, Section
-from latens.report.svg import Line, line_chart
-from latens.weights.langevin import langevin_path, sgd_path
-from latens.weights.moments import Swag
+from latens.report.charts.svg import Line, line_chart
 
 __all__ = ["EXPERIMENT"]
 

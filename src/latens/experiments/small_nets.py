@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.array.extras import require
+from latens.system.optional_imports import require
 
 __all__ = ["Data", "Nets", "outputs"]
 

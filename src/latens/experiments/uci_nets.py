@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from latens.array.extras import require
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.experiments.small_nets import Data, Nets, outputs
 from latens.experiments.uci_sets import SETS, read
 from latens.report import Figure, Section
-from latens.report.intervals import interval_chart
-from latens.report.numbers import number
-from latens.report.svg import Line, line_chart
+from latens.report.charts.intervals import interval_chart
+from latens.report.charts.numbers import number
+from latens.report.charts.svg import Line, line_chart
+from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
 
@@ -149,7 +149,7 @@ def _standardised(problem: Problem, test: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
     """For each kind what its draws are made of: mean (M, 1, weights) and deviations (M, draws, weights)."""
-    from latens.weights import SWAG, FactorPosterior
+    from latens.nets import SWAG, FactorPosterior
 
     torch = require("torch", "torch")
     m, n, d = data.x.shape

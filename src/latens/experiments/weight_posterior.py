@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from latens.array.extras import require
 from latens.datasets import make_factor_model
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.metrics import gaussian_kl
 from latens.report import Figure, Section
-from latens.report.numbers import number
-from latens.report.svg import Line, line_chart
+from latens.report.charts.numbers import number
+from latens.report.charts.svg import Line, line_chart
+from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
 
@@ -49,7 +49,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 
 def _posteriors(module: Any, settings: Settings) -> dict[str, Any]:
-    from latens.weights import SWAG, FactorPosterior
+    from latens.nets import SWAG, FactorPosterior
 
     return {
         "FactorPosterior": FactorPosterior(module, rank=settings.n_factors),

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.array.extras import require
 from latens.experiments.experiment import Experiment, Numbers, Progress, Result
 from latens.metrics import gaussian_kl
 from latens.report import Figure, Section
-from latens.report.numbers import number
-from latens.report.panels import Band, Field, band_panels, field_panels
+from latens.report.charts.numbers import number
+from latens.report.charts.panels import Band, Field, band_panels, field_panels
+from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
 
@@ -95,7 +95,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 def _line(settings: Settings, rng: np.random.Generator) -> tuple[Line, dict[str, tuple[np.ndarray, np.ndarray]]]:
     """The rows, and mean and covariance of the weights as each way tells them."""
-    from latens.weights import SWAG, FactorPosterior, LangevinOptimizer
+    from latens.nets import SWAG, FactorPosterior, LangevinOptimizer
 
     torch = require("torch", "torch")
     line = Line.random(settings, rng)
@@ -160,7 +160,7 @@ def _widths(line: Line, bands: dict[str, tuple[np.ndarray, np.ndarray]]) -> Numb
 def _moons(
     settings: Settings, rng: np.random.Generator, progress: Progress
 ) -> tuple[list[np.ndarray], list[Field], list[tuple[str, float, float]]]:
-    from latens.weights import FactorPosterior, LangevinOptimizer, MultiPosterior
+    from latens.nets import FactorPosterior, LangevinOptimizer, MultiPosterior
 
     torch = require("torch", "torch")
     angle, side = rng.uniform(0, np.pi, settings.n_moons), np.arange(settings.n_moons) % 2

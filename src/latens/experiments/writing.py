@@ -14,7 +14,7 @@ from typing import Any
 import latens
 from latens.experiments.experiment import Experiment, Numbers, Result
 from latens.report import Section, Table, write_page
-from latens.report.drawings import draw
+from latens.report.charts.svg_export import draw
 
 __all__ = ["PAGE", "write"]
 

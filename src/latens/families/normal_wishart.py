@@ -17,7 +17,7 @@ from scipy.special import digamma, gammaln
 from latens.array import Floats, Index
 from latens.array.domains import positive, positive_definite, real
 from latens.array.linalg import cholesky, inverse, log_determinant
-from latens.array.quadratic import packed, unpacked
+from latens.array.packed_symmetric import packed, unpacked
 from latens.families.least_squares import LOG_2PI
 from latens.families.normals import Normals
 

@@ -17,7 +17,7 @@ from latens.core import Carrying, Fit, Iteration, Model, State, kept
 from latens.errors import ElboDecreased
 from latens.inference.bound import measure
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.threads import one_blas_thread
+from latens.system.threads import one_blas_thread
 
 __all__ = ["OnIteration", "advance", "ascend", "infer"]
 

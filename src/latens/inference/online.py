@@ -11,9 +11,9 @@ from latens.array import Floats
 from latens.core import Compressing, Fit, Iteration, Model, State, Walking
 from latens.inference.ascent import OnIteration, advance
 from latens.inference.bound import measure
-from latens.inference.settle import settle
+from latens.inference.local_fixed_point import settle
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.threads import one_blas_thread
+from latens.system.threads import one_blas_thread
 
 __all__ = ["Accumulate", "Combine", "RobbinsMonro", "compressed", "follow", "update"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.array.extras import require
-from latens.estimators.noisy_ica import NoisyICA
+from latens.estimators.noisy_ica.estimator import NoisyICA
+from latens.system.optional_imports import require
 
 __all__ = ["from_mne", "to_mne_ica"]
 

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.array.atomic import replacing
-from latens.array.extras import require
-from latens.estimators.views import Layout, lay_out
+from latens.estimators.multi_view.wide_table import Layout, lay_out
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from latens.interop.samples import scores_of
 from latens.plots.fitted import fitted
+from latens.system.atomic_write import replacing
+from latens.system.optional_imports import require
 
 __all__ = ["write_mofa2"]
 

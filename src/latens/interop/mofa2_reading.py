@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.extras import require
 from latens.errors import FileRefused
-from latens.estimators.views import Layout
+from latens.estimators.multi_view.wide_table import Layout
+from latens.system.optional_imports import require
 
 __all__ = ["Mofa2Model", "read_mofa2"]
 

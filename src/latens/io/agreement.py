@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from latens.errors import FileRefused
-from latens.estimators import binary_factor_analysis, noisy_or
+from latens.estimators import binary_factors, noisy_or
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.sticks import Sticks
-from latens.models.noisy_or_jensen import JensenNoisyOr
+from latens.models.noisy_or.jensen import JensenNoisyOr
 
 __all__ = ["check_agreement"]
 
@@ -59,9 +59,7 @@ def _covariance_type(model: Any) -> str:
 
 
 def _e_step(model: Any) -> str | None:
-    return next(
-        (name for name, step in binary_factor_analysis.E_STEPS.items() if type(step) is type(model.e_step)), None
-    )
+    return next((name for name, step in binary_factors.E_STEPS.items() if type(step) is type(model.e_step)), None)
 
 
 def _listing(model: Any) -> str | None:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from latens import __version__
-from latens.array.atomic import replacing
 from latens.errors import FileRefused
-from latens.estimators.checks import check_fitted
+from latens.estimators.parameters import check_fitted
 from latens.io.archive import FORMAT, VERSION, write_archive
 from latens.io.fitted import Fitted, parameters_of, rebuilt
 from latens.io.reading import read_archive
 from latens.io.table import ESTIMATORS, estimator_class, name_of
 from latens.io.tree import decode, encode
+from latens.system.atomic_write import replacing
 
 __all__ = ["load", "save"]
 

@@ -11,13 +11,13 @@ import numpy as np
 from latens.core import State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
-from latens.estimators.view_streams import Waiting
-from latens.estimators.views import Layout
+from latens.estimators.multi_view.streams import Waiting
+from latens.estimators.multi_view.wide_table import Layout
 from latens.io.hints import fits, hints_of
 from latens.io.shapes import check_shapes
 from latens.io.soundness import arrays_in
 from latens.models.likelihoods.measured import Measured
-from latens.models.multi_view import MultiView
+from latens.models.multi_view.model import MultiView
 
 __all__ = ["check_kept", "check_samples", "check_state", "check_views", "kept_of", "width_of"]
 

@@ -6,7 +6,7 @@
 Posterior family: q(theta) = Normal(m, V), exact given alpha and beta; the intercept c is a point. alpha and beta are
 each given, chosen to maximise the evidence, or have Gamma posteriors, q(theta) q(alpha) q(beta). With numbers and
 evidence the bound is the log evidence itself. Rows enter through their first two moments alone, which add; columns may
-differ in size by many powers of ten (`latens.array.graded`).
+differ in size by many powers of ten (`latens.array.graded_eigen`).
 
 A new target has the mean c + m'x and, with alpha and beta given, the variance
 
@@ -39,7 +39,7 @@ from scipy.special import ndtri, stdtrit
 
 from latens.array import Floats, Index
 from latens.array.domains import positive_definite, real
-from latens.array.graded import GradedAxes, graded_axes
+from latens.array.graded_eigen import GradedAxes, graded_axes
 from latens.core import Statistics
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LOG_2PI

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latens.array.extras import require
+from latens.system.optional_imports import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

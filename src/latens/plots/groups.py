@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latens.array.extras import require
 from latens.plots.canvas import axes_for
 from latens.plots.fitted import component_names, feature_names, fitted
+from latens.system.optional_imports import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from latens.report.entry import Entry
-from latens.report.model import report, report_many
+from latens.report.build import report, report_many
+from latens.report.content import Figure, Section, Table
 from latens.report.page import write_page
-from latens.report.sections import Figure, Section, Table
+from latens.report.subject import Entry
 
 __all__ = ["Entry", "Figure", "Section", "Table", "report", "report_many", "write_page"]
 

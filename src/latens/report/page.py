@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from latens.report.sections import Section
+from latens.report.content import Section
 
 __all__ = ["render", "style_sheet", "write_page"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
+from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_logistic
 from latens.array.special import expit, softplus
-from latens.array.tangents import logistic_constant, masked, touch_logistic
 from latens.core import Rows
 from latens.models.likelihoods import At, Tangent, Touching, averages
 

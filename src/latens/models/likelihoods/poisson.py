@@ -15,8 +15,14 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
+from latens.array.kernels.quadratic_bounds import (
+    masked,
+    softplus_bend,
+    softplus_constant,
+    softplus_curvature,
+    touch_softplus,
+)
 from latens.array.special import gammaln, softplus_and_log
-from latens.array.tangents import masked, softplus_bend, softplus_constant, softplus_curvature, touch_softplus
 from latens.core import Rows
 from latens.models.likelihoods import At, Tangent, Touching, averages
 

@@ -1,0 +1,1 @@
+"""Loops that are sequential by nature: compiled for NumPy arrays, in plain array operations for every other library."""

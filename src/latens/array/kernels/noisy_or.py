@@ -1,0 +1,223 @@
+"""The noisy-OR on rows: compiled over their ones for NumPy and CSR rows, the plain array form for everything else.
+
+    log p(row, s) = log sum_c e^(profile_c + odds_c's)                            which causes are on together
+                  + sum_{j seen} (dark_0j + sum_k s_k dark_kj)                    as if every column were dark
+                  + sum_{j: x = 1} log(e^a_j - 1),   a = theta_0 + sum_k s_k theta_k
+
+for s in {0, 1}^K. With known probabilities dark = log(1 - p) = -theta; with expected logarithms the two differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats, Index
+from latens.array.kernels.on_off import best_flips, distinct
+from latens.array.special import expit, logsumexp
+from latens.array.states import all_states, unpack
+from latens.array.transfer import column_sums, host, is_sparse, like
+
+__all__ = [
+    "Effects",
+    "Ones",
+    "Shares",
+    "improve",
+    "meets_kernels",
+    "score_all",
+    "score_kept",
+    "share_all",
+    "share_kept",
+    "sum_states",
+]
+
+MOST_WORK = 2**23  # additions for which a row's chance is summed over all states: some milliseconds
+Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets only NumPy and CSR rows
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a row meets of the global unknowns; float64 on the host."""
+
+    profile: Floats  # (P,), log w_c + sum_k log(1 - pi_ck)
+    odds: Floats  # (P, K), logit pi
+    theta: Floats  # (K, D)
+    leak: Floats  # (D,), theta_0
+    dark: Floats  # (K, D), log(1 - p)
+    dark_leak: Floats  # (D,)
+
+    @cached_property
+    def flash(self) -> Floats:
+        """(K, D), 1 - e^-theta."""
+        return -np.expm1(-self.theta)
+
+    @cached_property
+    def first(self) -> Floats:
+        """(D,), the same of the leak."""
+        return -np.expm1(-self.leak)
+
+    @cached_property
+    def growth(self) -> Floats:
+        """(K, P), e^odds."""
+        return np.exp(np.minimum(self.odds, 700.0)).T.copy()
+
+    def profile_logits(self, bits: Floats) -> Floats:
+        """(C, P), of states (C, K)."""
+        return self.profile + bits @ self.odds.T
+
+    def levels(self, bits: Floats) -> Floats:
+        """(C, D), a of each state."""
+        return np.maximum(self.leak + bits @ self.theta, np.finfo(float).tiny)
+
+    @cached_property
+    def rates(self) -> tuple[Floats, Floats, Floats]:
+        """For all 2^K states: what a one adds (D, C), what any seen column adds (D, C), and the prior (C,)."""
+        bits = all_states(len(self.theta))
+        a = self.levels(bits)
+        prior = logsumexp(self.profile_logits(bits))[:, 0]
+        return (a + np.log(-np.expm1(-a))).T, (self.dark_leak + bits @ self.dark).T, prior
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Expected counts over a batch."""
+
+    used: Floats  # (P,), rows per profile
+    on: Floats  # (P, K), rows per profile and cause that is on
+    caused: Floats  # (K, D), ones that a cause brought about
+    leaked: Floats  # (D,)
+
+
+def score_all(effects: Effects, x: Array, mask: Array) -> Array:
+    """(n, 2^K), log joint of each row with every state."""
+    lit, seen, prior = effects.rates
+    return x @ like(lit, x) + (mask @ like(seen, mask) + like(prior, x))
+
+
+def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | None, words: Array) -> Array:
+    """(n, C), the same with kept states; -inf where a state already stands earlier in its row."""
+    if ones is None:
+        bits = unpack(words, len(effects.theta), x)
+        return distinct(words, _score_plain(effects, x, mask, bits))
+    from latens.array.kernels.noisy_or_numba import score_words
+
+    score = score_words(*_arguments(effects, mask, ones), words)  # type: ignore[call-arg]
+    score = score + _base(effects, x, mask)[:, None]
+    return distinct(words, score.astype(mask.dtype, copy=False))
+
+
+def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones) -> Floats:
+    """(n,), log chance of each row summed over all states; -inf for rows of too many ones. Effects are of points."""
+    from latens.array.kernels.noisy_or_numba import cover_ones
+
+    indptr, indices, first, flash, theta, cost, _, _ = _arguments(effects, mask, ones)
+    on = np.ascontiguousarray(expit(effects.odds).T)
+    weight = np.exp(effects.profile + np.logaddexp(0.0, effects.odds).sum(axis=1))
+    rows = cover_ones(indptr, indices, first, flash, theta, cost, weight, on, MOST_WORK)
+    return np.asarray(rows + _base(effects, x, mask))
+
+
+def improve(
+    effects: Effects, x: Array, mask: Array, ones: Ones | None, words: Array, n_parents: int, n_rounds: int
+) -> tuple[Array, Array]:
+    """The best distinct states among `words` (n, C) and single flips of each row's best few, with their scores."""
+    score = score_kept(effects, x, mask, ones, words)
+    if ones is None:
+        for _ in range(n_rounds):
+            words, score = best_flips(
+                words, score, lambda bits: _score_plain(effects, x, mask, bits), len(effects.theta), n_parents
+            )
+        return words, score
+    from latens.array.kernels.noisy_or_numba import flip_words
+
+    words, base = np.array(words, order="C"), _base(effects, x, mask)[:, None]
+    inner = np.array(score - base, dtype=np.float64, order="C")
+    arguments = _arguments(effects, mask, ones)
+    for _ in range(n_rounds):
+        flip_words(*arguments, effects.growth, words, inner, n_parents)  # type: ignore[call-arg]
+    return words, (inner + base).astype(mask.dtype, copy=False)
+
+
+def share_all(effects: Effects, x: Array, mass: Array) -> Shares:
+    """Who caused the ones, mass (n, 2^K) being each row's chances of the states times its weight."""
+    k = len(effects.theta)
+    bits, lit = all_states(k), -np.expm1(-effects.levels(all_states(k)))
+    together = host(x.T @ mass) / lit.T  # (D, C)
+    per_state = column_sums(mass)
+    logits = effects.profile_logits(bits)
+    part = np.exp(logits - logsumexp(logits)) * per_state[:, None]  # (C, P)
+    return Shares(
+        used=part.sum(axis=0),
+        on=part.T @ bits,
+        caused=(together @ bits).T * effects.flash,
+        leaked=together.sum(axis=1) * effects.first,
+    )
+
+
+def share_kept(effects: Effects, x: Array, ones: Ones | None, words: Array, mass: Array) -> Shares:
+    """The same over kept states (n, C)."""
+    (k, d), n_profiles = effects.theta.shape, len(effects.profile)
+    if ones is not None:
+        from latens.array.kernels.noisy_or_numba import share_ones
+
+        shares = Shares(np.zeros(n_profiles), np.zeros((k, n_profiles)), np.zeros((k, d)), np.zeros(d))
+        mass = np.ascontiguousarray(mass, dtype=np.float64)
+        common = (*ones, effects.first, effects.flash, effects.profile, np.ascontiguousarray(effects.odds.T))
+        share_ones(*common, words, mass, shares.caused, shares.leaked, shares.on, shares.used)
+        return replace(shares, on=shares.on.T)
+    xp, bits = array_namespace(x), unpack(words, k, x)
+    lit = -xp.expm1(-_levels_plain(effects, x, bits))
+    ratio = mass[:, :, None] * x[:, None, :] / lit  # (n, C, D)
+    logits = bits @ like(effects.odds.T, x) + like(effects.profile, x)
+    part = xp.exp(logits - logsumexp(logits)) * mass[:, :, None]  # (n, C, P)
+    flat_bits, flat_ratio, flat_part = (xp.reshape(y, (-1, y.shape[2])) for y in (bits, ratio, part))
+    return Shares(
+        used=column_sums(flat_part),
+        on=host(flat_part.T @ flat_bits),
+        caused=host(flat_bits.T @ flat_ratio) * effects.flash,
+        leaked=column_sums(flat_ratio) * effects.first,
+    )
+
+
+def _score_plain(effects: Effects, x: Array, mask: Array, bits: Array) -> Array:
+    xp = array_namespace(x)
+    a = _levels_plain(effects, x, bits)
+    lit = xp.sum(x[:, None, :] * (a + xp.log(-xp.expm1(-a))), axis=2)
+    dark = mask @ like(effects.dark_leak, x)
+    dark = dark[:, None] + xp.sum(bits * (mask @ like(effects.dark.T, x))[:, None, :], axis=2)
+    logits = bits @ like(effects.odds.T, x) + like(effects.profile, x)
+    return lit + dark + logsumexp(logits)[:, :, 0]
+
+
+def _levels_plain(effects: Effects, x: Array, bits: Array) -> Array:
+    """(n, C, D)."""
+    xp = array_namespace(x)
+    a = bits @ like(effects.theta, x) + like(effects.leak, x)
+    return xp.maximum(a, like(float(xp.finfo(x.dtype).smallest_normal), x))
+
+
+def _arguments(effects: Effects, mask: Array, ones: Ones) -> tuple[Any, ...]:
+    cost = np.ascontiguousarray(-(np.asarray(mask, dtype=np.float64) @ effects.dark.T))
+    return (
+        *ones,
+        effects.first,
+        effects.flash,
+        effects.theta,
+        cost,
+        effects.profile,
+        np.ascontiguousarray(effects.odds.T),
+    )
+
+
+def _base(effects: Effects, x: Array, mask: Array) -> Floats:
+    """(n,), what no state can avoid: the silence of the leak where a row is dark."""
+    return np.asarray(x @ effects.leak + mask @ effects.dark_leak, dtype=np.float64)
+
+
+def meets_kernels(x: Array) -> bool:
+    """Whether the compiled form serves these rows."""
+    return is_sparse(x) or is_numpy_array(x)

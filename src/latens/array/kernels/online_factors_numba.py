@@ -1,0 +1,144 @@
+"""Compiled passes over rows that each change the factor model which the next one meets.
+
+    x ~ Normal(center, F'F + diag(noise))      F is `mean` (K, D), tau = 1 / noise
+    V = (I + F diag(tau) F')^-1                covariance of a row's factors
+    m = V F diag(tau) (x - center)             their mean
+
+Products of K x K with K x D are left to BLAS. The model and the sums are changed in place. Serial, without the GIL.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+import numpy as np
+
+from latens.array.kernels.row_matrices_numba import invert_rows, log_determinant_rows
+
+__all__ = ["em_rows", "gradient_rows"]
+
+LOG_2PI = math.log(2 * math.pi)
+LOOSE = {"reassoc", "contract"}  # sums in any order, or they are not vectorised
+
+
+@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):  # type: ignore[no-untyped-def]
+    """F = H^-1 A after every row, with A = zx / t and H = V + zz / t; the sum of the rows' log densities.
+
+    NaN if an H is not definite.
+    """
+    k, d = mean.shape
+    tau, gram, gap, code = np.empty(d), np.empty((1, k, k)), np.empty(d), np.empty(k)
+    scaled, spread, second, inverse = np.empty((k, d)), np.empty((1, k, k)), np.empty((1, k, k)), np.empty((1, k, k))
+    level, score = _renew(mean, noise, tau, scaled, gram), 0.0
+    for row in range(len(x)):
+        age = count + row + 1.0
+        score += _meet(x[row], age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx)
+        if age <= warm_up:
+            continue
+        second[0] = spread[0] + zz / age
+        invert_rows(second, np.zeros((1, k)), inverse)
+        if not inverse[0, 0, 0] > 0:
+            return np.nan
+        inverse /= age
+        np.dot(inverse[0], zx, mean)
+        np.dot(second[0], mean, scaled)
+        for j in range(d):
+            noise[j] = xx[j] / age
+        for i in range(k):
+            loading, product, known = mean[i], scaled[i], zx[i]
+            for j in range(d):  # the whole quadratic: errors of the loadings enter it squared
+                noise[j] += loading[j] * (product[j] - 2 / age * known[j])
+        for j in range(d):
+            noise[j] = max(noise[j], floor)
+        level = _renew(mean, noise, tau, scaled, gram)
+    return score
+
+
+@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+def gradient_rows(x, count, warm_up, rate, far, sound, center, mean, noise, zx, zz, xx):  # type: ignore[no-untyped-def]
+    """A step up the gradient of log p(x) in F and log noise after every row; the sum of log densities, and `sound`.
+
+    A step to loadings whose sizes sum to `far`, or to a noise outside (1 / far, far), is not taken, and no other after.
+    """
+    k, d = mean.shape
+    tau, gram, gap, code = np.empty(d), np.empty((1, k, k)), np.empty(d), np.empty(k)
+    scaled, spread, new, louder = np.empty((k, d)), np.empty((1, k, k)), np.empty((k, d)), np.empty(d)
+    level, score = _renew(mean, noise, tau, scaled, gram), 0.0
+    for row in range(len(x)):
+        age = count + row + 1.0
+        score += _meet(x[row], age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx)
+        if age <= warm_up or not sound:
+            continue
+        left, size = gap - np.dot(code, mean), 0.0
+        np.dot(spread[0], mean, new)
+        for j in range(d):
+            louder[j] = left[j] * left[j]
+        for i in range(k):
+            loading, there, pull = mean[i], new[i], code[i]
+            for j in range(d):
+                louder[j] += loading[j] * there[j]
+                there[j] = loading[j] + rate * (pull * left[j] - there[j]) * tau[j]
+                size += abs(there[j])
+        sound = size < far
+        for j in range(d):
+            louder[j] = noise[j] * np.exp(0.5 * rate * (louder[j] * tau[j] - 1))
+            sound = sound and 1 / far < louder[j] < far
+        if sound:
+            mean[:] = new
+            noise[:] = louder
+            level = _renew(mean, noise, tau, scaled, gram)
+    return score, sound
+
+
+@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+def _renew(mean, noise, tau, scaled, gram):  # type: ignore[no-untyped-def]
+    """What follows from loadings and noise: tau, F diag(tau) and F diag(tau) F' in place; the sum of log noise."""
+    level, product = 0.0, 1.0
+    for j in range(len(noise)):
+        tau[j] = 1 / noise[j]
+        if not 1e-100 < noise[j] < 1e100:
+            level += np.log(noise[j])
+            continue
+        product *= noise[j]  # of as many as its range allows, so that logarithms are few
+        if not 1e-200 < product < 1e200:
+            level += np.log(product)
+            product = 1.0
+    for i in range(len(mean)):
+        loading, into = mean[i], scaled[i]
+        for j in range(len(noise)):
+            into[j] = loading[j] * tau[j]
+    np.dot(scaled, mean.T, gram[0])
+    return level + np.log(product)
+
+
+@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+def _meet(x, age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx):  # type: ignore[no-untyped-def]
+    """The log density of one row under the model it meets; then it enters the mean and the sums.
+
+    `spread` becomes V, `gap` the row less the mean that includes it, and `code` the m of that.
+    """
+    k, d = mean.shape
+    log_spread, pull, square, share = np.empty(1), np.empty(d), 0.0, (age - 1) / age
+    invert_rows(gram, np.ones((1, k)), spread)
+    log_determinant_rows(spread, log_spread)
+    for j in range(d):
+        gap[j] = x[j] - center[j]
+        pull[j] = gap[j] * tau[j]
+        square += gap[j] * pull[j]
+    drive = np.dot(mean, pull)
+    np.dot(spread[0], drive, code)
+    square -= np.dot(code, drive)
+    for j in range(d):
+        center[j] += gap[j] / age
+        gap[j] *= share
+        xx[j] += gap[j] * gap[j]
+    code *= share
+    for i in range(k):
+        for b in range(k):
+            zz[i, b] += code[i] * code[b]
+        into, weight = zx[i], code[i]
+        for j in range(d):
+            into[j] += weight * gap[j]
+    return 0.5 * (log_spread[0] - d * LOG_2PI - level - square)

@@ -1,0 +1,127 @@
+"""Parabolas that touch log-likelihoods from below: compiled for NumPy arrays, plain array operations for others.
+
+    log p(y | eta)  >=  constant + response eta - precision eta^2 / 2
+
+Told is what moves with eta: it is (n, D), and 0 where `seen` (n, D) says that nothing was; None: everything was. The
+constants are told as their sums (D,) over rows, each as often as `weight` (n,) says; None: once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats
+from latens.array.special import softplus_and_log
+from latens.array.transfer import column_sums
+
+__all__ = [
+    "logistic_constant",
+    "masked",
+    "softplus_bend",
+    "softplus_constant",
+    "softplus_curvature",
+    "touch_logistic",
+    "touch_logistic_plain",
+    "touch_softplus",
+    "touch_softplus_plain",
+]
+
+
+def touch_logistic(squares: Array, seen: Array | None = None, weight: Array | None = None) -> tuple[Array, Floats]:
+    """Precision of y eta - log(1 + e^eta), best where E[eta^2] is `squares`, over which it may be written.
+
+    The response is y - 1/2.
+    """
+    if not is_numpy_array(squares):
+        return touch_logistic_plain(squares, seen, weight)
+    from latens.array.kernels import quadratic_bounds_numba
+
+    precision, levels = np.ascontiguousarray(squares), np.zeros(squares.shape[1])
+    quadratic_bounds_numba.touch_logistic(precision, *_counted(squares, seen, weight), precision, levels)
+    return precision, levels
+
+
+def touch_logistic_plain(
+    squares: Array, seen: Array | None = None, weight: Array | None = None
+) -> tuple[Array, Floats]:
+    return masked(_logistic_curve(squares)[1], seen), _summed(logistic_constant(squares, seen), weight)
+
+
+def logistic_constant(squares: Array, seen: Array | None = None) -> Array:
+    """(n, D), of each entry."""
+    xi, curve, fall = _logistic_curve(squares)
+    return masked(0.5 * xi * (curve * xi - 1) - array_namespace(xi).log1p(fall + 1), seen)
+
+
+def _logistic_curve(squares: Array) -> tuple[Array, Array, Array]:
+    """xi, twice lambda(xi), and e^-xi - 1."""
+    xp = array_namespace(squares)
+    xi = xp.sqrt(xp.abs(squares) + 1e-12)  # rounding may leave a square just below 0; any xi bounds
+    fall = xp.expm1(-xi)  # tanh and log sigmoid from one exponential; its digits survive small xi
+    return xi, fall / (fall + 2) / (-2 * xi), fall
+
+
+def touch_softplus(
+    y: Array, eta: Array, seen: Array | None = None, weight: Array | None = None
+) -> tuple[Array, Floats]:
+    """Response of y log softplus(eta) - softplus(eta) at `eta`, over which it may be written.
+
+    The precision is `softplus_curvature`.
+    """
+    if not is_numpy_array(y):
+        return touch_softplus_plain(y, eta, seen, weight)
+    from latens.array.kernels import quadratic_bounds_numba
+
+    response, levels = np.ascontiguousarray(eta), np.zeros(y.shape[1])
+    quadratic_bounds_numba.touch_softplus(y, response, *_counted(y, seen, weight), response, levels)
+    return response, levels
+
+
+def touch_softplus_plain(
+    y: Array, eta: Array, seen: Array | None = None, weight: Array | None = None
+) -> tuple[Array, Floats]:
+    slope = _softplus_slope(y, eta)[0]
+    response = masked(softplus_curvature(y) * eta - slope, seen)
+    return response, _summed(softplus_constant(y, eta, seen), weight)
+
+
+def softplus_curvature(y: Array) -> Array:
+    """(n, D), at least that of softplus - y log softplus anywhere."""
+    return 0.25 + 0.17 * y
+
+
+def softplus_bend(y: Array, eta: Array) -> Array:
+    """(n, D), the curvature of softplus - y log softplus at `eta` itself, which is never negative."""
+    xp, rate = array_namespace(y), softplus_and_log(eta)[0]
+    rest = xp.exp(-rate)  # 1 - sigmoid(eta)
+    ratio = -xp.expm1(-rate) / rate
+    bend = rate * ratio * rest + y * ratio * (ratio - rest)
+    return xp.maximum(bend, xp.zeros_like(bend))
+
+
+def softplus_constant(y: Array, eta: Array, seen: Array | None = None) -> Array:
+    """(n, D), of each entry."""
+    slope, rate, log_rate = _softplus_slope(y, eta)
+    return masked(y * log_rate - rate + eta * (slope - 0.5 * softplus_curvature(y) * eta), seen)
+
+
+def _softplus_slope(y: Array, eta: Array) -> tuple[Array, Array, Array]:
+    """That of softplus - y log softplus, softplus itself and its logarithm."""
+    rate, log_rate = softplus_and_log(eta)
+    share = -array_namespace(y).expm1(-rate)  # sigmoid(eta), whose ratio to a tiny softplus is 1 to the last digit
+    return share - y * (share / rate), rate, log_rate
+
+
+def masked(values: Array, seen: Array | None) -> Array:
+    """0 where nothing was seen."""
+    return values if seen is None else values * array_namespace(values).astype(seen, values.dtype)
+
+
+def _counted(values: Array, seen: Array | None, weight: Array | None) -> tuple[Array, Array]:
+    there = np.ones((1, values.shape[1]), bool) if seen is None else np.ascontiguousarray(seen)
+    return there, np.ones(0, values.dtype) if weight is None else weight
+
+
+def _summed(values: Array, weight: Array | None) -> Floats:
+    return column_sums(values if weight is None else values * weight[:, None])

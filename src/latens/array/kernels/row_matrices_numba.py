@@ -1,0 +1,168 @@
+"""Compiled algebra of many small positive definite matrices, one after another while each is in cache.
+
+Scratch is in double precision whatever the rows are in. Serial, and without the GIL, like all kernels.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from latens.array.kernels.fastmath_numba import COMPILED, log_normal
+
+__all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns"]
+
+N_SIDE = 128  # rows side by side where numbers of many rows lie together
+
+
+@nb.njit(cache=True, nogil=True)
+def _factor(low):  # type: ignore[no-untyped-def]
+    """Cholesky factor in the lower triangle, in place; False where the matrix is not definite."""
+    k = low.shape[0]
+    for j in range(k):
+        total = low[j, j]
+        for m in range(j):
+            total -= low[j, m] * low[j, m]
+        if not total > 0:
+            return False
+        low[j, j] = np.sqrt(total)
+        for i in range(j + 1, k):
+            total = low[i, j]
+            for m in range(j):
+                total -= low[i, m] * low[j, m]
+            low[i, j] = total / low[j, j]
+    return True
+
+
+@nb.njit(cache=True, nogil=True)
+def invert_rows(gram, diagonal, out):  # type: ignore[no-untyped-def]
+    """(gram + diag(diagonal_n))^-1 of every row into `out`; gram has a leading axis of 1 or n. NaN if not definite."""
+    n, k = diagonal.shape
+    last = gram.shape[0] - 1
+    low = np.empty((k, k), np.float64)
+    for r in range(n):
+        own = gram[min(r, last)]
+        for i in range(k):
+            for j in range(i + 1):
+                low[i, j] = own[i, j]
+            low[i, i] += diagonal[r, i]
+        if not _factor(low):
+            out[r] = np.nan
+            continue
+        for j in range(k):  # the factor's inverse, in place
+            low[j, j] = 1.0 / low[j, j]
+            for i in range(j + 1, k):
+                total = 0.0
+                for m in range(j, i):
+                    total += low[i, m] * low[m, j]
+                low[i, j] = -total / low[i, i]
+        for i in range(k):
+            for j in range(i + 1):
+                total = 0.0
+                for m in range(i, k):
+                    total += low[m, i] * low[m, j]
+                out[r, i, j] = total
+                out[r, j, i] = total
+
+
+@nb.njit(cache=True, nogil=True)
+def log_determinant_rows(matrices, out):  # type: ignore[no-untyped-def]
+    """log|matrix| of every row into `out`; NaN if not definite."""
+    n, k, _ = matrices.shape
+    low = np.empty((k, k), np.float64)
+    for r in range(n):
+        for i in range(k):
+            for j in range(i + 1):
+                low[i, j] = matrices[r, i, j]
+        total = np.nan
+        if _factor(low):
+            total = 0.0
+            for i in range(k):
+                total += 2.0 * np.log(low[i, i])
+        out[r] = total
+
+
+@nb.njit(**COMPILED)
+def _less(total, a, b, first, last):  # type: ignore[no-untyped-def]
+    """total (side,) less the products of some rows of a and b, four at a time: the total is what is read most."""
+    c = first
+    while c + 4 <= last:
+        a0, a1, a2, a3 = a[c], a[c + 1], a[c + 2], a[c + 3]
+        b0, b1, b2, b3 = b[c], b[c + 1], b[c + 2], b[c + 3]
+        for r in range(len(total)):
+            total[r] -= (a0[r] * b0[r] + a1[r] * b1[r]) + (a2[r] * b2[r] + a3[r] * b3[r])
+        c += 4
+    while c < last:
+        a0, b0 = a[c], b[c]
+        for r in range(len(total)):
+            total[r] -= a0[r] * b0[r]
+        c += 1
+
+
+@nb.njit(**COMPILED)
+def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):  # type: ignore[no-untyped-def]
+    """Inverses of gram + diag(diagonal) into `spread`, their log determinants, and their products with the drive.
+
+    drive, mean (K, n); gram (P, 1 or m) packed, diagonal (K, 1 or m), spread (K, K, m), volume (m,), m being 1 or n.
+    What is not definite becomes NaN.
+    """
+    k, n = drive.shape
+    m = len(volume)
+    both = np.empty((k, k, n_side))  # the Cholesky factor, below the diagonal, and its inverse, turned, from there on
+    total = np.empty(n_side)
+    for start in range(0, m, n_side):
+        side = min(n_side, m - start)
+        stop = start + side
+        at = 0
+        for j in range(k):
+            for i in range(j, k):
+                if gram.shape[1] == 1:
+                    both[i, j, :side] = gram[at, 0]
+                else:
+                    both[i, j, :side] = gram[at, start:stop]
+                at += 1
+            own = both[j, j, :side]
+            if diagonal.shape[1] == 1:
+                own += diagonal[j, 0]
+            else:
+                own += diagonal[j, start:stop]
+        total[:] = 0.0
+        for j in range(k):
+            for i in range(j, k):
+                _less(both[i, j, :side], both[i], both[j], 0, j)
+            own = both[j, j]
+            for r in range(side):
+                pivot = own[r]
+                total[r] -= log_normal(pivot) if pivot > 0 else np.nan
+                own[r] = 1.0 / np.sqrt(pivot) if pivot > 0 else np.nan
+            for i in range(j + 1, k):
+                other = both[i, j]
+                for r in range(side):
+                    other[r] *= own[r]
+        volume[start:stop] = total[:side]
+        for j in range(k):
+            for i in range(j + 1, k):
+                total[:side] = 0.0
+                _less(total[:side], both[i], both[j], j, i)
+                other, own = both[j, i], both[i, i]
+                for r in range(side):
+                    other[r] = total[r] * own[r]
+        for i in range(k):
+            for j in range(i + 1):
+                total[:side] = 0.0
+                _less(total[:side], both[i], both[j], i, k)
+                for r in range(side):
+                    total[r] = -total[r]
+                spread[i, j, start:stop] = total[:side]
+                spread[j, i, start:stop] = total[:side]
+    for i in range(k):
+        into = mean[i]
+        into[:] = 0.0
+        for j in range(k):
+            pulled, one = drive[j], spread[i, j]
+            if m == 1:
+                for r in range(n):
+                    into[r] += one[0] * pulled[r]
+            else:
+                for r in range(n):
+                    into[r] += one[r] * pulled[r]

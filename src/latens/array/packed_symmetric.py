@@ -1,0 +1,96 @@
+"""Products of pairs of columns, each pair once: quadratic forms of rows as one matrix product.
+
+x'M x = sum_{a <= b} packed(M)_ab x_a x_b
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats, Index
+from latens.array.transfer import take
+
+__all__ = [
+    "diagonal_places",
+    "multiplicity",
+    "packed",
+    "pair_places",
+    "square",
+    "unpacked",
+    "upper",
+    "upper_indices",
+    "with_pairs",
+]
+
+
+def with_pairs(x: Array) -> Array:
+    """(n, D + D (D + 1) / 2), each row followed by its products x_a x_b, a <= b."""
+    if is_numpy_array(x):
+        from latens.array.kernels.on_off_numba import pair_rows
+
+        n, d = x.shape
+        out = np.empty((n, d + d * (d + 1) // 2), dtype=x.dtype)
+        pair_rows(np.ascontiguousarray(x), out)
+        return out
+    return with_pairs_plain(x)
+
+
+def with_pairs_plain(x: Array) -> Array:
+    d = x.shape[1]
+    return array_namespace(x).concat([x, *(x[:, a : a + 1] * x[:, a:] for a in range(d))], axis=1)
+
+
+def packed(matrices: Floats) -> Floats:
+    """(K, D (D + 1) / 2), what the products are multiplied by in x'M x; matrices are symmetric."""
+    return np.asarray(upper(matrices) * multiplicity(matrices.shape[-1]))
+
+
+def multiplicity(d: int) -> Floats:
+    """(D (D + 1) / 2,), how often each pair stands in a symmetric matrix."""
+    rows, columns = upper_indices(d)
+    return np.where(rows == columns, 1.0, 2.0)
+
+
+def unpacked(sums: Floats, d: int) -> Floats:
+    """(K, D, D), sums of xx' from sums of the products (K, D (D + 1) / 2)."""
+    rows, columns = upper_indices(d)
+    full = np.empty((len(sums), d, d))
+    full[:, rows, columns] = sums
+    full[:, columns, rows] = sums
+    return full
+
+
+@lru_cache(maxsize=64)
+def upper_indices(d: int) -> tuple[Index, Index]:
+    """Rows and columns of the pairs a <= b, in the order of the products."""
+    rows, columns = np.triu_indices(d)
+    return rows, columns
+
+
+@lru_cache(maxsize=64)
+def pair_places(d: int) -> Index:
+    """(D, D), where each pair of columns stands among the products."""
+    rows, columns = upper_indices(d)
+    places = np.empty((d, d), dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
+
+
+def diagonal_places(d: int) -> Index:
+    """(D,), where the squares stand among the products."""
+    return np.diagonal(pair_places(d))
+
+
+def upper(matrices: Array) -> Array:
+    """(n, D (D + 1) / 2), entries (a, b) with a <= b of symmetric matrices, in the order of the products."""
+    n, d, _ = matrices.shape
+    rows, columns = upper_indices(d)
+    return take(array_namespace(matrices).reshape(matrices, (n, d * d)), rows * d + columns, axis=1)
+
+
+def square(products: Array, d: int) -> Array:
+    """(n, D, D), the symmetric matrices whose `upper` that is."""
+    return array_namespace(products).reshape(take(products, pair_places(d).ravel(), axis=1), (-1, d, d))

@@ -1,0 +1,89 @@
+"""A small positive definite matrix for every row: compiled for NumPy arrays, the library's own algebra for others."""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array
+from latens.array.packed_symmetric import square
+from latens.array.transfer import like
+
+__all__ = [
+    "inverse_rows",
+    "inverse_rows_plain",
+    "log_determinants",
+    "normal_rows",
+    "normal_rows_plain",
+    "times_kinds",
+    "times_rows",
+]
+
+
+def inverse_rows(gram: Array, diagonal: Array) -> Array:
+    """(n, K, K), inverses of gram (1 or n, K, K) + diag(diagonal_n), symmetric."""
+    if is_numpy_array(diagonal):
+        from latens.array.kernels.row_matrices_numba import invert_rows
+
+        out = np.empty((*diagonal.shape, diagonal.shape[1]), diagonal.dtype)
+        invert_rows(np.ascontiguousarray(gram), np.ascontiguousarray(diagonal), out)
+        return out
+    return inverse_rows_plain(gram, diagonal)
+
+
+def inverse_rows_plain(gram: Array, diagonal: Array) -> Array:
+    xp = array_namespace(diagonal)
+    inverse = xp.linalg.inv(gram + diagonal[:, :, None] * like(np.eye(diagonal.shape[1]), diagonal))
+    return 0.5 * (inverse + xp.matrix_transpose(inverse))
+
+
+def times_rows(matrices: Array, vectors: Array) -> Array:
+    """(n, A), matrices (1 or n, A, B) times vectors (n, B)."""
+    if matrices.shape[0] == 1:
+        return vectors @ matrices[0, :, :].T
+    return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+def times_kinds(matrices: Array, vectors: Array, kind: Array) -> Array:
+    """(n, A), row by row the product with the matrix of its kind: matrices (kinds, A, B), vectors (n, B)."""
+    out = np.empty((len(vectors), matrices.shape[1]), vectors.dtype, order="F")
+    for number, matrix in enumerate(matrices):
+        rows = np.flatnonzero(kind == number)
+        out[rows] = vectors[rows] @ matrix.T
+    return out
+
+
+def log_determinants(matrices: Array) -> Array:
+    """(n,), log|matrix| of positive definite (n, K, K)."""
+    if is_numpy_array(matrices):
+        from latens.array.kernels.row_matrices_numba import log_determinant_rows
+
+        out = np.empty(len(matrices), matrices.dtype)
+        log_determinant_rows(np.ascontiguousarray(matrices), out)
+        return out
+    return array_namespace(matrices).linalg.slogdet(matrices)[1]
+
+
+def normal_rows(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Array, Array]:
+    """Of exp(drive'z - z' (gram + diag(diagonal)) z / 2): mean (n, K), covariance and its log determinant.
+
+    drive (n, K); gram (1 or n, K (K + 1) / 2), packed; diagonal (1 or n, K). Where both are of one row, so are the
+    covariance (1 or n, K, K) and its determinant (1 or n,). Compiled, numbers of many rows lie together.
+    """
+    if not is_numpy_array(drive):
+        return normal_rows_plain(drive, gram, diagonal)
+    from latens.array.kernels.row_matrices_numba import N_SIDE, normal_columns
+
+    (n, k), rows = drive.shape, max(len(gram), len(diagonal))
+    spread, volume = np.empty((k, k, rows), drive.dtype), np.empty(rows, drive.dtype)
+    mean = np.empty((k, n), drive.dtype)
+    problem = (np.ascontiguousarray(part.T) for part in (drive, gram, diagonal))
+    normal_columns(*problem, mean, spread, volume, N_SIDE)
+    return mean.T, spread.transpose(2, 0, 1), volume
+
+
+def normal_rows_plain(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Array, Array]:
+    xp, k = array_namespace(drive), drive.shape[1]
+    wide = xp.broadcast_to(diagonal, (max(gram.shape[0], diagonal.shape[0]), k))
+    spread = inverse_rows_plain(square(gram, k), wide)
+    return times_rows(spread, drive), spread, xp.linalg.slogdet(spread)[1]

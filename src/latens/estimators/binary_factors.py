@@ -1,0 +1,239 @@
+"""Rows as sums of causes that are on or off."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Floats
+from latens.array.states import MOST_SWITCHES
+from latens.core import Rows, Statistics
+from latens.estimators.base import VariationalTransformer
+from latens.estimators.parameters import one_of, positive_number, whole_number, yes_or_no
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.normal_gamma import NormalGamma
+from latens.families.relevance import Relevance
+from latens.families.share import Share
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
+
+__all__ = ["BinaryFactorAnalysis"]
+
+E_STEPS: dict[str, MeanField | Exact | Truncated | Automatic] = {
+    "auto": Automatic(),
+    "mean-field": MeanField(),
+    "exact": Exact(),
+    "truncated": Truncated(),
+}
+MOST_EXACT = 16  # causes beyond which 2^K states of every row are out of reach
+N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
+
+
+class BinaryFactorAnalysis(VariationalTransformer):
+    """Explain each row as a sum of a few causes, each of which is on or off in that row.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of causes; with ``prior="ard"`` an upper bound, and None chooses that bound from the data.
+    prior : {"ard", "ml"}
+        Variational Bayes with relevance determination, which finds the number of causes; or point
+        estimates (variational EM), for which the number is given.
+    e_step : {"auto", "mean-field", "exact", "truncated"}
+        Posterior of a row's causes: independent, over all 2^K combinations, or over the best few
+        combinations. "auto" is exact for at most 10 causes and mean field beyond; ``e_step_`` says which.
+    fit_intercept : bool
+        Whether a row with every cause off has a mean of its own instead of 0.
+    noise : {"shared", "diagonal"}
+        One noise variance, or one for each column.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept.
+    init : {"auto", "random"} or array of shape (K, D)
+        Starts found in the data, the textbook's uniform noise, or given causes in data units.
+    moves : bool
+        Whether to try deleting, merging, splitting and exchanging causes, accepted only where the bound rises.
+    random_state : int, RandomState, Generator or None
+    warm_start : bool
+        Whether `fit` goes on from the last fit.
+    verbose : int
+        1 shows a progress bar.
+    callbacks : callable or list of callables
+        Called with an `Iteration` each; returning True stops the fit.
+    n_jobs : int, optional
+        Threads; None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    components_ : array (K, D)
+        What each cause adds to a row, the largest share of variance first.
+    usage_ : array (K,)
+        How often each cause is on.
+    share_ : array (K,)
+        Share of the model's variance that each cause makes.
+    noise_variance_ : float, or array (D,) with ``noise="diagonal"``
+    intercept_ : array (D,)
+    relevance_ : array (K,)
+        With ``prior="ard"``, the precision of each cause's loadings in units of the noise precision.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, e_step_, score_is_bound_
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, truth = latens.datasets.make_shapes(random_state=0)
+    >>> model = latens.BinaryFactorAnalysis(16, random_state=0).fit(X)
+    >>> model.n_components_
+    8
+    """
+
+    sampled: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        prior: str = "ard",
+        e_step: str = "auto",
+        fit_intercept: bool = False,
+        noise: str = "shared",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_init: int = 5,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.prior = prior
+        self.e_step = e_step
+        self.fit_intercept = fit_intercept
+        self.noise = noise
+
+    @property
+    def _centred(self) -> bool:
+        return bool(self.fit_intercept)
+
+    @property
+    def e_step_(self) -> str:
+        """The posterior of codes in use: what "auto" chose for the causes that were found."""
+        check_is_fitted(self)
+        if self.e_step != "auto":
+            return str(self.e_step)
+        return "exact" if self.model_.exact_local(self.posterior_) else "mean-field"
+
+    def thresholded_components(self, threshold: float = 0.4) -> Floats:
+        """(K, D), 1 where a cause adds more than `threshold` to a column, else 0; in data units."""
+        check_is_fitted(self)
+        return (self.components_ > positive_number("threshold", threshold, zero=True)).astype(float)
+
+    def _build(self, sample: Rows) -> BinaryFactors:
+        prior = one_of("prior", self.prior, ["ard", "ml"])
+        noise = one_of("noise", self.noise, ["shared", "diagonal"])
+        e_step = E_STEPS[one_of("e_step", self.e_step, E_STEPS)]
+        k = self._starting_size(sample)
+        if prior == "ml" and self.n_components is None:
+            raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
+        if self.e_step in ("exact", "truncated"):
+            most = MOST_EXACT if self.e_step == "exact" else MOST_SWITCHES
+            whole_number("n_components", k, 1, most, f"e_step={self.e_step!r} goes no further")
+        variance = float(np.sum(sample.x**2) / max(sample.mask.sum() * (len(sample) / len(sample.mask)), 1.0)) or 1.0
+        return BinaryFactors(
+            n_features=sample.x.shape[1],
+            noise=(1e-3, 1e-3 * variance),
+            points=prior == "ml",
+            intercept=yes_or_no("fit_intercept", self.fit_intercept),
+            diagonal=noise == "diagonal",
+            floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
+            e_step=e_step,
+        )
+
+    def _start(
+        self, model: BinaryFactors, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> BinaryPosterior:
+        x = filled(sample)
+        means = x.mean(axis=0) if model.intercept else np.zeros(x.shape[1])
+        parts = self._parts(x - means, rng, restart, frame)
+        if model.intercept:
+            parts = np.concatenate([parts, (means - 0.3 * parts.sum(axis=0))[None]])
+        return _posterior_at(model, parts, max(float(x.var()), model.floor))
+
+    def _parts(self, x: Floats, rng: np.random.Generator, restart: int, frame: Frame) -> Floats:
+        """(K, D), directions that causes may have."""
+        if not isinstance(self.init, str):
+            given = _given_parts(self.init)
+            k = given.shape[0] if self.n_components is None else self._starting_size(Rows(x))
+            if given.shape != (k, x.shape[1]) or not np.isfinite(given).all():
+                raise ValueError(f"init has shape {given.shape}; expected finite values of shape ({k}, {x.shape[1]}).")
+            return frame.enter_direction(given)
+        k = self._starting_size(Rows(x))
+        if one_of("init", self.init, ["auto", "random"]) == "random":
+            return random_parts(x, k, rng)
+        if is_mostly_positive(x) and restart % 3 != 2:
+            return positive_parts(x, k, rng)
+        return independent_directions(x, k, rng)
+
+    def _publish(self, q: BinaryPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        k, loadings = q.n_components, q.loadings
+        noise = frame.leave_variance(loadings.mean_noise)
+        intercept = loadings.mean[k] if self.model_.intercept else np.zeros(loadings.mean.shape[1])
+        public = {
+            "components": frame.leave_direction(loadings.mean[:k]),
+            "usage": q.usage.mean,
+            "noise_variance": noise if self.model_.diagonal else float(noise[0]),
+            "intercept": frame.leave(intercept),
+        }
+        if isinstance(loadings, Relevance):
+            public["relevance"] = loadings.alpha.mean[:k]
+        return public
+
+
+def _given_parts(init: Any) -> Floats:
+    """Causes to start from: an array, or a dict that names it."""
+    if isinstance(init, dict):
+        if set(init) != {"components"}:
+            raise ValueError(f"init has the keys {sorted(map(str, init))}; expected one, 'components'.")
+        init = init["components"]
+    try:
+        return np.asarray(init, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError("init is no array of numbers; give one of shape (K, D), 'auto' or 'random'.") from error
+
+
+def _posterior_at(model: BinaryFactors, parts: Floats, variance: float) -> BinaryPosterior:
+    """A posterior about given parts, unsure enough to move."""
+    k = len(parts) - model.intercept
+    q = model.prior(k)
+    usage = np.full(k, 0.3)
+    if isinstance(q.loadings, LeastSquares):
+        start = LeastSquares(parts, np.full_like(q.loadings.noise, variance), model.floor)
+        return BinaryPosterior(Share.of(usage), start)
+    shape = np.full_like(q.loadings.weights.shape, N_STARTING_ROWS)
+    weights = NormalGamma(parts, N_STARTING_ROWS * np.eye(len(parts))[None], shape, shape * variance)
+    sizes = np.sum(parts**2, axis=1) / variance
+    alpha = Gamma(np.full(len(parts), 0.5 * parts.shape[1]), 0.5 * sizes + 1e-3)
+    counts = N_STARTING_ROWS * usage
+    return BinaryPosterior(Beta(counts, N_STARTING_ROWS - counts), Relevance(weights, alpha))

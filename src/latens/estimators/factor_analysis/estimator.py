@@ -1,0 +1,360 @@
+"""Low-rank plus diagonal covariances: factor analysis, in memory, in one pass, in streams."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Floats
+from latens.core import Fit, Rows, State, Statistics
+from latens.errors import NeverSeen
+from latens.estimators.factor_analysis.starts import (
+    canonical,
+    column_variances,
+    fewer_factors,
+    given_start,
+    guessed,
+    most_likely_start,
+    orthonormal_start,
+    principal_start,
+    relevant_start,
+    signed,
+    turned,
+    varimax,
+)
+from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
+from latens.estimators.parameters import all_or_nothing, one_of, positive_number, whole_number
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_rows, occupied
+from latens.families.low_rank import LowRankNormal
+from latens.families.relevance import Relevance
+from latens.models.factor_analysis.missing_patterns import has_few_patterns
+from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
+from latens.models.factor_analysis.online import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
+from latens.models.factor_analysis.sums import Scatter, summed
+from latens.models.factor_analysis.sums_wide import FewRows
+
+__all__ = ["FactorAnalysis"]
+
+SMALLEST = 1e-300  # noise of the online solvers, which were printed without a floor
+
+
+class FactorAnalysis(FactorStreams):
+    """Explain the covariance of many columns by a few hidden factors and a noise variance for each column.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of factors; with ``prior="ard"`` an upper bound. None chooses: with ``prior="ml"`` the number with the
+        best Bayesian information criterion, with ``prior="ard"`` that bound.
+    solver : {"auto", "exact", "transport", "online-em", "online-sga"}
+        "exact" sees rows once and works on their covariance, D x D, or on the rows where they are fewer than the
+        columns. "transport" needs memory for 6 K x D numbers only and comes close. "auto" is "exact" up to 5000
+        columns; ``solver_`` says which. "online-em" and "online-sga" see rows one by one as first printed, start at
+        unit noise in the units of X, and are there for comparison.
+    prior : {"ml", "ard"}
+        Maximum likelihood; or variational Bayes with relevance determination, which finds the number of factors and
+        is the better choice when rows are few.
+    rotation : {None, "varimax"}
+        Turn the factors so that each loads on few columns. None orders them by how much of the data, in units of the
+        noise, they explain.
+    learning_rate : float
+        Of "online-sga".
+    warm_up : int
+        Rows after which the online solvers begin to change loadings and noise.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept.
+    init : {"auto", "random"} or array of shape (K, D)
+        The maximum of the likelihood on the covariance, a random textbook start, or loadings in data units.
+    moves : bool
+        Whether, with ``prior="ard"``, to try deleting each factor where that raises the bound. The bound is loose
+        enough to give up weak factors that are there, so predictions are better without. Independent columns, no
+        factor at all, are tried in any case.
+    random_state, warm_start, verbose, callbacks, n_jobs
+        As in every estimator.
+
+    Attributes
+    ----------
+    components_ : array (K, D)
+        Loadings, in data units.
+    noise_variance_ : array (D,)
+        With ``prior="ard"`` it includes what the uncertainty of the loadings adds.
+    mean_ : array (D,)
+    solver_ : str
+    share_ : array (K,)
+        Share of the model's variance that each factor makes.
+    relevance_ : array (K,)
+        With ``prior="ard"``, the precision of each factor's loadings in units of the noise precision.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
+        ``converged_`` is False after one pass of "transport" or an online solver, which end with the rows.
+
+    Notes
+    -----
+    Far more columns than rows are common here and bring no warning. A column of which no value was seen is described
+    as one of the other columns, whichever: their average mean, with a variance of all their values about it.
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, truth = latens.datasets.make_factor_model(2000, n_features=20, n_components=3, random_state=0)
+    >>> model = latens.FactorAnalysis().fit(X)
+    >>> model.n_components_, model.solver_
+    (3, 'exact')
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        solver: str = "auto",
+        prior: str = "ml",
+        rotation: str | None = None,
+        learning_rate: float = 1e-3,
+        warm_up: int = 100,
+        max_iter: int = 2000,
+        tol: float = 1e-6,
+        n_init: int = 1,
+        init: Any = "auto",
+        moves: bool = False,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.solver = solver
+        self.prior = prior
+        self.rotation = rotation
+        self.learning_rate = learning_rate
+        self.warm_up = warm_up
+
+    def get_covariance(self) -> Floats:
+        """(D, D), the covariance of the fitted model."""
+        return self.to_low_rank().covariance()
+
+    def get_precision(self) -> Floats:
+        """(D, D), its inverse, by inverting K x K."""
+        return self.to_low_rank().precision()
+
+    def to_low_rank(self) -> LowRankNormal:
+        """Return the fitted Gaussian as mean, loadings and diagonal; nothing of size D x D."""
+        check_is_fitted(self)
+        return LowRankNormal(self.mean_, self.components_, self.noise_variance_)
+
+    def rotate(self, rotation: str = "varimax") -> Self:
+        """Turn the factors; `components_`, `transform` and all else follow, the covariance stays."""
+        check_is_fitted(self)
+        self.rotation = one_of("rotation", rotation, ["varimax"])
+        self._keep(self.model_, self.frame_, Fit(self.state_, self.trace_, self.converged_))
+        return self
+
+    def transform(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior means of each row's factors (n, K); on request their standard deviations or covariances too.
+
+        The covariance has shape (K, K) where X has no missing entry, since rows share it, and (n, K, K) otherwise.
+        """
+        if not return_cov:
+            return super().transform(X, return_std)
+        check_is_fitted(self)
+        rows = check_rows(self, X)
+        mean, spread = self._ask(rows, lambda _, local: (local.mean, local.spread))
+        return mean, (spread[0, ...] if rows.seen is None else spread)
+
+    @property
+    def loglike_(self) -> list[float]:
+        """The bound at each iteration; by maximum likelihood, the log-likelihood."""
+        check_is_fitted(self)
+        return [float(value) for value in self.elbo_history_]
+
+    @property
+    def bic(self) -> NoReturn:
+        _refuse("bic")
+
+    @property
+    def aic(self) -> NoReturn:
+        _refuse("aic")
+
+    @property
+    def lower_bound_(self) -> NoReturn:
+        _refuse("lower_bound_")
+
+    @property
+    def _centred(self) -> bool:
+        return self._as_printed is False
+
+    @property
+    def scaled(self) -> bool:  # type: ignore[override]
+        return self._as_printed is False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        with all_or_nothing(self):
+            rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
+            # rows with many patterns of holes say more than any sums of them
+            self._sums_suffice = len(rows) < rows.x.shape[1] or has_few_patterns(rows)
+            try:
+                self._fit(rows, None, moves=self.moves)
+            finally:
+                del self._sums_suffice
+            if self.frame_.unseen:
+                names = self._feature_names()[list(self.frame_.unseen)]
+                warnings.warn(
+                    f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them is a "
+                    f"guess from the other columns. Drop them, or look why they are empty.",
+                    NeverSeen,
+                    stacklevel=2,
+                )
+        return self
+
+    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+        """From the sample: the mean is a parameter here, so any origin near it will do."""
+        frame = super()._frame(sample, sample)
+        return super()._frame(rows, sample) if frame.unseen and len(rows) > len(sample) else frame
+
+    def _build(self, sample: Rows) -> Factors:
+        d = sample.x.shape[1]
+        solver, points = self._solver_for(sample), one_of("prior", self.prior, ["ml", "ard"]) == "ml"
+        if self.rotation is not None:
+            one_of("rotation", self.rotation, ["varimax"])
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components, 1, d, f"X has {d} columns")
+        if solver != "exact" and not points:
+            raise ValueError(f"prior='ard' needs solver='exact', got {solver!r}; choose one of the two.")
+        if solver != "exact" and self.n_components is None:
+            raise ValueError(f"solver={solver!r} needs n_components; give a number from 1 to {d}.")
+        warm_up = whole_number("warm_up", self.warm_up, 0)
+        rate = positive_number("learning_rate", self.learning_rate)
+        if solver == "online-em":
+            return OnlineEM(d, warm_up=warm_up, floor=SMALLEST)
+        if solver == "online-sga":
+            return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, floor=SMALLEST)
+        kind: type[Factors] = ExactFactors if solver == "exact" else TransportFactors
+        if not (self._sums_suffice if solver == "exact" else sample.seen is None):
+            kind = Factors  # every iteration sees the rows
+        elif self._in_stream and not self._are_enough(sample):
+            kind = ExactFactors
+        return kind(d, noise=(1e-3, 1e-3 * column_variances(sample)[0]), points=points, thorough=bool(self.moves))
+
+    _sums_suffice = True
+
+    def _start(
+        self, model: Factors, sample: Any, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> FactorPosterior | OnlinePosterior:
+        """`sample` holds rows, or all rows summed where the model compresses them."""
+        k = None if self.n_components is None else int(self.n_components)
+        if isinstance(model, OnlineEM):
+            return orthonormal_start(model, k or 1, rng)
+        if not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random":
+            return self._told_start(model, sample, k, rng, frame)
+        if not isinstance(sample, FewRows | Scatter):
+            if isinstance(model, TransportFactors):
+                return principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)
+            if model.n_features > MOST_EXACT:
+                return principal_start(sample, k or 1, rng)
+            sample = summed(sample)
+        most = self._default_size(sample)
+        if model.points:
+            return most_likely_start(sample, k, most, rng if restart else None)
+        return relevant_start(sample, k or most)
+
+    def _told_start(
+        self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, frame: Frame
+    ) -> FactorPosterior:
+        """From the caller's loadings, or from noise of the data's size."""
+        if isinstance(sample, FewRows | Scatter):
+            mean, n, variance, floor = sample.mean, sample.n_rows, sample.variance, sample.floor
+        else:
+            mean, n, (variance, floor) = filled(sample).mean(axis=0), sample.n, column_variances(sample)
+        if isinstance(self.init, str):
+            k = self._default_size(sample) if k is None else k
+            loadings = rng.standard_normal((k, model.n_features)) * np.sqrt(variance / (2 * k))
+        else:
+            given = np.asarray(self.init, dtype=float)
+            wanted = (given.shape[0] if k is None and given.ndim else k, model.n_features)
+            if given.shape != wanted or not np.isfinite(given).all():
+                raise ValueError(f"init has shape {given.shape}; expected finite values of shape {wanted}.")
+            loadings = frame.enter_direction(given)
+        return given_start(model, loadings, mean, variance, floor, n)
+
+    def _default_size(self, sample: Any) -> int:
+        """The most factors that covariances can tell from noise, and few beside the rows."""
+        d, n = self.n_features_in_, sample.n if isinstance(sample, Rows) else sample.n_rows
+        free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
+        return int(max(1, min(free, n // 2, 24)))
+
+    def _climb(
+        self,
+        model: Any,
+        rows: Rows,
+        sample: Rows,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        moves: bool,
+    ) -> Fit:
+        if isinstance(model, OnlineEM | TransportFactors):
+            return self._follow(model, rows, starts[0], frame)
+        return super()._climb(model, rows, sample, frame, rng, starts, moves or not model.points)
+
+    def _read_out(
+        self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False
+    ) -> Fit:
+        """With relevance determination always with moves: independent columns must have been tried."""
+        model = _told_spread(model, total)
+        return super()._read_out(model, total, frame, rng, starts, notify, moves or not model.points)
+
+    def _keep(self, model: Any, frame: Frame, fit: Fit) -> None:
+        """Publish the factors in a form that is fixed by the distribution of rows; the state stays as it was."""
+        names = {ExactFactors: "exact", Factors: "exact", TransportFactors: "transport", OnlineEM: "online-em"}
+        q = guessed(fit.state.q, frame)
+        if isinstance(model, ExactFactors):
+            model = _told_spread(model, fit.state.stats)
+        if isinstance(model, TransportFactors):
+            q = fewer_factors(q, int(self.n_components or 1), fit.state.stats.n)
+        q = canonical(q)
+        if self.rotation is not None:
+            q = turned(q, varimax(q.loadings.mean))
+        super()._keep(model, frame, replace(fit, state=replace(fit.state, q=signed(q))))
+        self.state_ = replace(fit.state, locals=None)
+        self.solver_ = "transport" if self._is_waiting else names.get(type(model), "online-sga")
+
+    def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        loadings, noise = q.low_rank
+        public = {
+            "components": frame.leave_direction(loadings),
+            "noise_variance": frame.leave_variance(noise),
+            "mean": frame.leave(q.center),
+        }
+        if isinstance(q.loadings, Relevance):
+            public["relevance"] = q.loadings.alpha.mean
+        return public
+
+
+def _told_spread(model: ExactFactors, total: FewRows | Scatter) -> ExactFactors:
+    """Prior rates carry the variance of all rows, not of the first batch: they too must not depend on the split."""
+    return replace(model, noise=(model.noise[0], model.noise[0] * np.maximum(total.variance, total.floor)))
+
+
+def _refuse(name: str) -> NoReturn:
+    raise AttributeError(
+        f"FactorAnalysis has no {name!r}: use elbo_, whose constants are all in, and latens.compare to rank models."
+    )

@@ -1,0 +1,189 @@
+"""Where fits of factor analysis begin, and the forms in which their factors are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from latens.array import Floats
+from latens.core import Rows, State
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.normal_gamma import NormalGamma
+from latens.families.relevance import Relevance
+from latens.inference.ascent import ascend
+from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.factor_analysis.newton import best_rank, leading, most_likely
+from latens.models.factor_analysis.newton_wide import Root
+from latens.models.factor_analysis.online import OnlineEM, OnlinePosterior
+from latens.models.factor_analysis.sums import LowRank, Scatter, smallest_noise
+from latens.models.factor_analysis.sums_wide import FewRows
+
+__all__ = [
+    "canonical",
+    "column_variances",
+    "fewer_factors",
+    "given_start",
+    "guessed",
+    "most_likely_start",
+    "orthonormal_start",
+    "principal_start",
+    "relevant_start",
+    "signed",
+    "turned",
+    "varimax",
+]
+
+N_STREAM_STEPS = 10  # of EM on the first rows, before a stream begins
+
+
+def column_variances(rows: Rows) -> tuple[Floats, Floats]:
+    """(D,) twice: variance of each column, and the smallest noise it can have; nothing of size D x D."""
+    counts = np.maximum(rows.counts, np.finfo(float).tiny)
+    mean, second = np.sum(rows.x, axis=0, dtype=float) / counts, rows.squares / counts
+    variance = np.maximum(second - mean**2, 0.0)
+    floor = smallest_noise(variance, second)
+    return np.maximum(variance, floor), floor
+
+
+def most_likely_start(
+    total: FewRows | Scatter, k: int | None, most: int, rng: np.random.Generator | None
+) -> FactorPosterior:
+    """The maximum of the likelihood itself, from a fixed start or, for restarts, a random one."""
+    cov, floor = total.root if isinstance(total, FewRows) else total.covariance, total.floor
+    k = max(1, best_rank(cov, total.n_rows, floor, most)) if k is None else k
+    share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
+    loadings, noise = most_likely(cov, k, floor, share)
+    return FactorPosterior(LeastSquares(loadings.T, noise, floor), total.mean)
+
+
+def relevant_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
+    """Half of what leading directions explain: little enough for relevance determination to judge.
+
+    Of at most half as many factors as rows: two rows lie on a line, whatever they are.
+    """
+    variance, k = np.maximum(total.variance, total.floor), min(k, int((total.n_rows - 1) // 2))
+    if k < 1:
+        return _relevant(np.zeros((0, len(variance))), variance, total.mean, total.n_rows)
+    root = np.sqrt(0.7 * variance)
+    if isinstance(total, FewRows):
+        values, vectors = Root(total.root.rows / root).leading(k)
+    else:
+        values, vectors = leading(total.covariance / root / root[:, None], k)
+    loadings = (0.5 * root[:, None] * vectors * np.sqrt(np.maximum(values - 1, 0.0))).T[::-1]
+    return _relevant(loadings, 0.7 * variance, total.mean, total.n_rows)
+
+
+def given_start(
+    model: Factors, loadings: Floats, mean: Floats, variance: Floats, floor: Floats, n: float
+) -> FactorPosterior:
+    """From loadings (K, D), the noise being what they leave of each variance."""
+    noise = np.maximum(variance - np.sum(loadings**2, axis=0), np.maximum(0.1 * variance, floor))
+    if model.points:
+        return FactorPosterior(LeastSquares(loadings, noise, floor), mean)
+    return _relevant(loadings, noise, mean, n)
+
+
+def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPosterior:
+    """Leading directions of the rows and a few steps of EM, in memory for k x D numbers beside the rows."""
+    x = filled(sample)
+    n, d = x.shape
+    variance, floor = column_variances(sample)
+    mean = x.mean(axis=0)
+    z = (x - mean) / np.sqrt(variance)
+    usable = min(k, d, n - 1)
+    loadings = 0.05 * rng.standard_normal((k, d)) * np.sqrt(variance)  # a factor at 0 would stay there
+    if usable:
+        values, vectors = leading(z @ z.T if n < d else z.T @ z, usable)  # of the smaller of the two
+        found = vectors.T @ z if n < d else np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        loadings[:usable] = found[::-1] / np.sqrt(n) * np.sqrt(variance)
+    young = max(0.1 * min(1.0, 3 * k / n) ** 2, 1e-6)  # few rows know no small noise, and it grows back slowly
+    q = FactorPosterior(LeastSquares(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean)
+    fit = ascend(Factors(d), [Rows(x)], State(q), max_iter=N_STREAM_STEPS, tol=0)
+    return FactorPosterior(replace(fit.state.q.loadings, floor=floor), fit.state.q.center)
+
+
+def orthonormal_start(model: OnlineEM, k: int, rng: np.random.Generator) -> OnlinePosterior:
+    """Orthonormal loadings and unit noise, in the units of the data."""
+    q, _ = np.linalg.qr(rng.standard_normal((model.n_features, k)))
+    start = model.prior(k)
+    return replace(start, loadings=replace(start.loadings, mean=np.ascontiguousarray(q.T)))
+
+
+def fewer_factors(q: FactorPosterior, k: int, n: float) -> FactorPosterior:
+    """The K-factor model nearest in likelihood to one of more factors: EM on its covariance, never formed."""
+    if q.n_components <= k:
+        return q
+    whole = canonical(q).loadings
+    noise = whole.mean_noise + np.sum(whole.mean[k:] ** 2, axis=0)
+    start = FactorPosterior(LeastSquares(whole.mean[:k], noise, q.loadings.floor), q.center)  # type: ignore[union-attr]
+    batch = LowRank(n, q.center, whole.mean, whole.mean_noise)
+    fit = ascend(Factors(len(q.center)), [batch], State(start), max_iter=200, tol=1e-7)
+    return fit.state.q  # type: ignore[no-any-return]
+
+
+def canonical(q: FactorPosterior) -> FactorPosterior:
+    """Point loadings turned so that they are orthogonal in units of the noise, the strongest first."""
+    w = q.loadings
+    if not isinstance(w, LeastSquares) or not q.n_components:
+        return q
+    _, vectors = np.linalg.eigh(w.gram)
+    return turned(q, vectors[:, ::-1].T)
+
+
+def turned(q: FactorPosterior, rotation: Floats) -> FactorPosterior:
+    """The same distribution of rows with factors rotation @ h."""
+    w = q.loadings
+    if isinstance(w, LeastSquares):
+        return replace(q, loadings=replace(w, mean=np.asarray(rotation @ w.mean)))
+    inner = replace(w.weights, mean=rotation @ w.mean, precision=rotation @ w.weights.precision @ rotation.T)
+    return replace(q, loadings=Relevance(inner, w.alpha))
+
+
+def signed(q: FactorPosterior) -> FactorPosterior:
+    """The same distribution, with the largest loading of each factor positive."""
+    w = q.loadings.mean
+    largest = np.take_along_axis(w, np.argmax(np.abs(w), axis=1)[:, None], axis=1)
+    return turned(q, np.diag(np.where(largest[:, 0] < 0, -1.0, 1.0)))
+
+
+def guessed(q: FactorPosterior, frame: Frame) -> FactorPosterior:
+    """With a guess for each column that no row has shown: like one of the other columns, whichever."""
+    unseen = np.isin(np.arange(len(q.center)), frame.unseen)
+    if not unseen.any() or unseen.all():
+        return q
+    w, (loadings, noise) = q.loadings, q.low_rank
+    middles = (q.center + frame.enter_direction(frame.origin))[~unseen]  # model units about 0 of the data
+    variance = np.mean((np.sum(loadings**2, axis=0) + noise)[~unseen]) + np.var(middles)
+    center = np.where(unseen, np.mean(middles), q.center)
+    mean = np.where(unseen, 0.0, w.mean)
+    if isinstance(w, LeastSquares):
+        return FactorPosterior(replace(w, mean=mean, noise=np.where(unseen, variance, w.noise)), center)
+    uncertain = np.trace(w.spread, axis1=1, axis2=2)  # of its loadings, which only the prior knows
+    shape = np.where(unseen, 2.0, w.weights.shape)  # the smallest whole number for which the noise has a mean
+    rate = np.where(unseen, variance / (1 + uncertain), w.weights.rate)
+    return FactorPosterior(replace(w, weights=replace(w.weights, mean=mean, shape=shape, rate=rate)), center)
+
+
+def varimax(loadings: Floats) -> Floats:
+    """(K, K), the rotation R for which R @ loadings has squares that vary most within each factor (Kaiser 1958)."""
+    turn, height = np.eye(len(loadings)), 0.0
+    for _ in range(200):
+        at = loadings.T @ turn
+        squares = at * at  # a cube by `**` would cost more than all the rest
+        u, s, v = np.linalg.svd(loadings @ (at * (squares - np.mean(squares, axis=0))))
+        turn = np.asarray(u @ v)
+        if s.sum() <= height * (1 + 1e-10):
+            break
+        height = float(s.sum())
+    return turn.T
+
+
+def _relevant(loadings: Floats, noise: Floats, mean: Floats, n: float) -> FactorPosterior:
+    k, d = loadings.shape
+    shape = np.full(d, 0.5 * n + 1.0)
+    weights = NormalGamma(loadings, n * np.eye(k)[None], shape, shape * noise)
+    return FactorPosterior(Relevance(weights, Gamma(np.full(k, 0.5 * d), np.full(k, 0.5 * d))), mean)

@@ -1,0 +1,143 @@
+"""Streams of rows for factor analysis: what is kept of them, and when the one that forgets rows may begin."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from latens.core import Fit, Rows, State
+from latens.estimators.base import VariationalTransformer
+from latens.estimators.parameters import all_or_nothing, one_of, whole_number
+from latens.estimators.rows.sampling import distinct, sample_rows, stacked
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_rows, occupied
+from latens.inference.online import Accumulate, follow
+from latens.inference.progress import ProgressBar
+from latens.models.factor_analysis.online import OnlineEM, TransportFactors
+from latens.models.factor_analysis.sums_wide import FewRows
+from latens.system.seeds import generator
+
+__all__ = ["MOST_EXACT", "WORKING_RANK", "FactorStreams"]
+
+SOLVERS = ("auto", "exact", "transport", "online-em", "online-sga")
+MOST_EXACT = 5000  # columns up to which D x D sums are kept
+WORKING_RANK = 3  # factors carried in a stream, for each that is read out
+STREAM_ROWS = 50  # of a batch that `transport` sees at once, when it is given all rows
+LEAST_ROWS = 2  # for each of them, before such a stream begins
+READ_EVERY = 1000  # rows between two readings of how an online solver fares
+
+
+class FactorStreams(VariationalTransformer):
+    """The part of `FactorAnalysis` that sees rows once."""
+
+    solver: str
+    learning_rate: float
+
+    @property
+    def _as_printed(self) -> bool:
+        return self.solver in ("online-em", "online-sga")
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """See one more batch of rows, once.
+
+        With ``solver="exact"`` their sums are added, and the answer is that of `fit` on all rows seen so far, however
+        they were split. So it is with missing entries while their patterns are few (64). Many leave pairwise sums, of
+        which ``elbo_`` is then the bound: it is no longer one of the rows, and may lie above it.
+
+        With ``solver="transport"`` the first 6 K rows are kept and fitted as they are; then it begins.
+        """
+        self._streaming = True
+        try:
+            with all_or_nothing(self):
+                first = not self.__sklearn_is_fitted__()
+                rows = occupied(check_rows(self, X, sample_weight, reset=first))
+                if not first and (self._is_waiting or isinstance(self.model_, OnlineEM | TransportFactors)):
+                    return self._go_on(rows)
+                if first and self._solver_for(rows) == "transport":
+                    rows = rows if self._are_enough(rows) else distinct(rows)
+                return super().partial_fit(rows)
+        finally:
+            self.__dict__.pop("_streaming", None)
+
+    def _go_on(self, rows: Rows) -> Self:
+        """One more batch of a stream that sees rows once; one that has too few to begin with keeps them."""
+        if not len(rows):
+            return self
+        frame, model, state, trace = self.frame_.meeting(rows), self.model_, self.state_, self.trace_
+        self._solver_for(rows)
+        inside = frame.enter(rows)
+        if self._is_waiting:
+            inside = stacked([state.stats.rows, inside])
+            if not self._are_enough(inside):
+                few = distinct(inside)
+                self._keep(model, frame, self._read_out(model, model.compress(few), frame, self._rng, []))
+                return self
+            sample, trace = sample_rows(inside, self.sample_size), ()
+            model = self._build(sample)
+            state = State(self._start(model, sample, self._rng, 0, frame))
+        fit = self._follow(model, inside, state, frame)
+        self._keep(model, frame, replace(fit, trace=(*trace, *fit.trace)))
+        return self
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        return generator(self.random_state)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether a "transport" stream has seen too few rows to begin; until then they are fitted as they are."""
+        return isinstance(self.state_.stats, FewRows) and self._choice(self.n_features_in_) == "transport"
+
+    def _are_enough(self, rows: Rows) -> bool:
+        """Whether a "transport" stream may begin with these."""
+        k = whole_number("n_components", self.n_components or 1)
+        least = min(LEAST_ROWS * WORKING_RANK * k, int(rows.x.shape[1]))
+        return len(sample_rows(rows, least)) == least
+
+    def _choice(self, d: int) -> str:
+        solver = one_of("solver", self.solver, SOLVERS)
+        return solver if solver != "auto" else "exact" if d <= MOST_EXACT else "transport"
+
+    def _solver_for(self, sample: Rows) -> str:
+        solver = self._choice(sample.x.shape[1])
+        if sample.seen is not None and (self._as_printed or (solver == "transport" and self._in_stream)):
+            raise ValueError(f"X has missing entries, which solver={solver!r} cannot see; choose solver='exact'.")
+        return solver
+
+    @property
+    def _in_stream(self) -> bool:
+        return getattr(self, "_streaming", False)
+
+    def _follow(self, model: OnlineEM | TransportFactors, rows: Rows, start: State, frame: Frame) -> Fit:
+        """One pass over the rows as a stream."""
+        printed = isinstance(model, OnlineEM)
+        if printed and rows.weight is not None:
+            raise ValueError(f"solver={self.solver!r} sees rows one by one and takes no sample_weight; leave it out.")
+        with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+            fit = follow(
+                model,
+                _batches(rows, READ_EVERY if printed else STREAM_ROWS),
+                start,
+                combine=Accumulate(),
+                every=1 if printed else 20,
+                log_scale=frame.log_scale,
+                on_iteration=self._notify(bar),
+            )
+        diverged = printed and fit.state.q.diverged
+        if diverged:
+            warnings.warn(
+                f"solver={self.solver!r} diverged and was stopped at the last finite loadings; lower "
+                f"learning_rate={self.learning_rate:g}, rescale X to unit variance, or choose solver='exact'.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return replace(fit, stopped=True)  # at the last row: a pass does not converge
+
+
+def _batches(rows: Rows, size: int) -> Iterator[Rows]:
+    return (rows[slice(at, at + size)] for at in range(0, len(rows), size))

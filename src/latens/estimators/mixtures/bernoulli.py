@@ -1,0 +1,139 @@
+"""Clusters of binary rows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from latens.array import Array, Floats
+from latens.array.transfer import is_sparse
+from latens.core import Rows, Statistics
+from latens.estimators.mixtures.base import MixtureEstimator
+from latens.estimators.parameters import positive_number
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.beta import Beta
+from latens.models.mixture.model import Mixture, MixturePosterior
+
+__all__ = ["BernoulliMixture"]
+
+
+class BernoulliMixture(MixtureEstimator):
+    """Find clusters of binary rows, and how many there are.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The most clusters there may be; those the data do not need are merged or deleted. None chooses a bound.
+    weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
+        Whether cluster sizes are learnt, learnt with large ones favoured, or equal.
+    binarize : float, optional
+        Values above it count as 1, with a warning where X held others than 0 and 1; None refuses such values.
+    weight_concentration_prior : float, optional
+        Concentration of the Dirichlet prior per cluster, or the mean of the Dirichlet process's; None is 1.
+    probability_prior : float
+        How many rows the prior of each probability is worth; its mean is the column's in the data.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept.
+    init : {"auto", "random"}, array of shape (K, D) or dict
+        k-means++ starts, the textbook's random probabilities, or given ones (also as ``{"means": array}``).
+    moves : bool
+        Whether to try merging, splitting, deleting and exchanging clusters, accepted only where the bound rises.
+    random_state : int, RandomState, Generator or None
+    warm_start : bool
+        Whether `fit` goes on from the last fit.
+    verbose : int
+        1 shows a progress bar.
+    callbacks : callable or list of callables
+        Called with an `Iteration` each; returning True stops the fit.
+    n_jobs : int, optional
+        Threads; None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : array (K,)
+        Expected share of each cluster, the largest first.
+    means_ : array (K, D)
+        Probability of a 1 in each column of each cluster.
+    share_ : array (K,)
+        Share of the rows in each cluster.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
+
+    Notes
+    -----
+    X may be a SciPy sparse matrix of zeros and ones, which is never made dense; time grows with its ones. Other values
+    in it are refused, not cut.
+
+    Examples
+    --------
+    >>> import latens
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> chance = np.array([[0.9] * 6 + [0.1] * 6, [0.1] * 6 + [0.9] * 6])
+    >>> X = (rng.random((200, 12)) < chance[rng.integers(2, size=200)]).astype(float)
+    >>> model = latens.BernoulliMixture(8, random_state=0).fit(X)
+    >>> model.n_components_
+    2
+    """
+
+    scaled: ClassVar[bool] = False
+    binary: ClassVar[bool] = True
+    sparse: ClassVar[bool] = True
+    sparse_cut: ClassVar[bool] = (
+        False  # scikit-learn takes whoever predicts chances from any such rows for a classifier
+    )
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        weight_prior: str = "dirichlet",
+        binarize: float | None = 0.5,
+        weight_concentration_prior: float | None = None,
+        probability_prior: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.weight_prior = weight_prior
+        self.binarize = binarize
+        self.weight_concentration_prior = weight_concentration_prior
+        self.probability_prior = probability_prior
+
+    def _build(self, sample: Rows) -> Mixture:
+        x: Array = sample.x if is_sparse(sample.x) else filled(sample)
+        worth = positive_number("probability_prior", self.probability_prior)
+        ones = np.asarray(x.sum(axis=0), dtype=np.float64)
+        mean = (ones + 0.5) / (x.shape[0] + 1.0)  # a column of one value alone leaves room for the other
+        return Mixture(self._weight_family(), BernoulliColumns(Beta(worth * mean[None], worth * (1 - mean)[None])))
+
+    def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
+        """The textbook's start: uniform between a quarter and three quarters."""
+        return rng.uniform(0.25, 0.75, size=(k, x.shape[1]))
+
+    def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        return {"weights": q.weights.mean, "means": q.clusters.mean, "components": q.clusters.mean}

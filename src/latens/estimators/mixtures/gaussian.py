@@ -1,0 +1,280 @@
+"""Clusters of real rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Floats
+from latens.array.linalg import cholesky, inverse
+from latens.core import Rows, Statistics
+from latens.estimators.mixtures.base import MixtureEstimator
+from latens.estimators.parameters import one_of, positive_number
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.estimators.starts import within_variances
+from latens.families.normal_columns import NormalColumns
+from latens.families.normal_means import NormalMeans
+from latens.families.normal_wishart import NormalWishart
+from latens.models.mixture.model import Mixture, MixturePosterior
+
+__all__ = ["GaussianMixture"]
+
+COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
+NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
+
+
+class GaussianMixture(MixtureEstimator):
+    """Find clusters of real rows, and how many there are.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The most clusters there may be; those the data do not need are merged or deleted. None chooses a bound.
+    covariance_type : {"full", "tied", "diag", "spherical", "known"}
+        What the clusters' shapes may be: any, one for all, along the axes, round, or round of a known variance.
+    weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
+        Whether cluster sizes are learnt, learnt with large ones favoured, or equal.
+    noise_variance : float
+        Variance of every column within a cluster, with ``covariance_type="known"``; in data units.
+    mean_prior_variance : float, optional
+        Variance of the clusters' centres, with ``covariance_type="known"``; None takes that of the data.
+    weight_concentration_prior : float, optional
+        Concentration of the Dirichlet prior per cluster, or the mean of the Dirichlet process's; None is 1.
+    mean_prior : array of shape (D,), optional
+        Where centres are expected; None is the mean of the data.
+    mean_precision_prior : float, optional
+        How many rows `mean_prior` is worth; None lets centres spread as far as the data.
+    degrees_of_freedom_prior : float, optional
+        How many rows `covariance_prior` is worth; above D - 1.
+    covariance_prior : array of shape (D, D) or (D,), or float, optional
+        Scatter that a cluster is expected to have, by `covariance_type`. None finds it in the data, column by
+        column, so that units of measurement do not matter.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept.
+    init : {"auto", "random"}, array of shape (K, D) or dict
+        k-means++ starts, the textbook's random centres, or given centres in data units (also as ``{"means": array}``).
+    moves : bool
+        Whether to try merging, splitting, deleting and exchanging clusters, accepted only where the bound rises.
+    random_state : int, RandomState, Generator or None
+    warm_start : bool
+        Whether `fit` goes on from the last fit.
+    verbose : int
+        1 shows a progress bar.
+    callbacks : callable or list of callables
+        Called with an `Iteration` each; returning True stops the fit.
+    n_jobs : int, optional
+        Threads; None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : array (K,)
+        Expected share of each cluster, the largest first.
+    means_ : array (K, D)
+    covariances_, precisions_, precisions_cholesky_ : array
+        (K, D, D), (D, D), (K, D) or (K,) for full, tied, diag, and spherical or known; the inverse of the expected
+        precision, the expected precision, and its Cholesky factor U with U U' equal to it.
+    share_ : array (K,)
+        Share of the rows in each cluster.
+    weight_concentration_, mean_precision_, degrees_of_freedom_ : array
+        The posterior's counts, where the family has them; for sticks a pair of arrays, as in scikit-learn.
+    weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
+        What the prior was, given or found in the data, where the family has it; in data units.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, truth = latens.datasets.make_mixture(300, n_components=3, random_state=1)
+    >>> model = latens.GaussianMixture(10, random_state=0).fit(X)
+    >>> model.n_components_
+    3
+    >>> model.predict(X).shape, model.score_samples(X).shape
+    ((300,), (300,))
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        covariance_type: str = "full",
+        weight_prior: str = "dirichlet",
+        noise_variance: float = 1.0,
+        mean_prior_variance: float | None = None,
+        weight_concentration_prior: float | None = None,
+        mean_prior: Any = None,
+        mean_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: Any = None,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.covariance_type = covariance_type
+        self.weight_prior = weight_prior
+        self.noise_variance = noise_variance
+        self.mean_prior_variance = mean_prior_variance
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+
+    @property
+    def weight_concentration_prior_(self) -> float:
+        if self.weight_prior == "dirichlet_process":
+            return float(self._prior_of("weights", "alpha").mean[0])
+        return float(self._prior_of("weights", "concentration")[0])
+
+    @property
+    def mean_prior_(self) -> Floats:
+        return np.asarray(self.frame_.leave(self._prior_of("clusters", "mean")[0]))
+
+    @property
+    def mean_precision_prior_(self) -> float:
+        return float(self._prior_of("clusters", "strength").reshape(-1)[0])
+
+    @property
+    def degrees_of_freedom_prior_(self) -> float:
+        return float(self._prior_of("clusters", "dof").reshape(-1)[0])
+
+    @property
+    def covariance_prior_(self) -> Floats | float:
+        scatter = self.frame_.leave_variance(self._prior_of("clusters", "scatter")[0])
+        return float(scatter[0]) if self.covariance_type == "spherical" else scatter
+
+    def _prior_of(self, part: str, name: str) -> Any:
+        """What the prior has by that name, in model units; an AttributeError where this kind of mixture has none."""
+        check_is_fitted(self)
+        return getattr(getattr(self.model_, part), name)
+
+    @property
+    def _centred(self) -> bool:
+        return True
+
+    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+        frame = super()._frame(rows, sample)  # a prior that was given stays where it is, also in columns not yet seen
+        return frame if self.mean_prior is None else replace(frame, unseen=())
+
+    def _build(self, sample: Rows) -> Mixture:
+        return Mixture(self._weight_family(), self._cluster_family(filled(sample)))
+
+    def _cluster_family(self, x: Floats) -> NormalWishart | NormalColumns | NormalMeans:
+        """The prior of one cluster, in model units."""
+        kind, d = one_of("covariance_type", self.covariance_type, COVARIANCES), x.shape[1]
+        variance = x.var(axis=0)
+        variance[variance == 0] = variance.mean() or 1.0  # a column that never varies tells clusters nothing
+        mean = x.mean(axis=0) if self.mean_prior is None else self._given("mean_prior", (d,))
+        if kind == "known":
+            noise = positive_number("noise_variance", self.noise_variance)
+            given = self.mean_prior_variance
+            spread = variance.mean() if given is None else self._squared(positive_number("mean_prior_variance", given))
+            return NormalMeans(np.full((1, 1), self._squared(noise)), mean[None], np.full((1, 1), spread))
+        # between the width of rough clusters, many of them, and that of the data: however many clusters are asked for
+        ratio = np.clip(within_variances(x, self._default_size(Rows(x))) / variance, NARROWEST**2, 1.0)
+        inside = np.sqrt(ratio) * variance
+        given = self.mean_precision_prior
+        strength = float(np.mean(np.sqrt(ratio))) if given is None else positive_number("mean_precision_prior", given)
+        dof = self._degrees(kind, d)
+        if kind in ("full", "tied"):
+            scatter = (dof - d + 1) * np.diag(inside)
+            scatter = scatter if self.covariance_prior is None else self._scatter((d, d))
+            return NormalWishart(mean[None], np.array([strength]), np.array([dof]), scatter[None], kind == "tied")
+        rate = 0.5 * dof * (inside if kind == "diag" else inside.mean(keepdims=True))
+        if self.covariance_prior is not None:
+            rate = 0.5 * self._scatter((d,) if kind == "diag" else ()).reshape(-1)
+        shape = np.full((1, 1), 0.5 * dof)
+        return NormalColumns(mean[None], np.full((1, 1), strength), shape, rate[None], kind == "spherical")
+
+    def _degrees(self, kind: str, d: int) -> float:
+        least = d - 1 if kind in ("full", "tied") else 0
+        if self.degrees_of_freedom_prior is None:
+            return least + 2.0
+        dof = positive_number("degrees_of_freedom_prior", self.degrees_of_freedom_prior)
+        if dof <= least:
+            raise ValueError(
+                f"degrees_of_freedom_prior={dof:g} is too small for {d} columns; choose more than {least}."
+            )
+        return dof
+
+    def _scatter(self, shape: tuple[int, ...]) -> Floats:
+        scatter: Floats = self._squared(self._given("covariance_prior", shape, moved=False))
+        values = np.linalg.eigvalsh(scatter) if scatter.ndim == 2 else scatter
+        if not np.all(values > 0) or (scatter.ndim == 2 and not np.allclose(scatter, scatter.T)):
+            raise ValueError(
+                f"covariance_prior={self.covariance_prior!r} is not positive definite; choose one that is."
+            )
+        return scatter
+
+    def _given(self, name: str, shape: tuple[int, ...], *, moved: bool = True) -> Floats:
+        """A parameter in data units: a position, moved into the model's, or numbers as they are."""
+        try:
+            value = np.asarray(getattr(self, name), dtype=float)
+        except (TypeError, ValueError):
+            value = np.full(1, np.nan)
+        if value.shape != shape or not np.isfinite(value).all():
+            raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
+        return self.frame_.enter_direction(value - self.frame_.origin) if moved else value
+
+    def _squared(self, value: Any) -> Any:
+        """Variances of the data in model units."""
+        return self.frame_.enter_direction(self.frame_.enter_direction(value))
+
+    def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        clusters: Any = q.clusters
+        covariance, precision, root = _shapes(self.covariance_type, clusters.covariance)
+        means = frame.leave(clusters.mean)
+        public = {
+            "weights": q.weights.mean,
+            "means": means,
+            "components": means,
+            "covariances": frame.leave_variance(covariance),
+            "precisions": precision / frame.scale / frame.scale,
+            "precisions_cholesky": root / frame.scale,
+        }
+        if hasattr(q.weights, "concentration"):
+            public["weight_concentration"] = q.weights.concentration
+        if hasattr(clusters, "strength"):
+            public["mean_precision"] = (
+                clusters.strength if clusters.strength.ndim == 1 else clusters.strength.mean(axis=1)
+            )
+            dof = clusters.dof if clusters.joint else clusters.dof.mean(axis=1)
+            public["degrees_of_freedom"] = dof[0] if self.covariance_type == "tied" else dof
+        return public
+
+
+def _shapes(kind: str, covariance: Floats) -> tuple[Floats, Floats, Floats]:
+    """Covariance, precision and the precision's Cholesky factor in the shapes that scikit-learn gives them."""
+    if kind in ("full", "tied"):
+        precision = inverse(covariance)
+        root = np.swapaxes(np.linalg.inv(cholesky(covariance)), 1, 2)
+        parts = covariance, precision, np.asarray(root)
+        return parts if kind == "full" else (parts[0][0], parts[1][0], parts[2][0])
+    if kind != "diag":
+        covariance = covariance[:, 0]
+    return covariance, 1 / covariance, 1 / np.sqrt(covariance)

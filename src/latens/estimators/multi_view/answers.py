@@ -1,0 +1,219 @@
+"""What a fitted multi-view model answers about samples, from any of their views."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+from sklearn import get_config
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats, Index
+from latens.array.transfer import host, like
+from latens.core import Rows
+from latens.estimators.answers import Answers
+from latens.estimators.association import associate
+from latens.estimators.base import living_components
+from latens.estimators.multi_view.findings import densities_over_groups, with_groups
+from latens.estimators.multi_view.known_precision import with_precision
+from latens.estimators.multi_view.likelihood_guess import check_likelihoods
+from latens.estimators.multi_view.output_tables import (
+    as_given,
+    explained_table,
+    filled,
+    limits_by_view,
+    row_labels,
+    strongest,
+)
+from latens.estimators.multi_view.row_names import group_numbers
+from latens.estimators.multi_view.units import frame_of_views, signs
+from latens.estimators.multi_view.wide_table import Layout, WideTable, lay_out
+from latens.estimators.parameters import one_of, positive_number, whole_number
+from latens.estimators.rows.validation import check_codes
+from latens.estimators.summary_table import Table
+from latens.models.multi_view.explained import Deviances
+from latens.system.optional_imports import require
+from latens.system.seeds import generator
+
+__all__ = ["MultiViewAnswers"]
+
+
+class MultiViewAnswers(Answers):
+    """Mixed into the estimator; beside the posterior it reads which columns are which."""
+
+    layout_: Layout
+    likelihoods_: dict[str, str]
+    plain_: bool  # one table was given, not several
+    deviances_: Deviances
+    scores_: Floats
+    row_names_: tuple[str, ...] | None
+    group_of_: Index
+    layer: Any
+    use_var: str | None
+
+    def transform(self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None) -> Any:
+        """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is.
+
+        That is by the curvature of the likelihoods themselves, where binary views and counts are fitted by bounds.
+        """
+
+        def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
+            told = self.model_.curved(self.posterior_, rows, local) if return_std else local
+            return self.model_.codes(rows, told)  # type: ignore[no-any-return]
+
+        table = self._table(X, groups, precision=precision)
+        mean, variance = self._ask(table.rows, codes)
+        mean = self._named(mean * like(signs(self.posterior_), mean), row_labels(X, table.row_names))
+        return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
+
+    def inverse_transform(self, X: Any, groups: Any = None) -> Any:
+        """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted.
+
+        Samples of unknown group have the mean of the levels of all.
+        """
+        check_is_fitted(self)
+        codes = check_codes(X, self.n_components_)
+        group = group_numbers(groups, [], None, len(codes), self.layout_.groups)[0]
+        wide = self.model_.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
+        wide = self._leave(wide)
+        return wide if self.plain_ else as_given(wide, self.layout_, {}, None)
+
+    def impute(
+        self,
+        X: Any,
+        return_std: bool = False,
+        groups: Any = None,
+        coverage: float | None = None,
+        precision: Any = None,
+    ) -> Any:
+        """All views with what is missing filled in, in data units; chances for binary views, expected counts.
+
+        How uncertain they are is by the curvature of the likelihoods themselves, as in `transform`.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            Any subset of the views: the others are predicted whole.
+        return_std : bool
+            Whether to return standard deviations of the filled entries too, 0 where observed.
+        groups : array or str, optional
+        coverage : float, optional
+            Such as 0.95: also return the limits within which a missing entry lies with that chance, each like X.
+        precision : dict of arrays, optional
+            Where the model was fitted with known precisions.
+
+        Returns
+        -------
+        filled, or (filled, std), or (filled, low, high)
+            In the containers of X; a dict of arrays for AnnData and MuData.
+        """
+        table = self._table(X, groups, precision=precision)
+        mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
+        mean, std = self._leave(mean), self._leave(array_namespace(mean).sqrt(variance), direction=True)
+        answers = [filled(table.rows, mean)]
+        if coverage is not None:
+            share = positive_number("coverage", coverage, most=1.0)
+            if share == 1:
+                raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
+            limits = limits_by_view(mean, std, self.layout_, self.likelihoods_, share)
+            answers += [filled(table.rows, side) for side in limits]
+        elif return_std:
+            answers.append(filled(table.rows, std, spread=True))
+        told = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
+        return tuple(told) if len(told) > 1 else told[0]
+
+    def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
+        """Log density of what each sample shows (n,), in data units; a bound below it where `score_is_bound_`."""
+
+        def density(rows: Rows, local: Any) -> tuple[Array]:
+            measured = rows.columns(slice(0, self.layout_.n_columns))
+            volume = frame_of_views(self.frame_, self.layout_).log_volume(measured)
+            return (self.model_.log_predictive(self.posterior_, rows, local) - volume,)
+
+        rows = self._read(X, groups, None, precision).rows
+        if not self.layout_.groups:
+            return self._ask(rows, density)[0]
+        return densities_over_groups(rows, self.state_.stats.sizes, lambda part: self._ask(part, density)[0])
+
+    def score(self, X: Any, y: Any = None, groups: Any = None, precision: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(np.mean(host(self.score_samples(X, groups, precision))))
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, Floats]:
+        """Draw views of new samples, in data units, and the factor values (n, K) that made them."""
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples)
+        wide, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
+        wide = self._leave(wide)
+        return wide if self.plain_ else as_given(wide, self.layout_, {}, None), codes * signs(self.posterior_)
+
+    def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
+        """For each factor the `n` features that it moves most beside their noise; of one view or of all."""
+        check_is_fitted(self)
+        n, layout = whole_number("n", n), self.layout_
+        chosen = layout.views if view is None else (one_of("view", view, layout.views),)
+        return strongest(self.posterior_, layout, chosen, list(map(str, self.get_feature_names_out())), n)
+
+    @property
+    def explained_(self) -> dict[str, Floats]:
+        """Shares of each view that all factors explain, "total" (G, M), and each alone, "per_factor" (G, M, K)."""
+        check_is_fitted(self)
+        total, single = self.deviances_.explained
+        return {"total": total, "per_factor": single[..., living_components(self.model_, self.state_)[0]]}
+
+    @property
+    def variance_explained_(self) -> Any:
+        """(group, view) x factor, and "total": shares from 0 to 1."""
+        shares = self.explained_
+        return explained_table(self.layout_, shares["total"], shares["per_factor"], list(self.get_feature_names_out()))
+
+    def associate(self, metadata: Any) -> Table:
+        """Each factor against each column of `metadata` about the samples of `fit`: effect, p and adjusted p.
+
+        Numbers by Pearson's correlation, categories by the Kruskal-Wallis test; p adjusted by Benjamini and Hochberg.
+        Frames are aligned by row name where both have names.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "scores_"):
+            raise AttributeError("after partial_fit there are no scores of all samples; fit them in one call.")
+        return associate(self.scores_, list(self.get_feature_names_out()), metadata, self.row_names_)
+
+    def _table(self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None) -> WideTable:
+        """Samples as one wide table; what group they belong to is found out where it was not told."""
+        table = self._read(X, groups, sample_weight, precision)
+        if not self.layout_.groups:
+            return table
+        return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, self._row_bounds))
+
+    def _row_bounds(self, rows: Rows) -> Array:
+        """(n,), bounds of the log density of rows of known groups."""
+        return self._ask(rows, lambda part, local: (self.model_.row_bounds(self.posterior_, part, local),))[0]
+
+    def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
+        """Samples as one wide table, as they were given."""
+        check_is_fitted(self)
+        table = lay_out(
+            X,
+            groups=groups,
+            sample_weight=sample_weight,
+            layout=replace(self.layout_, precise=()),
+            layer=self.layer,
+            use_var=self.use_var,
+            estimator=self,
+        )
+        check_likelihoods(table, self.likelihoods_)
+        return with_precision(table, precision, self.layout_.precise)
+
+    def _named(self, codes: Array, rows: Any) -> Any:
+        """Codes with the names of their samples, where pandas was asked for; else as they are."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if asked != "pandas" or rows is None:
+            return codes
+        return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)
+
+    def _leave(self, wide: Array, *, direction: bool = False) -> Array:
+        """Columns of the views, without that of the groups, in data units."""
+        frame, wide = frame_of_views(self.frame_, self.layout_), wide[:, : self.layout_.n_columns]
+        return frame.leave_direction(wide) if direction else frame.leave(wide)

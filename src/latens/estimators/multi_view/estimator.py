@@ -1,0 +1,390 @@
+"""Factors behind several tables of the same samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.exceptions import ConvergenceWarning
+
+from latens.array.transfer import host, like, take
+from latens.core import Fit, Rows, Statistics
+from latens.errors import ConstantColumns, FollowsTotals
+from latens.estimators.base import VariationalTransformer, living_components
+from latens.estimators.multi_view.answers import MultiViewAnswers
+from latens.estimators.multi_view.findings import doubt_totals, explain, with_groups
+from latens.estimators.multi_view.input_tables import is_plain
+from latens.estimators.multi_view.known_precision import with_precision
+from latens.estimators.multi_view.likelihood_guess import guess_likelihoods
+from latens.estimators.multi_view.starts import (
+    posterior_from_codes,
+    posterior_from_loadings,
+    principal_start,
+    random_codes,
+    view_of,
+)
+from latens.estimators.multi_view.streams import Waiting, are_enough
+from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
+from latens.estimators.multi_view.wide_table import WideTable, lay_out
+from latens.estimators.parameters import all_or_nothing, one_of, whole_number, yes_or_no
+from latens.estimators.rows.sampling import blocks
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import occupied
+from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.system.threads import one_blas_thread
+
+__all__ = ["MultiViewFactorAnalysis"]
+
+SAMPLE_FLOATS = 2**21  # entries of the sample that a fit starts from
+MOST_FACTORS = 20  # where their number is not given
+
+
+class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
+    """Explain several tables of the same samples by factors that they share, each with few features.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
+    likelihoods : dict of str, optional
+        View to "gaussian", "bernoulli" or "poisson". What is not given is guessed from the values (see `likelihoods_`).
+    sparse_loadings : bool
+        Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
+    sparse_factors : bool
+        Whether a sample may go without a factor (spike and slab again). Factors are then told apart one by one, which
+        costs some accuracy where they overlap.
+    scale_views : bool
+        Whether a fit starts from views of equal weight, however many columns they have. What is learnt does not depend
+        on the unit of a view in either case.
+    layer, use_var : str, optional
+        Of AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that chooses features.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per sample below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept. The first is principal components turned to sparse loadings, of columns as
+        they are or each in its own unit, whichever is ahead after a few iterations.
+    init : {"auto", "random"}, dict of arrays (K, D_m) or array (K, D)
+        Starts as above, only random codes, or given loadings in data units, by view or of all columns.
+    moves : bool
+        Whether to try dropping factors, accepted only where the bound rises.
+    random_state, warm_start, verbose, callbacks, n_jobs
+        As in every estimator.
+
+    Attributes
+    ----------
+    components_ : dict of arrays (K, D_m)
+        Loadings in the units of each view; on the scale of the logit or of softplus's argument for binary and counts.
+    inclusion_ : dict of arrays (K, D_m)
+        Probability that a feature belongs to a factor.
+    intercepts_ : dict of arrays (G, D_m)
+        Level of each feature in each group.
+    noise_variance_ : dict of arrays (D_m,)
+        Of Gaussian views.
+    likelihoods_ : dict of str
+    variance_explained_ : DataFrame, or Table without pandas
+        Share of each view, group by group, that each factor explains, and all together ("total"); by deviance for
+        binary views and counts.
+    scores_ : array (n, K)
+        Factor values of the samples of `fit`, and `row_names_`, `group_of_` to go with them.
+    activity_ : array (G, K)
+        With groups: expected variance of each factor in each of them.
+    layout_ : Layout
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, share_, score_is_bound_
+
+    Examples
+    --------
+    >>> import latens
+    >>> views, truth = latens.datasets.make_multiview(200, (60, 40), n_factors=3, random_state=0)
+    >>> model = latens.MultiViewFactorAnalysis(8, random_state=0).fit(views)
+    >>> model.n_components_
+    3
+    >>> Z, sd = model.transform({"view0": views["view0"]}, return_std=True)
+    >>> Z.shape
+    (200, 3)
+    """
+
+    _entered: Rows
+    _single: bool
+    # what files hold besides the posterior
+    kept: ClassVar[tuple[str, ...]] = (
+        "layout_",
+        "likelihoods_",
+        "plain_",
+        "deviances_",
+        "scores_",
+        "row_names_",
+        "group_of_",
+        "waiting_",
+    )
+    waiting_: Waiting | None = None  # the first samples of a stream, while they are few
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        likelihoods: Mapping[str, str] | None = None,
+        sparse_loadings: bool = True,
+        sparse_factors: bool = False,
+        scale_views: bool = True,
+        layer: Any = None,
+        use_var: str | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        n_init: int = 1,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.likelihoods = likelihoods
+        self.sparse_loadings = sparse_loadings
+        self.sparse_factors = sparse_factors
+        self.scale_views = scale_views
+        self.layer = layer
+        self.use_var = use_var
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    ) -> Self:
+        """Fit the model to views of the same samples.
+
+        Parameters
+        ----------
+        X : dict or list of arrays or data frames, data frame with two-level columns, AnnData, MuData, or array
+            Rows are samples. Frames are aligned by row name; a sample that a view lacks is missing there. NaN means
+            missing.
+        y : ignored
+            There for pipelines.
+        groups : array or str, optional
+            A label for each sample, or the name of a column of `.obs`: features have levels, and factors a strength,
+            of their own in each group.
+        sample_weight : array of shape (n,), optional
+            How often each sample counts.
+        precision : dict of arrays (n, D_m), optional
+            1 / variance of the noise of each entry, for Gaussian views where it is known; it is learnt for the others.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self), one_blas_thread():
+            table = self._first_table(X, groups, sample_weight, precision)
+            # the wide table was made here and may be written over, unless it is the caller's own array
+            self._fit_views(table, moves=self.moves, spare=not self.plain_ or bool(table.layout.precise))
+            self.waiting_ = None
+        return self
+
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    ) -> Self:
+        """See one more batch of samples, once.
+
+        The first samples, 20 for each factor but from 200 to 1000, are kept and fitted anew with every batch: fewer do
+        not show what factors, counts and groups there are. Then the stream begins, and a batch only adds to the sums of
+        those before. After `fit`, its samples stay in and the batch adds to them.
+
+        `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
+        """
+        with all_or_nothing(self), one_blas_thread():
+            first = not self.__sklearn_is_fitted__()
+            if first or self.waiting_ is not None:
+                self._wait(X, groups, sample_weight, precision, first)
+                return self
+            rows = self._table(X, groups, sample_weight, precision).rows
+            super().partial_fit(rows)
+            entered = [self.frame_.enter(part) for part in self._parts(rows)]
+            self.deviances_ = self.deviances_ + explain(self.model_, self.state_.q, entered)[1]
+            self._forget_samples()
+        return self
+
+    def _wait(self, X: Any, groups: Any, sample_weight: Any, precision: Any, first: bool) -> None:
+        """Fit the samples of a stream so far, and keep them while they are too few to begin with."""
+        if first:
+            table = fitted = self._first_table(X, groups, sample_weight, precision, in_stream=True)
+        else:
+            table = self._next_table(X, groups, sample_weight, precision)
+            if not len(occupied(table.rows)):
+                return
+            self.waiting_ = self.waiting_.joined(table)  # type: ignore[union-attr]
+            fitted = self.waiting_.table
+            del self.posterior_  # no start: what few samples closed stays closed
+        k = min(table.layout.n_columns, MOST_FACTORS) if self.n_components is None else self.n_components
+        enough = are_enough(occupied(fitted.rows), whole_number("n_components", k))
+        if first and not enough:
+            self.waiting_ = Waiting.of(table)
+            fitted = self.waiting_.table
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
+            if not enough:  # to be told of all samples
+                warnings.simplefilter("ignore", ConstantColumns)
+                warnings.simplefilter("ignore", FollowsTotals)
+            # no moves: a factor may wait for samples still to come
+            spare = first and enough and (not self.plain_ or bool(table.layout.precise))
+            self._fit_views(fitted, moves=False, spare=spare, told=table if first and not enough else None)
+        if enough:
+            self.waiting_ = None
+        if not first:
+            self._forget_samples()
+
+    def _forget_samples(self) -> None:
+        for name in ("scores_", "row_names_", "group_of_"):
+            self.__dict__.pop(name, None)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    ) -> Any:
+        """Fit, and the factor values of the same samples (n, K)."""
+        self.fit(X, y, groups, sample_weight, precision)
+        groups = groups if self.layout_.groups else None  # one group is none
+        return self.transform(X, groups=groups, precision=precision)
+
+    @property
+    def sample_size(self) -> int:  # type: ignore[override]
+        """Samples that starts and moves look at: wide tables need fewer."""
+        return int(np.clip(SAMPLE_FLOATS // self.layout_.width, 512, 4096))
+
+    def _first_table(
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False
+    ) -> WideTable:
+        """Samples as one wide table, which says what the views are."""
+        table = lay_out(
+            X,
+            groups=groups,
+            sample_weight=sample_weight,
+            layer=self.layer,
+            use_var=self.use_var,
+            estimator=self,
+            in_stream=in_stream,
+        )
+        if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
+            raise ValueError("the views hold nothing but NaN; give at least one observed value.")
+        self.plain_ = is_plain(X)
+        return with_precision(table, precision, None)
+
+    def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
+        """Samples as one wide table like that of those that wait; groups may join it."""
+        known = self.waiting_.layout  # type: ignore[union-attr]
+        table = lay_out(
+            X,
+            groups=groups,
+            sample_weight=sample_weight,
+            layout=replace(known, precise=()),
+            layer=self.layer,
+            use_var=self.use_var,
+            estimator=self,
+            in_stream=True,
+        )
+        table = with_precision(table, precision, known.precise)
+        if not known.groups or table.rows.seen is None:
+            return table
+        nowhere = host(table.rows.seen[:, -1]) == 0
+        several = len(known.groups) > 1
+        sizes = self.state_.stats.sizes if several else np.ones(1)
+        rows = with_groups(table.rows, sizes, self._row_bounds if several else lambda part: part.x[:, 0] * 0)
+        # the groups that the fit knows may have other numbers now
+        numbers = np.array([float(table.layout.groups.index(name)) for name in known.groups])
+        group = host(rows.x[:, -1]).copy()
+        group[nowhere] = numbers[group[nowhere].astype(np.intp)]
+        x = array_namespace(rows.x).concat([rows.x[:, :-1], like(group[:, None], rows.x)], axis=1)
+        return replace(table, rows=replace(rows, x=x))
+
+    def _fit_views(self, table: WideTable, *, moves: bool, spare: bool = False, told: WideTable | None = None) -> None:
+        """Fit the samples of a table, and remember them, or those `told`, the same in another order."""
+        several = len(table.layout.groups) > 1
+        table = table if several else ungrouped(table)
+        kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
+        other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
+        if other:
+            raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
+        if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
+            del self.posterior_  # that of other views is no start
+        self.layout_, self.likelihoods_ = table.layout, kinds
+        self._single = not str(table.rows.x.dtype).endswith("float64")
+        self._fit(table.rows, None, moves=moves, spare=spare)
+        entered = self.__dict__.pop("_entered")
+        if told is not None:
+            table = told if several else ungrouped(told)
+            entered = self.frame_.enter(occupied(table.rows))
+        self._note(table, entered)
+
+    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+        return frame_of_rows(rows, self.layout_, self.likelihoods_)
+
+    def _build(self, sample: Rows) -> MultiView:
+        yes_or_no("scale_views", self.scale_views)
+        inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
+        kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
+        given = self.layout_.precision_bounds
+        origin, single = self.frame_.enter_direction(self.frame_.origin), self.__dict__.pop("_single")
+        views = [
+            view_of(name, kind, at, sample, inclusion, given.get(name), origin[at], single)
+            for (name, kind), at in kinds
+        ]
+        usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None
+        several = len(self.layout_.groups) > 1
+        return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None, usage)
+
+    def _default_size(self, sample: Rows) -> int:
+        n = len(sample)
+        return int(max(1, min(self.layout_.n_columns, n // 4, MOST_FACTORS)))
+
+    def _start(
+        self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> MultiViewPosterior:
+        k = self._starting_size(sample)
+        if not isinstance(self.init, str):
+            return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, frame))
+        if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
+            return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter)
+        return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
+
+    def _climb(self, model: Any, rows: Rows, *rest: Any) -> Fit:
+        self._entered = rows  # what was learnt is told of the same rows
+        return super()._climb(model, rows, *rest)
+
+    def _screen(self, *_: Any) -> None:
+        """Deletions are few and tried on all samples: on a part of them factors can hide in the noise."""
+        return None
+
+    def _note(self, table: WideTable, entered: Rows) -> None:
+        """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
+        rows, living = table.rows, living_components(self.model_, self.state_)[0]
+        codes, self.deviances_ = explain(self.model_, self.state_.q, self._parts(entered))
+        counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
+        scores = np.zeros((len(rows), self.n_components_))
+        scores[counted] = codes[:, living] * signs(self.posterior_)
+        rest = np.setdiff1d(np.arange(len(rows)), counted)
+        if len(rest):  # they were not learnt from, but have values
+            seen = None if rows.seen is None else take(rows.seen, rest)
+            mean = self._ask(Rows(take(rows.x, rest), seen), lambda part, local: self.model_.codes(part, local))[0]
+            scores[rest] = host(mean) * signs(self.posterior_)
+        group = host(rows.x[:, -1]).astype(np.intp) if self.layout_.groups else np.zeros(len(rows), dtype=np.intp)
+        self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group
+        doubt_totals(self.model_, self.frame_, entered, scores[counted])
+
+    def _parts(self, rows: Rows) -> list[Rows]:
+        return blocks(rows, self.model_.floats_per_row(self.state_.q.n_components))
+
+    def _publish(self, q: MultiViewPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        # draws keep the sign of the posterior they are of
+        return in_data_units(q, signs(self.posterior_), self.layout_, frame, self.likelihoods_)

@@ -1,0 +1,126 @@
+"""What a multi-view fit says of the samples it was made from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import logsumexp
+
+from latens.array import Array, Floats, Index
+from latens.array.transfer import cross_sums, host, like, take
+from latens.core import Rows
+from latens.errors import FollowsTotals
+from latens.estimators.rows.units import Frame
+from latens.inference.local_fixed_point import settle
+from latens.models.multi_view.explained import Deviances, deviances
+from latens.models.multi_view.model import MultiView, MultiViewPosterior
+
+__all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "with_groups"]
+
+FEWEST = 10  # columns of a view from which their total is more than any of them
+TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
+ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
+
+
+def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
+    """Codes (n, K) of rows in the model's units, block by block, and how much of the views they explain."""
+    usual = levels(model, parts)
+    codes = [settle(model, q, part).mean for part in parts]
+    told = [deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)]
+    return np.concatenate([host(z) for z in codes]), reduce(add, told)
+
+
+def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
+    """Of each view the linear predictor (G, D) of its usual values in every group."""
+    found = []
+    for view in model.views:
+        here = [(part, part.columns(view.columns)) for part in parts]
+        weighted = [part.weigh(model.members(part)) for part, _ in here]
+        sums = reduce(add, (cross_sums(w, own.x) for w, (_, own) in zip(weighted, here, strict=True)))
+        counts = reduce(
+            add,
+            (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
+        )
+        usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
+        found.append(view.likelihood.link(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual)))
+    return found
+
+
+def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> Rows:
+    """The rows with the likeliest group where that is unknown.
+
+    `sizes` (G,) says how common groups are, `bounds` what the log density of rows of known groups is. A sample put
+    between groups would be measured against levels that none of them has.
+    """
+    unknown = _ungrouped_rows(rows)
+    if not len(unknown):
+        return rows
+    group = host(rows.x[:, -1]).copy()
+    group[unknown] = np.argmax(_by_group(rows, unknown, sizes, bounds), axis=1)
+    return _in_groups(rows, group)
+
+
+def densities_over_groups(rows: Rows, sizes: Floats, densities: Callable[[Rows], Array]) -> Array:
+    """(n,), log density of each row; where its group is unknown, of the mixture of all groups."""
+    unknown = _ungrouped_rows(rows)
+    if not len(unknown):
+        return densities(rows)
+    told = host(densities(_in_groups(rows, host(rows.x[:, -1]))))
+    told[unknown] = logsumexp(_by_group(rows, unknown, sizes, densities), axis=1)
+    return like(told, rows.x)
+
+
+def _ungrouped_rows(rows: Rows) -> Index:
+    """Numbers of the rows whose group is unknown."""
+    if rows.seen is None:
+        return np.arange(0)
+    return np.flatnonzero(host(rows.seen[:, -1]) == 0)
+
+
+def _by_group(rows: Rows, which: Index, sizes: Floats, densities: Callable[[Rows], Array]) -> Floats:
+    """(n, G), log chance of each group times the density of those rows in it."""
+    asked = Rows(take(rows.x, which), take(rows.seen, which))
+    told = [host(densities(_in_groups(asked, np.full(len(which), float(g))))) for g in range(len(sizes))]
+    share = sizes / sizes.sum()
+    # a group of the fit may have had no sample that counts
+    common = np.where(sizes > 0, np.log(np.maximum(share, np.finfo(float).tiny)), -np.inf)
+    return np.stack(told, axis=1) + common
+
+
+def _in_groups(rows: Rows, group: Floats) -> Rows:
+    xp, seen = array_namespace(rows.x), rows.seen
+    if seen is not None:
+        seen = xp.concat([seen[:, :-1], xp.ones_like(seen[:, -1:])], axis=1)
+    return Rows(xp.concat([rows.x[:, :-1], like(group[:, None], rows.x)], axis=1), seen, rows.weight)
+
+
+def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> None:
+    """Warn of a factor, a column of `codes` (n, K), that is nothing but the row totals of a view."""
+    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    for view in model.views:
+        part, columns = rows.columns(view.columns), view.columns
+        there = host(part.present) > 0
+        if columns.stop - columns.start < FEWEST or there.sum() < 3:
+            continue
+        level = host(part.mask @ like(frame.origin[columns], part.x))
+        totals = (host(part.x @ like(scale[columns], part.x)) + level)[there] / host(part.observed)[there]
+        if not totals.std() > 0:
+            continue
+        for factor, z in enumerate(codes[there].T):
+            if z.std() > 0 and abs(np.corrcoef(z, totals)[0, 1]) > TOTALS:
+                about = np.where(there, codes[:, factor] - z.mean(), 0.0)
+                pulls = host(like(about, part.x) @ part.x) * scale[columns]
+                if abs(pulls.sum()) < ONE_WAY * np.abs(pulls).sum():
+                    continue
+                warnings.warn(
+                    f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
+                    f"{TOTALS}): how much was measured in each sample, rather than what. Divide the rows of the view "
+                    "by their size factors, or take it for what it is.",
+                    FollowsTotals,
+                    stacklevel=5,  # the line that called `fit`
+                )

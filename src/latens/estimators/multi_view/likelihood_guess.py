@@ -1,0 +1,199 @@
+"""Which likelihood suits the numbers of each view, and what to try where none does."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats
+from latens.array.transfer import column_sums, host, like
+from latens.core import Rows
+from latens.errors import ConstantColumns, DoubtfulScale
+from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.wide_table import WideTable
+from latens.estimators.rows.sampling import blocks
+
+__all__ = ["KINDS", "check_likelihoods", "guess_likelihoods"]
+
+KINDS = ("gaussian", "bernoulli", "poisson")
+LARGE_COUNT = 20  # in views with larger ones the bound of a count is so loose that factors are missed
+FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this share of the variance: a skewed view
+LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
+
+_log = logging.getLogger("latens")
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the observed values of one view look like."""
+
+    low: Floats  # (D,), the smallest of each column; inf where nothing was observed
+    high: Floats  # (D,)
+    whole: bool  # only whole numbers
+    binary: bool  # only 0 and 1
+    skewed: bool  # nothing negative, and a few columns hold most of the variance
+
+    @property
+    def smallest(self) -> float:
+        return float(self.low.min())
+
+    @property
+    def largest(self) -> float:
+        return float(self.high.max())
+
+
+def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -> tuple[str, ...]:
+    """The likelihood of each view: the caller's choice, or a guess from its values.
+
+    Only 0 and 1: "bernoulli". Whole numbers from 0 up to a small maximum, 20: "poisson". Anything else: "gaussian".
+
+    Parameters
+    ----------
+    table : WideTable
+    given : dict of str, str or None
+        The caller's choices by view, perhaps not for all; one word is for all views.
+
+    Returns
+    -------
+    tuple of str
+        One for each view.
+    """
+    layout = table.layout
+    chosen = _choices(given, layout.views)
+    kinds = []
+    for view, columns, features in zip(layout.views, layout.bounds, layout.features, strict=True):
+        look = _look(table.rows, columns)
+        kind = chosen.get(view)
+        if kind is None:
+            kind = _guess(view, look)
+            _log.info("view %r is taken as %s; likelihoods={%r: ...} chooses another.", view, kind, view)
+        else:
+            _check(view, kind, look)
+            _doubt_counts(view, kind, look)
+        constant = [name for name, still in zip(features, look.low == look.high, strict=True) if still]
+        if constant:
+            warnings.warn(
+                f"{len(constant)} column(s) of view {view!r} never vary: {listed(constant)}. They are kept, and no "
+                "factor can move them (their loadings are 0).",
+                ConstantColumns,
+                stacklevel=4,  # the line that called `fit`
+            )
+        kinds.append(kind)
+    return tuple(kinds)
+
+
+def check_likelihoods(table: WideTable, kinds: Mapping[str, str]) -> None:
+    """Refuse new rows with values that the likelihoods of a fit give probability 0."""
+    for view, columns in zip(table.layout.views, table.layout.bounds, strict=True):
+        if kinds[view] != "gaussian":
+            _check(view, kinds[view], _look(table.rows, columns))
+
+
+def _choices(given: Mapping[str, str] | str | None, views: tuple[str, ...]) -> dict[str, str]:
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        given = dict.fromkeys(views, given)
+    if not isinstance(given, Mapping):
+        raise ValueError(f"likelihoods={given!r} is no dict; give one such as {{{views[0]!r}: 'gaussian'}}.")
+    given = {str(view): kind for view, kind in given.items()}  # as views are called, whatever keys they had
+    strange = [view for view in given if view not in views]
+    if strange:
+        raise ValueError(f"likelihoods names the view(s) {listed(strange)}; there are {listed(views)}.")
+    for view, kind in given.items():
+        if kind not in KINDS:
+            raise ValueError(f"likelihoods[{view!r}]={kind!r} is not known; choose one of {listed(KINDS)}.")
+    return {view: str(kind) for view, kind in given.items()}
+
+
+def _guess(view: str, look: _Look) -> str:
+    if look.smallest == np.inf:  # nothing was observed
+        return "gaussian"
+    if look.binary:
+        return "bernoulli"
+    if look.whole and look.smallest >= 0:
+        if look.largest <= LARGE_COUNT:
+            return "poisson"
+        _doubt(
+            f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try np.log1p or np.sqrt "
+            "of it."
+        )
+    elif look.skewed:
+        _doubt(
+            f"view {view!r} has no negative values, and a few of its columns hold most of the variance, so that "
+            "factors will describe little else; try np.log1p of it."
+        )
+    return "gaussian"
+
+
+def _check(view: str, kind: str, look: _Look) -> None:
+    """Refuse values that a likelihood gives probability 0; an empty view can be anything."""
+    if kind == "bernoulli" and not look.binary:
+        raise ValueError(
+            f"view {view!r} is to be bernoulli but holds other values than 0 and 1 (from {look.smallest:g} to "
+            f"{look.largest:g}); pass (v > cut).astype(float), or choose another likelihood."
+        )
+    if kind == "poisson" and (not look.whole or look.smallest < 0):
+        what = "negative values" if look.smallest < 0 else "fractions"
+        raise ValueError(
+            f"view {view!r} is to be poisson but holds {what}; give counts from 0, or choose 'gaussian' for it."
+        )
+
+
+def _doubt_counts(view: str, kind: str, look: _Look) -> None:
+    if kind == "poisson" and look.largest > LARGE_COUNT:
+        _doubt(
+            f"view {view!r} holds counts up to {_size(look.largest)}, for which the bound of a poisson view is loose "
+            f"(they should not exceed {LARGE_COUNT}): factors may be missed. Try np.log1p or np.sqrt of it with "
+            "'gaussian'."
+        )
+
+
+def _size(count: float) -> str:
+    return f"{count:,.0f}" if count < 1e15 else f"{count:.0e}"
+
+
+def _doubt(message: str) -> None:
+    warnings.warn(message, DoubtfulScale, stacklevel=6)  # the line that called `fit`
+
+
+def _look(rows: Rows, columns: slice) -> _Look:
+    d = columns.stop - columns.start
+    low, high, whole, binary = np.full(d, np.inf), np.full(d, -np.inf), True, True
+    pieces = [Rows(*_part(block, columns)) for block in blocks(rows, 2 * d)]
+    for piece in pieces:
+        x, seen = piece.x, piece.seen
+        xp = array_namespace(x)
+        far = xp.full_like(x, xp.inf)
+        low = np.minimum(low, host(xp.min(x if seen is None else xp.where(seen, x, far), axis=0)))
+        high = np.maximum(high, host(xp.max(x if seen is None else xp.where(seen, x, -far), axis=0)))
+        whole = whole and bool(xp.all(x == xp.floor(x)))  # what is missing is stored as 0, and 0 is whole and binary
+        binary = binary and bool(xp.all((x == 0) | (x == 1)))
+    positive = low.min() >= 0 and not binary and d >= LEAST_COLUMNS
+    return _Look(low, high, whole, binary, positive and _skewed(pieces))
+
+
+def _part(block: Rows, columns: slice) -> tuple[Array, Array | None]:
+    """One view of a block; rows of weight 0 are as if they had never been given."""
+    x, seen = block.x[:, columns], None if block.seen is None else block.seen[:, columns]
+    if block.weight is None:
+        return x, seen
+    xp = array_namespace(x)
+    counts = (block.weight > 0)[:, None]
+    seen = xp.broadcast_to(counts, x.shape) if seen is None else seen & counts
+    return xp.where(seen, x, xp.zeros_like(x)), seen
+
+
+def _skewed(pieces: list[Rows]) -> bool:
+    counts = np.maximum(sum(piece.counts for piece in pieces), 1)
+    mean = sum(column_sums(piece.x) for piece in pieces) / counts
+    squares: Any = sum(column_sums(((piece.x - like(mean, piece.x)) * piece.mask) ** 2) for piece in pieces)
+    variance = np.sort(squares / counts)[::-1]
+    few = max(1, int(FEW_COLUMNS * len(variance)))
+    return bool(variance[:few].sum() > MOST_VARIANCE * variance.sum())

@@ -1,0 +1,140 @@
+"""Wide tables back as the views the caller gave, and what a multi-view fit says of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.stats import nbinom, norm, poisson
+
+from latens.array import Array, Floats
+from latens.array.transfer import host
+from latens.core import Rows
+from latens.estimators.multi_view.input_tables import is_plain
+from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.summary_table import Table
+from latens.models.multi_view.model import MultiViewPosterior
+from latens.system.optional_imports import require
+
+__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictive_limits", "row_labels", "strongest"]
+
+
+def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
+    """The columns of a wide table (n, D or more) in the kind of container that `views` is.
+
+    One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict. Views are
+    frames where frames were given, under the labels that those have.
+    """
+    parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
+    if is_plain(views):
+        only = parts[layout.views[0]]
+        if not hasattr(views, "iloc"):
+            return only
+        return type(views)(only, index=views.index, columns=_column_labels(layout.features[0], views.columns))
+    rows = row_labels(views, row_names)
+    if hasattr(views, "iloc"):
+        pandas, told = require("pandas", "frames"), {tuple(map(str, pair)): pair for pair in views.columns}
+        pairs = [(name, each) for name, names in zip(layout.views, layout.features, strict=True) for each in names]
+        columns = pandas.MultiIndex.from_tuples([told.get(pair, pair) for pair in pairs], names=views.columns.names)
+        return pandas.DataFrame(host(wide[:, : layout.n_columns]), index=rows, columns=columns)
+    several = isinstance(views, list | tuple)
+    if several or isinstance(views, Mapping):
+        given = dict(zip(layout.views, views, strict=True)) if several else {str(k): v for k, v in views.items()}
+        if any(hasattr(view, "iloc") for view in given.values()):
+            named = zip(parts.items(), layout.features, strict=True)
+            parts = {name: _frame(part, features, rows, given.get(name)) for (name, part), features in named}
+    return list(parts.values()) if several else parts
+
+
+def row_labels(views: Any, row_names: Sequence[str] | None) -> Any:
+    """The labels that rows of these names have in the frames they came in: numbers or dates, say, rather than text."""
+    if hasattr(views, "iloc") and is_plain(views):
+        return views.index
+    if row_names is None:
+        return None
+    tables = views.values() if isinstance(views, Mapping) else views if isinstance(views, list | tuple) else [views]
+    told = {str(label): label for table in tables if hasattr(table, "iloc") for label in table.index}
+    return [told.get(name, name) for name in row_names]
+
+
+def _frame(part: Array, features: Sequence[str], rows: Any, given: Any) -> Any:
+    columns = _column_labels(features, given.columns) if hasattr(given, "iloc") else list(features)
+    return require("pandas", "frames").DataFrame(host(part), index=rows, columns=columns)
+
+
+def _column_labels(features: Sequence[str], given: Any) -> list[Any]:
+    """Labels of the columns of a frame in the order of the fit; as they stand where they were matched by place."""
+    told = {str(label): label for label in given}
+    return [told[name] for name in features] if told.keys() == set(features) else list(given)
+
+
+def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:
+    """Answers (n, D) where `given` has nothing; elsewhere what it has, or 0 where the answer is a spread."""
+    xp, d = array_namespace(wide), wide.shape[1]
+    here = xp.zeros_like(wide) if spread else given.x[:, :d]
+    return here if given.seen is None else xp.where(given.seen[:, :d], here, wide)
+
+
+def strongest(
+    q: MultiViewPosterior, layout: Layout, chosen: Sequence[str], factors: Sequence[str], n: int
+) -> dict[str, list[str]]:
+    """For each factor the `n` features of the chosen views that it moves most beside their noise."""
+    names, strengths = [], []
+    for name, features in zip(layout.views, layout.features, strict=True):
+        if name in chosen:
+            names += [f"{name}: {feature}" if len(chosen) > 1 else feature for feature in features]
+            p = q.views[name]
+            strengths.append(np.abs(p.weights.mean.T) * np.sqrt(p.noise.mean))
+    order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
+    return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
+
+
+def predictive_limits(kind: str, mean: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+    """Limits between which a new entry falls with that chance, from its predictive mean and variance.
+
+    A negative binomial of those moments stands for an overdispersed count.
+    """
+    xp, tail = array_namespace(mean), 0.5 * (1 - coverage)
+    if kind == "gaussian":
+        half = float(norm.isf(tail)) * xp.sqrt(variance)
+        return mean - half, mean + half
+    if kind == "bernoulli":
+        ones = xp.ones_like(mean)
+        return xp.where(mean > 1 - tail, ones, 0 * ones), xp.where(mean > tail, ones, 0 * ones)
+    middle, spread = host(mean), host(variance)
+    extra = np.maximum(spread - middle, 1e-9 * middle + 1e-300)
+    size = middle**2 / extra
+    few = np.where(size < 1e6, size, 1.0)
+    limits = [
+        np.where(size < 1e6, nbinom.ppf(at, few, few / (few + middle)), poisson.ppf(at, middle))
+        for at in (tail, 1 - tail)
+    ]
+    low, high = (xp.asarray(limit, dtype=mean.dtype) for limit in limits)
+    return low, high
+
+
+def limits_by_view(
+    mean: Array, std: Array, layout: Layout, likelihoods: Mapping[str, str], coverage: float
+) -> list[Array]:
+    """`predictive_limits` of every column, low and high."""
+    kinds = zip(layout.bounds, likelihoods.values(), strict=True)
+    limits = [predictive_limits(kind, mean[:, at], std[:, at] ** 2, coverage) for at, kind in kinds]
+    return [array_namespace(mean).concat(side, axis=1) for side in zip(*limits, strict=True)]
+
+
+def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Any:
+    """(group, view) x factor and "total", as a DataFrame where pandas is installed, else as a `Table`."""
+    groups = layout.groups or ("all",)
+    keys = [(group, view) for group in groups for view in layout.views]
+    values = np.concatenate([single.reshape(len(keys), -1), total.reshape(len(keys), 1)], axis=1)
+    columns = [*map(str, factors), "total"]
+    if importlib.util.find_spec("pandas") is None:
+        return Table(
+            ("group", "view", *columns), tuple((*key, *row) for key, row in zip(keys, values.tolist(), strict=True))
+        )
+    pandas = require("pandas", "frames")
+    index = pandas.MultiIndex.from_tuples(keys, names=["group", "view"])
+    return pandas.DataFrame(values, index=index, columns=columns)

@@ -1,0 +1,232 @@
+"""Rows of several views matched by name, and what is told of each row: its group, its weight."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.array.transfer import host
+from latens.errors import LooksTransposed, UnknownGroups
+from latens.estimators.multi_view.input_tables import View, listed
+from latens.estimators.rows.validation import is_foreign
+
+__all__ = ["align", "group_numbers", "row_positions"]
+
+FEW, MOST = 0.1, 0.9  # shares of names in common that make rows look like features
+
+
+def row_positions(
+    views: list[View], order: tuple[str, ...] | None = None
+) -> tuple[tuple[str, ...] | None, list[Index | None], int]:
+    """Names of all rows, where each view's rows stand among them, and how many there are.
+
+    They stand in order of first appearance, or in the given order of a container that has matched them already. The
+    names are None where no view has its own; a position is None where a view has all rows in that order.
+    """
+    named = [view for view in views if view.rows is not None and not view.counted]
+    arrays = [view for view in views if view.rows is None]
+    if order is None:
+        if not named or arrays:
+            return _by_count(views, named)
+        _check_shared(views)
+    names = order or tuple(dict.fromkeys(name for view in views for name in view.rows or ()))
+    at = {name: i for i, name in enumerate(names)}
+    positions = [
+        None if view.rows == names else np.array([at[name] for name in view.rows or ()], dtype=np.intp)
+        for view in views
+    ]
+    return names, positions, len(names)
+
+
+def _by_count(views: list[View], named: list[View]) -> tuple[tuple[str, ...] | None, list[Index | None], int]:
+    """Rows matched by place, since some views have no names for them."""
+    counts = [view.shape[0] for view in views]
+    if len(set(counts)) > 1:
+        widths = {view.shape[1] for view in views}
+        told = f"views have {_counted(counts)} rows"
+        if len(widths) == 1:
+            raise ValueError(
+                f"{told} but {widths.pop()} columns each: this looks like features x samples (as in R's MOFA2); "
+                "pass v.T"
+            )
+        raise ValueError(
+            f"{told}; arrays must have equal row counts. Give a row of NaN where a sample is missing, or data frames "
+            "with row names, which are aligned."
+        )
+    if not named:
+        return None, [None] * len(views), counts[0]
+    for view in named[1:]:
+        if view.rows != named[0].rows:
+            nameless = next(view.name for view in views if view.rows is None)
+            raise ValueError(
+                f"views {named[0].name!r} and {view.name!r} have different row names, and {nameless!r} has none, so "
+                "its rows cannot be matched; give it as a data frame with row names too."
+            )
+    return named[0].rows, [None] * len(views), counts[0]
+
+
+def _check_shared(views: list[View]) -> None:
+    """Refuse views that share no row name with the others; warn where columns agree and rows hardly do."""
+    joined, rest = set(views[0].rows or ()), list(views[1:])
+    while rest:
+        linked = [view for view in rest if not joined.isdisjoint(view.rows or ())]
+        if not linked:
+            _refuse_strangers(views, rest[0], joined)
+        joined.update(name for view in linked for name in view.rows or ())
+        rest = [view for view in rest if view not in linked]
+    if len(views) > 1 and all(view.columns for view in views):
+        rows = _share_in_common([view.rows or () for view in views])
+        columns = _share_in_common([view.columns or () for view in views])
+        if rows < FEW and columns > MOST and views[0].shape[1] > 1:
+            warnings.warn(
+                f"the views share {100 * rows:.2g} % of their row names but {100 * columns:.3g} % of their column "
+                "names: this looks like features x samples (as in R's MOFA2); if so, pass v.T",
+                LooksTransposed,
+                stacklevel=6,  # the line that called `fit`
+            )
+
+
+def _refuse_strangers(views: list[View], stranger: View, joined: set[str]) -> None:
+    others = [view for view in views if view is not stranger]
+    columns = [set(view.columns or ()) for view in views]
+    if len(set.intersection(*columns)) > 1:
+        counts = _counted([view.shape[0] for view in views])
+        raise ValueError(
+            f"views have {counts} rows with no name in common, but their columns share names: this looks like "
+            "features x samples (as in R's MOFA2); pass v.T"
+        )
+    if not joined.isdisjoint(stranger.columns or ()):
+        raise ValueError(
+            f"the columns of view {stranger.name!r} carry row names of the other views: it looks transposed; pass v.T"
+        )
+    raise ValueError(
+        f"view {stranger.name!r} has no row name in common with {listed([view.name for view in others])}: its rows are "
+        f"called {listed(stranger.rows or (), 2)}, theirs {listed(others[0].rows or (), 2)}. Set the same row names "
+        "(index) in all, or give arrays with equal row counts."
+    )
+
+
+def align(name: str, values: Any, names: tuple[str, ...] | None, n: int) -> Any:
+    """Values for each row: a Series with row names is matched by them, anything else must have as many entries."""
+    if names is not None and hasattr(values, "iloc") and hasattr(values, "index"):
+        at = {str(row): i for i, row in enumerate(values.index)}
+        found = [row for row in names if row in at]
+        if found and len(at) < len(values):
+            raise ValueError(f"{name} has duplicated row names; make them unique.")
+        if len(found) == len(names):
+            return values.iloc[[at[row] for row in names]]
+        if found:
+            lost = [row for row in names if row not in at]
+            raise ValueError(f"{name} has no entry for the row(s) {listed(lost)}; give one for each row.")
+    if not hasattr(values, "__len__"):
+        return values  # one for all, to be checked by whoever asked
+    if len(values) != n:
+        also = " Give a Series with row names to have them matched." if names is not None else ""
+        raise ValueError(f"{name} has {len(values)} entries for {n} rows; give one for each row.{also}")
+    return values
+
+
+def group_numbers(
+    groups: Any,
+    tables: Sequence[Any],
+    names: tuple[str, ...] | None,
+    n: int,
+    known: tuple[str, ...] | None,
+    *,
+    more: bool = False,
+) -> tuple[Floats, tuple[str, ...]]:
+    """(n,) number of each row's group, -1 where unknown, and the names of the groups; `known` are those of a fit.
+
+    `tables` hold annotations of rows, among which a column may be named. With `more`, groups may join the known ones.
+    """
+    if groups is None:
+        return np.full(n, -1.0), known or ()
+    if known == ():
+        raise ValueError(
+            "groups were given, but the model was fitted without, or with one group alone, which is the same; leave "
+            "them out, or fit it with several groups."
+        )
+    if isinstance(groups, str):
+        labels = _from_obs(groups, tables, names)
+    else:
+        groups = align("groups", host(groups) if is_foreign(groups) else groups, names, n)
+        if getattr(groups, "ndim", 1) != 1:
+            raise ValueError(f"groups has {groups.ndim} dimensions; give one label for each row.")
+        labels = list(groups)
+    told = [_label(label) for label in labels]
+    if known is None:
+        if None in told:
+            row = told.index(None)
+            first = row if names is None else repr(names[row])
+            raise ValueError(
+                f"{told.count(None)} row(s) have no group, the first being {first}; give each row of a fit its group."
+            )
+        known = _ordered(labels)
+    elif more:
+        known = _joined(known, [label for label in told if label is not None])
+    at = {group: float(i) for i, group in enumerate(known)}
+    strange = list(dict.fromkeys(label for label in told if label is not None and label not in at))
+    if strange:
+        warnings.warn(
+            f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their "
+            "samples are taken to be of whichever group suits them best; fit all groups at once to tell them apart.",
+            UnknownGroups,
+            stacklevel=5,  # the line that asked
+        )
+    return np.array([-1.0 if label is None else at.get(label, -1.0) for label in told]), known
+
+
+def _from_obs(column: str, tables: Sequence[Any], names: tuple[str, ...] | None) -> list[Any]:
+    """Labels from the annotations of the rows; the first table that has one for a row gives it."""
+    if not tables or names is None:
+        raise ValueError(f"groups={column!r} names a column of .obs, which only AnnData and MuData have; give labels.")
+    having = [table for table in tables if column in table.columns]
+    if not having:
+        there = dict.fromkeys(str(name) for table in tables for name in table.columns)
+        raise ValueError(f"groups={column!r} is no column of .obs; it has {listed(list(there)) or 'none'}.")
+    labels: dict[str, Any] = {}
+    for table in having:
+        for row, label in zip(table.index, table[column], strict=True):
+            if _label(label) is not None:
+                labels.setdefault(str(row), label)
+    return [labels.get(row) for row in names]
+
+
+def _label(label: Any) -> str | None:
+    if label is None or label != label or str(label) in ("<NA>", "NaT"):
+        return None
+    return str(int(label)) if isinstance(label, float) and float(label).is_integer() else str(label)
+
+
+def _ordered(labels: list[Any]) -> tuple[str, ...]:
+    """Group names, sorted as numbers where they are; the order of the rows must not matter."""
+    try:
+        return tuple(dict.fromkeys(str(_label(label)) for label in sorted(labels)))
+    except TypeError:
+        return tuple(sorted({str(_label(label)) for label in labels}))
+
+
+def _joined(known: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+    """Names of all groups: as they were if none is new, else sorted, as numbers where all are."""
+    names = {*known, *more}
+    if len(names) == len(known):
+        return known
+    try:
+        return tuple(sorted(names, key=float))
+    except ValueError:
+        return tuple(sorted(names))
+
+
+def _share_in_common(names: list[tuple[str, ...]]) -> float:
+    sets = [set(each) for each in names]
+    return len(set.intersection(*sets)) / len(set.union(*sets))
+
+
+def _counted(counts: list[int]) -> str:
+    """Numbers as words join them: 1000, 500 and 200."""
+    parts = list(map(str, dict.fromkeys(counts)))
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]

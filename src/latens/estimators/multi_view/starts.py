@@ -1,0 +1,238 @@
+"""Where multi-view factors begin: weak priors; principal directions of all views, turned to sparse loadings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import column_sums, host, like
+from latens.core import Fit, Rows, State
+from latens.estimators.factor_analysis.starts import varimax
+from latens.families.gamma import Gamma
+from latens.families.offsets import Offsets
+from latens.families.spike_slab import SpikeSlab
+from latens.inference.ascent import OnIteration, ascend
+from latens.inference.restarts import best_of
+from latens.models.likelihoods import Likelihood
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.gaussian import Gaussian
+from latens.models.likelihoods.measured import Measured
+from latens.models.likelihoods.poisson import Poisson
+from latens.models.multi_view.coefficients import ViewPosterior
+from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
+
+__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
+
+LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
+WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
+STILL = 0.25  # roundings of a column's size within which it does not vary
+ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
+TRIED = 30  # iterations on the sample after which the better of two starts shows
+FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
+SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
+
+
+def view_of(
+    name: str,
+    kind: str,
+    columns: slice,
+    sample: Rows,
+    inclusion: tuple[float, float] | None,
+    precisions: slice | None = None,
+    origin: Floats | float = 0.0,
+    single: bool = False,
+) -> View:
+    """A view of these columns, with priors in the units of what the sample holds there, about this origin (D,).
+
+    `single` says that rows are in single precision, of which the sample is a copy in double.
+    """
+    part, spread = sample.columns(columns), 1.0
+    noise: tuple[float, float | Floats] = (WEAK, WEAK)
+    if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
+        spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
+        noise = (WEAK, WEAK * _variances(part, spread, np.abs(origin), single))
+    if precisions is not None:
+        noise = (1.0, _usual_noise(sample.columns(precisions)))
+    return View(
+        name,
+        columns.start,
+        columns.stop,
+        LIKELIHOODS[kind] if precisions is None else Measured(),
+        noise=noise,
+        relevance=(WEAK, WEAK * spread),
+        inclusion=inclusion,
+        offset=WEAK / spread,
+        given=None if precisions is None else precisions.start,
+    )
+
+
+def _variances(part: Rows, spread: float, sizes: Floats, single: bool) -> Floats:
+    """(D,), of what was seen in each column: units may differ within a view. Those that do not vary have `spread`.
+
+    `sizes` says how far the columns' origins are from 0, which they are rounded to a share of.
+    """
+    counts, limits = np.maximum(part.counts, 1.0), np.finfo(np.float32 if single else np.float64)
+    mean = column_sums(part.weigh(part.x)) / counts
+    gaps = (part.x - like(mean, part.x)) * part.mask
+    variances = column_sums(part.weigh(gaps**2)) / counts
+    rounding = STILL * float(limits.eps) * (sizes + np.sqrt(part.squares / counts))
+    least = float(limits.tiny) ** 0.75  # its inverse is still a number
+    return np.where(variances > rounding**2, np.maximum(variances, least), spread)
+
+
+def _usual_noise(given: Rows) -> Floats:
+    """(D,), mean variance that known precisions (n, D) tell of, column by column, or of all where one has none."""
+    told = np.broadcast_to(host(given.mask) > 0, given.x.shape)
+    variances = np.where(told, 1 / np.where(told, host(given.x), 1.0), 0.0)
+    counts, sums = told.sum(axis=0), variances.sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum() if counts.any() else 1.0)
+
+
+def principal_start(
+    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, max_iter: int
+) -> MultiViewPosterior:
+    """From principal directions of columns as they are, or in units of their own: whichever gets higher soon.
+
+    The first follow loud columns, which may be but of another unit; the second hear columns that are all noise.
+    """
+    parts = [_centred(model, view, sample)[0] for view in model.views]  # the only copy, written over below
+    codes = [principal_codes(model, parts, k, rng, alike)]
+    evened = [_even_out(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]
+    if any(evened):
+        codes.append(principal_codes(model, parts, k, rng, alike))
+    del parts
+    starts = [State(posterior_from_codes(model, sample, each)) for each in codes]
+    if len(starts) == 1:
+        return starts[0].q  # type: ignore[no-any-return]
+    ahead = best_of(starts, partial(_try, model, sample, min(TRIED, max_iter)))
+    if ahead.interrupted:
+        raise KeyboardInterrupt
+    return ahead.state.q  # type: ignore[no-any-return]
+
+
+def _try(model: MultiView, sample: Rows, steps: int, start: State, on_iteration: OnIteration | None) -> Fit:
+    return ascend(model, [sample], start, max_iter=steps, slack=np.inf, on_iteration=on_iteration)
+
+
+def _even_out(part: Floats, kind: str) -> bool:
+    """Put centred columns (n, D) in units of their own; False where they have none, or have them already."""
+    sizes = np.sqrt(np.einsum("nd,nd->d", part, part) / len(part))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    if kind != "gaussian" or sizes.max() < ALIKE * sizes.min():
+        return False
+    part /= sizes
+    return True
+
+
+def principal_codes(model: MultiView, parts: list[Floats], k: int, rng: np.random.Generator, alike: bool) -> Floats:
+    """(n, K), unit-variance scores on the first directions of all views (n, D_m), rotated by varimax: to sparse
+    loadings, or to sparse scores where the model knows those.
+
+    With `alike` every view counts the same, however many columns it has and whatever their unit. The views are written
+    over.
+    """
+    for part in parts:
+        size = np.linalg.norm(part) / np.sqrt(part.size) * (np.sqrt(part.shape[1]) if alike else 1.0)
+        part /= size if size > 0 else 1.0
+    n, width = len(parts[0]), sum(part.shape[1] for part in parts)
+    rank = min(k, n - 1, width)
+    codes = rng.normal(size=(n, k))
+    if rank < 1:
+        return codes
+    scores = _leading(parts, rank, rng)
+    spread = scores.std(axis=0)
+    scores = scores[:, spread > 1e-9 * max(spread.max(), np.finfo(float).tiny)]
+    if not scores.shape[1]:
+        return codes
+    scores = scores / scores.std(axis=0)
+    sparse = scores if model.usage else np.concatenate([part.T @ scores / n for part in parts])
+    turn = varimax(sparse.T)
+    codes[:, : scores.shape[1]] = scores @ turn.T
+    return codes
+
+
+def random_codes(n: int, k: int, rng: np.random.Generator) -> Floats:
+    """(n, K), the textbook's start."""
+    return rng.normal(size=(n, k))
+
+
+def posterior_from_codes(model: MultiView, sample: Rows, codes: Floats) -> MultiViewPosterior:
+    """What the sample says about loadings, offsets and noise if these were its codes."""
+    return _posterior(model, sample, codes, {})
+
+
+def posterior_from_loadings(model: MultiView, sample: Rows, loadings: Mapping[str, Floats]) -> MultiViewPosterior:
+    """These loadings (K, D_m), in the model's units, with what the sample says about offsets and noise."""
+    k = len(next(iter(loadings.values())))
+    pull, gram = np.zeros((len(sample), k)), np.eye(k)
+    for view in model.views:
+        x, levels, seen = _centred(model, view, sample)
+        slope = np.maximum(view.likelihood.start(levels)[1].mean(axis=0), np.finfo(float).tiny)
+        entries = x.size if seen is None else seen.sum()
+        curve = entries / max(float((x**2 / slope).sum()), np.finfo(float).tiny)
+        w = loadings[view.name]
+        pull += curve * (x @ w.T)
+        gram += curve * (w * slope) @ w.T
+    return _posterior(model, sample, np.asarray(np.linalg.solve(gram, pull.T).T), loadings)
+
+
+def _posterior(model: MultiView, sample: Rows, codes: Floats, given: Mapping[str, Floats]) -> MultiViewPosterior:
+    prior = model.prior(codes.shape[1])
+    views = {
+        view.name: _view(model, view, prior.views[view.name], sample, codes, given.get(view.name))
+        for view in model.views
+    }
+    return MultiViewPosterior(views, prior.activity, prior.usage)
+
+
+def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats:
+    """(n, rank), leading left singular vectors times singular values, by subspace iteration."""
+    basis = sum(part @ rng.standard_normal((part.shape[1], rank + 8)) for part in parts)
+    for _ in range(4):
+        basis = np.linalg.qr(basis)[0]
+        basis = sum(part @ (part.T @ basis) for part in parts)
+    basis = np.linalg.qr(basis)[0]
+    small = np.concatenate([part.T @ basis for part in parts])
+    _, values, right = np.linalg.svd(small, full_matrices=False)
+    return np.asarray(basis @ (right.T[:, :rank] * values[:rank]))
+
+
+def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats, Floats | None]:
+    """Values about the level of their column and group, 0 where missing; the levels (G, D); the mask, if any."""
+    part = sample.columns(view.columns)
+    x, seen = host(part.x), None if part.seen is None else host(part.seen)
+    members = host(model.members(sample))
+    counts = np.tile(members.sum(axis=0)[:, None], (1, x.shape[1])) if seen is None else members.T @ seen
+    overall = x.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+    levels = np.where(counts > 0, (members.T @ x) / np.maximum(counts, 1), overall)
+    centred = x - members @ levels
+    return centred if seen is None else centred * seen, levels, seen
+
+
+def _view(
+    model: MultiView, view: View, prior: ViewPosterior, sample: Rows, codes: Floats, given: Floats | None
+) -> ViewPosterior:
+    k = codes.shape[1]
+    x, levels, seen = _centred(model, view, sample)
+    eta, slope = view.likelihood.start(levels)
+    slope = np.maximum(slope.mean(axis=0), np.finfo(float).tiny)
+    counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
+    squares = np.sum(codes**2, axis=0)[None] if seen is None else seen.T @ codes**2
+    least = (
+        FAINT * np.maximum(counts, 1.0)[:, None]
+    )  # codes that are all but 0 in the samples seen tell nothing of them
+    weights = (x.T @ codes) / np.maximum(squares, least) / slope[:, None]
+    weights = weights if given is None else given.T.copy()
+    sizes = np.mean(weights**2, axis=1, keepdims=True)  # column by column, as units may differ
+    variance = np.tile(SLIGHT * (sizes + np.finfo(float).tiny), (1, k))
+    slab = SpikeSlab(np.ones_like(weights), weights, variance, np.ones(k))
+    left = codes @ (weights.T * slope)
+    left -= x
+    left *= left if seen is None else left * seen
+    noise = prior.noise.observe(counts, left.sum(axis=0))
+    alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
+    offsets = Offsets(np.ascontiguousarray(eta.T), np.full(eta.T.shape, 1e-2))
+    return ViewPosterior(slab, offsets, alpha, prior.theta, noise)

@@ -1,0 +1,54 @@
+"""The first samples of a stream of views, kept until they are enough to find factors in.
+
+Relevance closes a factor that few samples do not pay for, and a closed factor explains no later sample either: its
+codes are 0, so that no sum tells its loadings apart from 0. The stream must not begin before its factors can be seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from latens.core import Rows
+from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.estimators.rows.sampling import distinct, sample_rows, stacked
+from latens.estimators.rows.validation import occupied
+from latens.models.factor_analysis.sums_wide import FewRows
+
+__all__ = ["Waiting", "are_enough"]
+
+LEAST, MOST, PER_FACTOR = 200, 1000, 20  # different samples before a stream begins: as many for each factor, in bounds
+
+
+def are_enough(rows: Rows, k: int) -> bool:
+    """Whether a stream of at most `k` factors may begin with these; samples that repeat count once."""
+    least = int(np.clip(PER_FACTOR * k, LEAST, MOST))
+    return len(rows) >= least and len(sample_rows(rows, least)) == least
+
+
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """Samples in data units, each once, with their number as weight."""
+
+    layout: Layout  # with the groups so far, even if it is one
+    samples: FewRows
+
+    @classmethod
+    def of(cls, table: WideTable) -> Waiting:
+        """Keep the samples of a table that count."""
+        rows = distinct(occupied(table.rows))
+        return cls(table.layout, FewRows(rows.n, rows.x.astype(np.float64), rows.seen, rows.weight))
+
+    @property
+    def table(self) -> WideTable:
+        return WideTable(self.samples.rows, self.layout, None)
+
+    def joined(self, table: WideTable) -> Waiting:
+        """With the samples of one more table, whose groups are these and perhaps others."""
+        kept, new = self.samples.rows, occupied(table.rows)
+        if self.layout.groups != table.layout.groups:
+            numbers = np.array([float(table.layout.groups.index(name)) for name in self.layout.groups])
+            group = numbers[kept.x[:, -1].astype(np.intp)]
+            kept = replace(kept, x=np.concatenate([kept.x[:, :-1], group[:, None]], axis=1))
+        return Waiting.of(WideTable(stacked([kept, new]), table.layout, None))

@@ -1,0 +1,100 @@
+"""From wide tables to the units of a multi-view model, and from its posterior back to those of the data.
+
+Each factor points the way its strongest loading is positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.core import Rows
+from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.estimators.rows.units import Frame
+from latens.models.multi_view.model import MultiViewPosterior
+
+__all__ = ["frame_of_rows", "frame_of_views", "in_data_units", "loadings_of", "signs", "ungrouped"]
+
+
+def frame_of_rows(rows: Rows, layout: Layout, likelihoods: Mapping[str, str]) -> Frame:
+    """Gaussian views about their means, each in its own unit; the others as they are."""
+    frames = []
+    for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
+        real = kind == "gaussian"
+        frames.append(Frame.of(rows.columns(columns), centred=real, scaled=real))
+    for name, columns in layout.precision_bounds.items():
+        unit = int(frames[layout.views.index(name)].exponent)
+        frames.append(Frame(np.zeros(columns.stop - columns.start), -2 * unit))
+    if layout.groups:
+        frames.append(Frame(np.zeros(1), 0))
+    return Frame.joined(frames)
+
+
+def signs(q: MultiViewPosterior) -> Floats:
+    """(K,), which way each factor is published: its strongest loading, beside the noise, is positive."""
+    loadings = np.concatenate([view.weights.mean * np.sqrt(view.noise.mean)[:, None] for view in q.views.values()])
+    largest = np.take_along_axis(loadings, np.argmax(np.abs(loadings), axis=0)[None], axis=0)[0]
+    return np.where(largest < 0, -1.0, 1.0)
+
+
+def frame_of_views(frame: Frame, layout: Layout) -> Frame:
+    """That of the columns of the views, without the column of the groups."""
+    d = layout.n_columns
+    return Frame(frame.origin[:d], np.broadcast_to(frame.exponent, frame.origin.shape)[:d])
+
+
+def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, Floats]:
+    """Loadings (K, D_m) in the model's units from those of the caller, by view or of all columns."""
+    if isinstance(given, Mapping):
+        given = {str(name): part for name, part in given.items()}
+        if set(given) != set(layout.views):
+            raise ValueError(f"init has the views {sorted(given)}; expected {', '.join(layout.views)}.")
+        found = {name: np.asarray(given[name], dtype=float) for name in layout.views}
+    else:
+        wide = np.asarray(given, dtype=float)
+        if wide.shape != (k, layout.n_columns):
+            raise ValueError(
+                f"init has shape {wide.shape}; expected ({k}, {layout.n_columns}), loadings of all columns."
+            )
+        found = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
+    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    for (name, part), columns in zip(found.items(), layout.bounds, strict=True):
+        wanted = (k, columns.stop - columns.start)
+        if part.shape != wanted or not np.isfinite(part).all():
+            raise ValueError(f"init of view {name!r} has shape {part.shape}; expected finite values of shape {wanted}.")
+        found[name] = part / scale[columns]
+    return found
+
+
+def in_data_units(
+    q: MultiViewPosterior, sign: Floats, layout: Layout, frame: Frame, likelihoods: Mapping[str, str]
+) -> dict[str, Any]:
+    """Loadings (K, D_m), inclusion probabilities, levels (G, D_m) and noise (D_m,) by view."""
+    views = {name: (view, columns) for (name, view), columns in zip(q.views.items(), layout.bounds, strict=True)}
+    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    public: dict[str, Any] = {
+        "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
+        "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
+        "intercepts": {n: v.offsets.mean.T * scale[c] + frame.origin[c] for n, (v, c) in views.items()},
+        "noise_variance": {
+            n: scale[c] ** 2 / v.noise.mean
+            for n, (v, c) in views.items()
+            if likelihoods[n] == "gaussian" and n not in layout.precise
+        },
+    }
+    if len(layout.groups) > 1:
+        public["activity"] = 1 / q.activity.mean
+    return public
+
+
+def ungrouped(table: WideTable) -> WideTable:
+    """Without the column of a group that all samples share."""
+    if not table.layout.groups:
+        return table
+    columns, rows = slice(0, table.layout.width - 1), table.rows
+    seen = None if rows.seen is None else rows.seen[:, columns]
+    return WideTable(Rows(rows.x[:, columns], seen, rows.weight), replace(table.layout, groups=()), table.row_names)

@@ -1,0 +1,331 @@
+"""Several tables of the same rows as one wide table: columns of the first view, then of the next, and so on.
+
+Where groups were given, one last column holds the number of each row's group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from sklearn.base import BaseEstimator
+
+from latens.array import Array, Floats, Index
+from latens.array.transfer import is_sparse, like
+from latens.core import Rows
+from latens.estimators.multi_view.input_tables import View, is_plain, is_several, listed, one_table, read_views, single
+from latens.estimators.multi_view.row_names import align, group_numbers, row_positions
+from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
+
+__all__ = ["Layout", "WideTable", "lay_out"]
+
+CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a wide table belong to which view.
+
+    >>> layout = Layout(("rna", "mut"), (("a", "b"), ("c",)), groups=("old", "young"))
+    >>> layout.bounds, layout.n_columns, layout.width
+    ([slice(0, 2, None), slice(2, 3, None)], 3, 4)
+    """
+
+    views: tuple[str, ...]
+    features: tuple[tuple[str, ...], ...]  # names of the columns of each view
+    groups: tuple[str, ...] = ()  # names of the groups; () where none were given
+    precise: tuple[str, ...] = ()  # views whose precisions follow the columns of all views, entry by entry
+
+    @property
+    def precision_bounds(self) -> dict[str, slice]:
+        """Where the precisions of each view stand that has them."""
+        at, places = self.n_columns, {}
+        for name in self.precise:
+            size = len(self.features[self.views.index(name)])
+            places[name], at = slice(at, at + size), at + size
+        return places
+
+    @property
+    def bounds(self) -> list[slice]:
+        """The columns of each view."""
+        ends = accumulate((len(names) for names in self.features), initial=0)
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of all views together."""
+        return sum(map(len, self.features))
+
+    @property
+    def width(self) -> int:
+        """Columns of the wide table, those of precisions and of the groups included."""
+        sizes = (part.stop - part.start for part in self.precision_bounds.values())
+        return int(self.n_columns + sum(sizes) + bool(self.groups))
+
+
+@dataclass(frozen=True, eq=False)
+class WideTable:
+    """Rows of all views together, what their columns are, and what the rows are called."""
+
+    rows: Rows
+    layout: Layout
+    row_names: tuple[str, ...] | None
+
+
+def lay_out(
+    views: Any,
+    *,
+    groups: Any = None,
+    sample_weight: Any = None,
+    layout: Layout | None = None,
+    layer: Any = None,
+    use_var: str | None = None,
+    estimator: Any = None,
+    in_stream: bool = False,
+) -> WideTable:
+    """Read views into one wide table.
+
+    Parameters
+    ----------
+    views : dict or list of arrays or data frames, data frame with two-level columns, AnnData, MuData, or array
+        Rows are samples. Frames are aligned by row name; a row that a view lacks is missing there. A plain 2-D array
+        or frame is one view named "x".
+    groups : array, Series or str, optional
+        A label for each row, or the name of a column of `.obs`.
+    sample_weight : array or Series of shape (n,), optional
+    layout : Layout, optional
+        That of a fit, to align to: any subset of its views, columns matched by name where both sides have names.
+        None learns it from the views.
+    layer : str or dict of str, optional
+        The layer of AnnData to read instead of X, for all views or by view.
+    use_var : str, optional
+        A boolean column of `.var`: only features where it is True are read.
+    estimator : object, optional
+        Where a plain array comes from scikit-learn's side: it is checked as for any estimator, and
+        `n_features_in_` and `feature_names_in_` are set there.
+    in_stream : bool
+        Whether more samples are to come before the layout is settled: one is enough, and new groups join it.
+
+    Returns
+    -------
+    WideTable
+    """
+    if is_plain(views) and not _is_named_view(views, layout, estimator):
+        return _plain(views, groups, sample_weight, layout, estimator, in_stream)
+    given = read_views(views, layer, use_var, None if layout is None else layout.views)
+    matched = tuple(map(str, views.obs_names)) if is_several(views) else None
+    names, positions, n = row_positions(given, matched)
+    if layout is None and n < 2 and not in_stream:
+        raise ValueError(f"the views have {n} row; a fit needs at least 2.")
+    notes = [views.obs] if is_several(views) else []
+    notes += [view.obs for view in given if view.obs is not None]
+    labels, known = group_numbers(groups, notes, names, n, None if layout is None else layout.groups, more=in_stream)
+    if layout is None:
+        features = tuple(view.columns or _numbered(view.name, view.shape[1]) for view in given)
+        layout = Layout(tuple(view.name for view in given), features, known)
+        if estimator is not None:
+            _note_columns(estimator, layout)
+    layout = replace(layout, groups=known)
+    picks = [_columns_of(view, layout) for view in given]
+    if _on_device(given):
+        x, seen = _join(given, layout, labels)
+    else:
+        x, seen = _fill(given, positions, picks, n, layout, labels)
+    weight = None if sample_weight is None else check_weight(align("sample_weight", sample_weight, names, n), x)
+    return WideTable(_occupying(Rows(x, seen, weight), layout), layout, names)
+
+
+def _plain(
+    X: Any, groups: Any, sample_weight: Any, layout: Layout | None, estimator: Any, in_stream: bool
+) -> WideTable:
+    """One table, checked by scikit-learn's conventions."""
+    if layout is not None and len(layout.views) > 1:
+        raise one_table(layout.views)
+    if estimator is None:
+        estimator = _Anyone()
+        if layout is not None:
+            estimator.n_features_in_ = layout.n_columns
+    fresh = layout is None
+    rows = check_rows(estimator, X, sample_weight, reset=fresh, at_least=2 if fresh and not in_stream else 1)
+    if is_sparse(rows.x):
+        rows = Rows(rows.x.toarray(), None, rows.weight)
+    names, n = _names_of(X), len(rows)
+    labels, known = group_numbers(groups, [], names, n, None if layout is None else layout.groups, more=in_stream)
+    if layout is None:
+        columns = getattr(estimator, "feature_names_in_", None)
+        features = _numbered("x", rows.x.shape[1]) if columns is None else tuple(map(str, columns))
+        layout = Layout(("x",), (features,))
+    layout = replace(layout, groups=known)
+    if not layout.groups:
+        return WideTable(rows, layout, names)
+    xp = array_namespace(rows.x)
+    x = xp.concat([rows.x, like(np.maximum(labels, 0)[:, None], rows.x)], axis=1)
+    told = xp.asarray(labels[:, None] >= 0, device=device(x))
+    seen = None
+    if rows.seen is not None or np.any(labels < 0):
+        seen = xp.ones(rows.x.shape, dtype=xp.bool, device=device(x)) if rows.seen is None else rows.seen
+        seen = xp.concat([seen, told], axis=1)
+    return WideTable(Rows(x, seen, rows.weight), layout, names)
+
+
+def _is_named_view(X: Any, layout: Layout | None, estimator: Any) -> bool:
+    """Whether a table has column names to be matched with those of the only view of a fit to a container of one."""
+    if layout is None or estimator is None or len(layout.views) > 1 or not hasattr(X, "columns"):
+        return False
+    return not hasattr(estimator, "feature_names_in_")  # else scikit-learn compares the names
+
+
+class _Anyone(BaseEstimator):
+    """Stands in where no estimator asks: a plain table is checked against nothing but itself."""
+
+    binary, sparse = False, False
+
+
+def _names_of(X: Any) -> tuple[str, ...] | None:
+    """Row names of a frame, where it has its own."""
+    return tuple(map(str, X.index)) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+
+
+def _note_columns(estimator: Any, layout: Layout) -> None:
+    estimator.n_features_in_ = layout.n_columns
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _numbered(view: str, d: int) -> tuple[str, ...]:
+    """Names for the columns of a table that has none."""
+    stem = "x" if view == "x" else f"{view}_"
+    return tuple(f"{stem}{j}" for j in range(d))
+
+
+def _columns_of(view: View, layout: Layout) -> Index | None:
+    """Where the columns of the layout stand in a view; None if they are all of them, in order."""
+    expected = layout.features[layout.views.index(view.name)]
+    if view.columns == expected:
+        return None
+    n, d = view.shape
+    if view.columns is None or expected == _numbered(view.name, len(expected)):
+        if d == len(expected):
+            return None
+        turned = " This looks like features x samples; pass v.T." if n == len(expected) else ""
+        raise ValueError(f"view {view.name!r} has {d} columns; the model was fitted with {len(expected)}.{turned}")
+    at = {name: j for j, name in enumerate(view.columns)}
+    absent = [name for name in expected if name not in at]
+    strange = [] if view.chooses else [name for name in view.columns if name not in set(expected)]
+    if not absent and not strange:
+        return np.array([at[name] for name in expected], dtype=np.intp)
+    if view.rows is not None and set(view.rows) >= set(expected):
+        raise ValueError(f"the rows of view {view.name!r} carry the names of its features; pass v.T.")
+    parts = [f"lacks the column(s) {listed(absent)}"] if absent else []
+    parts += [f"has the unknown column(s) {listed(strange)}"] if strange else []
+    raise ValueError(
+        f"view {view.name!r} {' and '.join(parts)}; give exactly the {len(expected)} columns of the fit, in any order "
+        "(a column that was not measured may hold NaN)."
+    )
+
+
+def _on_device(given: list[View]) -> bool:
+    """Whether all views are arrays of one other library, which then stay where they are."""
+    return all(is_foreign(view.table) for view in given) and len({type(view.table) for view in given}) == 1
+
+
+def _fill(
+    given: list[View],
+    positions: list[Index | None],
+    picks: list[Index | None],
+    n: int,
+    layout: Layout,
+    labels: Floats,
+) -> tuple[Floats, Any]:
+    """The wide array, written view by view, and its mask if anything is missing."""
+    dtype = np.float32 if all(view.is_single for view in given) else np.float64
+    x: Floats = np.zeros((n, layout.width), dtype=dtype)
+    bounds = dict(zip(layout.views, layout.bounds, strict=True))
+    gaps: dict[str, Any] = {name: None for name in layout.views if name not in {view.name for view in given}}
+    for view, at, pick in zip(given, positions, picks, strict=True):
+        part = x[:, bounds[view.name]]
+        if at is None:
+            part[...] = view.numbers(dtype, pick)
+        else:
+            part[...] = np.nan
+            part[at] = view.numbers(dtype, pick)
+        if _check_finite(view, part, at):
+            gaps[view.name] = part
+    if layout.groups:
+        x[:, -1] = np.maximum(labels, 0)
+    if not gaps and not (layout.groups and np.any(labels < 0)):
+        return x, None
+    seen = np.ones(x.shape, dtype=np.bool_)
+    for name, part in gaps.items():
+        if part is None:  # the whole view is absent
+            seen[:, bounds[name]] = False
+            continue
+        for piece in _pieces(part):
+            hole = np.isnan(part[piece])
+            seen[piece, bounds[name]] = ~hole
+            part[piece][hole] = 0
+    if layout.groups:
+        seen[:, -1] = labels >= 0
+    return x, seen
+
+
+def _pieces(part: Floats) -> list[slice]:
+    size = max(1, CHECKED_AT_ONCE // max(part.shape[1], 1))
+    return [slice(start, start + size) for start in range(0, len(part), size)]
+
+
+def _check_finite(view: View, part: Floats, at: Index | None) -> bool:
+    """Whether anything is missing; infinities are refused."""
+    missing = False
+    for piece in _pieces(part):
+        odd = ~np.isfinite(part[piece])
+        if not odd.any():
+            continue
+        if np.isinf(part[piece]).any():
+            i, j = np.argwhere(np.isinf(part[piece]))[0]
+            row = piece.start + int(i) if at is None else int(np.flatnonzero(at == piece.start + i)[0])
+            raise ValueError(
+                f"view {view.name!r} contains infinity, first in its row {row}, column {int(j)}; "
+                "replace it by a number, or by NaN if it is missing."
+            )
+        missing = True
+    return missing
+
+
+def _join(given: list[View], layout: Layout, labels: Floats) -> tuple[Array, Array | None]:
+    """The wide array of another library's arrays, on their device."""
+    by_name, first = {view.name: view.table for view in given}, given[0].table
+    xp, n = array_namespace(first), first.shape[0]
+    dtype = xp.float32 if all(single(view.table.dtype) for view in given) else xp.float64
+    parts = []
+    for name, features in zip(layout.views, layout.features, strict=True):
+        table = by_name.get(name)
+        if table is None:
+            parts.append(xp.full((n, len(features)), xp.nan, dtype=dtype, device=device(first)))
+            continue
+        if xp.isdtype(table.dtype, "complex floating"):
+            raise ValueError(f"view {name!r} is complex; expected real numbers. Try its real part.")
+        parts.append(xp.astype(table, dtype))
+        if bool(xp.any(xp.isinf(parts[-1]))):
+            raise ValueError(f"view {name!r} contains infinity; replace it by a number, or by NaN if it is missing.")
+    if layout.groups:
+        told = np.where(labels < 0, np.nan, labels)[:, None]
+        parts.append(xp.asarray(told, dtype=dtype, device=device(first)))
+    x = xp.concat(parts, axis=1)
+    hole = xp.isnan(x)
+    return (xp.where(hole, xp.zeros_like(x), x), ~hole) if bool(xp.any(hole)) else (x, None)
+
+
+def _occupying(rows: Rows, layout: Layout) -> Rows:
+    """Rows with nothing observed get weight 0: they must not move anything."""
+    if rows.seen is None:
+        return rows
+    xp = array_namespace(rows.x)
+    some = xp.any(rows.seen[:, : layout.n_columns], axis=1)
+    if bool(xp.all(some)):
+        return rows
+    known = xp.astype(some, rows.x.dtype)
+    return Rows(rows.x, rows.seen, known if rows.weight is None else rows.weight * known)

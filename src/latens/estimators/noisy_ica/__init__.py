@@ -1,0 +1,1 @@
+"""The estimator of noisy ICA and its starts."""

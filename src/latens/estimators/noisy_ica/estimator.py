@@ -1,0 +1,264 @@
+"""Independent sources behind noisy sensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats
+from latens.array.transfer import like
+from latens.core import Rows, Statistics
+from latens.errors import LooksTransposed, SourcesTooLight
+from latens.estimators.base import VariationalTransformer
+from latens.estimators.factor_analysis.starts import column_variances
+from latens.estimators.noisy_ica.starts import factor_start, posterior_at, supported_number
+from latens.estimators.parameters import one_of, whole_number, yes_or_no
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_codes
+from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
+from latens.models.noisy_ica.priors import GAUSSIAN, lighter_than_gaussian
+from latens.system.seeds import generator
+
+__all__ = ["NoisyICA"]
+
+KINDS = ("auto", "heavy-tailed", "sub-gaussian")
+
+
+class NoisyICA(VariationalTransformer):
+    """Separate independent sources that several sensors hear together, each sensor under noise of its own.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of sources, at most that of columns; with ``prior="ard"`` an upper bound, and None chooses that bound.
+    prior : {"ard", "ml"}
+        Variational Bayes with relevance determination, which finds the number of sources; or point estimates.
+    fit_intercept : bool
+        Whether each sensor has a mean of its own instead of 0.
+    sources : {"auto", "heavy-tailed", "sub-gaussian"}
+        Distribution of the sources: Student-t, whose degrees of freedom are learnt; two levels, for sources with
+        lighter tails than a Gaussian; "auto" chooses for each source by the bound.
+    covariance : {"full", "diagonal"}
+        Posterior of a row's sources: joint, or independent (mean field), which knows heavy tails only and learns
+        slowly where noise is low.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept. The first is factor analysis turned by FastICA, others are turned at random.
+    init : {"auto", "random"} or array of shape (K, D)
+        Starts as above, only random turns, or a given transposed mixing matrix in data units.
+    moves : bool
+        Whether to try deleting sources and changing their distribution, accepted only where the bound rises.
+    random_state, warm_start, verbose, callbacks, n_jobs
+        As in every estimator.
+
+    Attributes
+    ----------
+    mixing_ : array (D, K)
+        What a source of unit variance adds to each sensor, in data units; the strongest source first, the largest
+        entry of each positive. ``components_`` is its transpose.
+    unmixing_ : array (K, D)
+        From sensors less `mean_` to sources: least squares weighted by the noise, so ``unmixing_ @ mixing_`` is 1.
+    tails_ : array (K,)
+        Degrees of freedom of each source; infinite for Gaussian (20 and more) and sub-Gaussian ones.
+    levels_ : array (K,)
+        Where the two levels of a sub-Gaussian source lie, -level and level; 0 for heavy-tailed sources.
+    noise_variance_ : array (D,)
+    mean_ : array (D,)
+    share_ : array (K,)
+        Share of the model's variance that each source makes.
+    relevance_ : array (K,)
+        With ``prior="ard"``, the precision of each source's loadings in units of the noise precision.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, truth = latens.datasets.make_ica(random_state=0)
+    >>> model = latens.NoisyICA(6, random_state=0).fit(X)
+    >>> model.n_components_
+    3
+    >>> latens.metrics.amari_distance(model.unmixing_, truth.mixing) < 0.03
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        prior: str = "ard",
+        fit_intercept: bool = True,
+        sources: str = "auto",
+        covariance: str = "full",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_init: int = 1,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.prior = prior
+        self.fit_intercept = fit_intercept
+        self.sources = sources
+        self.covariance = covariance
+
+    def transform(self, X: Any, return_std: bool = False) -> Any:
+        """Posterior means of the sources of each row (n, K), in units of their standard deviations.
+
+        With `return_std`, how uncertain each is, too.
+        """
+        mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
+        scale = self._scale(self.posterior_)
+        mean = mean * like(1 / scale, mean)
+        if not return_std:
+            return mean
+        return mean, array_namespace(variance).sqrt(variance) * like(np.abs(1 / scale), variance)
+
+    def inverse_transform(self, X: Any, exclude: Sequence[int] | None = None) -> Array:
+        """Expected rows (n, D), in data units, given sources X (n, K); without those whose numbers are in `exclude`."""
+        check_is_fitted(self)
+        codes = check_codes(X, self.n_components_)
+        keep = np.ones(self.n_components_)
+        for number in () if exclude is None else exclude:
+            keep[whole_number("exclude", number, 0, self.n_components_ - 1, "sources are numbered from 0")] = 0.0
+        codes = codes * like(keep * self._scale(self.posterior_), codes)
+        return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
+
+    def sample(self, n_samples: int = 1) -> tuple[Floats, Floats]:
+        """Draw rows (n, D) in data units, and the sources (n, K) that made them."""
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples)
+        rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
+        return self.frame_.leave(rows), codes / self._scale(self.posterior_)
+
+    @property
+    def tails_(self) -> Floats:
+        """(K,), degrees of freedom of each source; infinite for Gaussian and sub-Gaussian ones."""
+        check_is_fitted(self)
+        shapes = self.posterior_.shapes
+        return np.where((shapes.split > 0) | (shapes.tails >= GAUSSIAN), np.inf, shapes.tails)
+
+    @property
+    def _centred(self) -> bool:
+        return bool(self.fit_intercept)
+
+    def _build(self, sample: Rows) -> NoisyIca:
+        n, d = sample.x.shape
+        if d > 2 * n:
+            warnings.warn(
+                f"{n} rows, {d} columns: rows must be time points; did you mean X.T?", LooksTransposed, stacklevel=5
+            )
+        prior = one_of("prior", self.prior, ["ard", "ml"])
+        kinds = one_of("sources", self.sources, KINDS)
+        diagonal = one_of("covariance", self.covariance, ["full", "diagonal"]) == "diagonal"
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components, 1, d, f"X has {d} columns")
+        elif prior == "ml" and isinstance(self.init, str):
+            raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
+        if diagonal and kinds == "sub-gaussian":
+            raise ValueError("sources='sub-gaussian' needs covariance='full'; choose that, or sources='heavy-tailed'.")
+        variance, floor = column_variances(sample)
+        return NoisyIca(
+            n_features=d,
+            noise=(1e-3, 1e-3 * variance),
+            points=prior == "ml",
+            intercept=yes_or_no("fit_intercept", self.fit_intercept),
+            diagonal=diagonal,
+            floor=float(np.max(floor)),
+            both=kinds == "auto",
+            least=1 if prior == "ml" or not self.moves else supported_number(sample, self._starting_size(sample)),
+        )
+
+    def _default_size(self, sample: Rows) -> int:
+        n, d = sample.x.shape
+        return int(max(1, min(d - 1, n // 4, 24)))
+
+    def _start(
+        self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> IcaPosterior:
+        x = filled(sample)
+        center = x.mean(axis=0) if model.intercept else np.zeros(model.n_features)
+        if not isinstance(self.init, str):
+            mixing = self._given(model, frame)
+            left = x - center - (x - center) @ np.linalg.pinv(mixing) @ mixing
+            noise = np.maximum(left.var(axis=0), 0.05 * column_variances(sample)[0])
+            sources = (x - center) @ np.linalg.pinv(mixing)
+        else:
+            turn = one_of("init", self.init, ["auto", "random"])
+            turn = "independent" if turn == "auto" and restart == 0 else "random"
+            mixing, noise, sources = factor_start(sample, self._starting_size(sample), rng, turn)
+        return posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
+
+    def _given(self, model: NoisyIca, frame: Frame) -> Floats:
+        given = np.asarray(self.init, dtype=float)
+        k = len(given) if self.n_components is None and given.ndim == 2 else self.n_components
+        if given.shape != (k, model.n_features) or not np.isfinite(given).all():
+            raise ValueError(
+                f"init has shape {given.shape}; expected finite values of shape ({k}, {model.n_features})."
+            )
+        return frame.enter_direction(given)
+
+    def _lights(self, model: NoisyIca, sources: Floats) -> NDArray[np.bool_]:
+        """(K,), which sources start with two levels."""
+        k = sources.shape[1]
+        if self.sources == "sub-gaussian":
+            return np.ones(k, dtype=bool)
+        light = lighter_than_gaussian(sources)
+        if model.both and not model.diagonal:
+            return light
+        if light.any():
+            warnings.warn(
+                f"{int(light.sum())} of {k} sources have lighter tails than a Gaussian, which a Student-t cannot hold; "
+                "try sources='auto' with covariance='full'.",
+                SourcesTooLight,
+                stacklevel=6,
+            )
+        return np.zeros(k, dtype=bool)
+
+    def _scale(self, q: IcaPosterior) -> Floats:
+        """(K,), size of a published unit of each source in the model's, with the sign that it is published with."""
+        mean = q.loadings.mean[: q.n_components]
+        largest = np.take_along_axis(mean, np.argmax(np.abs(mean), axis=1)[:, None], axis=1)[:, 0]
+        return np.where(largest < 0, -q.size, q.size)
+
+    def _publish(self, q: IcaPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        k, w = q.n_components, q.loadings
+        components = frame.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
+        weights = np.sqrt(w.tau / w.tau.max())
+        inverse = np.linalg.pinv((components * weights).T / (largest := np.abs(components).max() or 1.0))
+        center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
+        public = {
+            "components": components,
+            "mixing": components.T,
+            "unmixing": inverse * weights / largest,
+            "levels": q.shapes.split,
+            "noise_variance": frame.leave_variance(w.mean_noise),
+            "mean": frame.leave(center),
+        }
+        if hasattr(w, "alpha"):
+            public["relevance"] = w.alpha.mean[:k]
+        return public

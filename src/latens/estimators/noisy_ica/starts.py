@@ -1,0 +1,93 @@
+"""Where noisy ICA begins: factors found by maximum likelihood, turned until they look independent."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import FastICA
+
+from latens.array import Floats
+from latens.core import Rows
+from latens.estimators.rows.sampling import filled
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.normal_gamma import NormalGamma
+from latens.families.relevance import Relevance
+from latens.models.factor_analysis.newton import best_rank, most_likely
+from latens.models.factor_analysis.sums import summed
+from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
+from latens.models.noisy_ica.posteriors import Shapes
+from latens.models.noisy_ica.priors import GAUSSIAN
+
+__all__ = ["factor_start", "posterior_at", "supported_number"]
+
+
+def factor_start(sample: Rows, k: int, rng: np.random.Generator, turn: str) -> tuple[Floats, Floats, Floats]:
+    """Mixing (K, D), noise (D,) and sources (n, K) of the sample: factors, then a turn by FastICA or at random.
+
+    Factor analysis and not principal components, since noise differs by sensor: it tells shared variance from noise.
+    Factors that the data do not support are left out.
+    """
+    total, x = summed(sample), filled(sample)
+    loadings, noise = most_likely(total.covariance, k, total.floor)
+    loadings = loadings[:, np.any(loadings != 0, axis=0)]
+    if not loadings.shape[1]:
+        loadings = np.sqrt(0.1 * np.maximum(total.variance, total.floor))[:, None]
+    weighted = loadings / noise[:, None]
+    factors = (x - total.mean) @ weighted @ np.linalg.inv(np.eye(loadings.shape[1]) + loadings.T @ weighted)
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(factors.T, ddof=0)))
+    white = factors @ (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))) @ vectors.T
+    rotation = _independent(white, rng) if turn == "independent" else _random_rotation(loadings.shape[1], rng)
+    return (loadings @ rotation.T).T, noise, white @ rotation.T
+
+
+def supported_number(sample: Rows, most: int) -> int:
+    """Sources that the covariance of the sensors shows, whatever their distribution, by Hannan & Quinn's criterion.
+
+    Of complete rows: pairwise sums vary by more than their number of rows tells.
+    """
+    if sample.seen is not None:
+        whole = np.flatnonzero(np.all(sample.seen, axis=1))
+        if len(whole) <= sample.x.shape[1]:
+            return 1
+        sample = Rows(np.asarray(sample.x)[whole])
+    total = summed(sample)
+    return max(1, best_rank(total.covariance, total.n_rows, total.floor, most, "hannan-quinn"))
+
+
+def _independent(white: Floats, rng: np.random.Generator) -> Floats:
+    """(K, K), the rotation after which white factors are as non-Gaussian as FastICA finds."""
+    k = white.shape[1]
+    if k == 1:
+        return np.eye(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ica = FastICA(k, whiten=False, max_iter=300, tol=1e-4, random_state=int(rng.integers(2**31)))
+        ica.fit(white)
+    u, _, v = np.linalg.svd(np.nan_to_num(ica.components_))
+    return np.asarray(u @ v)
+
+
+def _random_rotation(k: int, rng: np.random.Generator) -> Floats:
+    q, r = np.linalg.qr(rng.normal(size=(k, k)))
+    return np.asarray(q * np.sign(np.diagonal(r)))
+
+
+def posterior_at(
+    model: NoisyIca, mixing: Floats, center: Floats, noise: Floats, light: NDArray[np.bool_], n: float
+) -> IcaPosterior:
+    """A posterior about given directions (K, D), as sure as `n` rows make it; `light` says which have two levels."""
+    k = len(mixing)
+    q = model.prior(k)
+    rows = np.concatenate([mixing, center[None]]) if model.intercept else mixing
+    shapes = Shapes(np.where(light, GAUSSIAN, 5.0), np.where(light, 0.7, 0.0))
+    if model.points:
+        return replace(q, shapes=shapes, loadings=LeastSquares(rows, np.maximum(noise, model.floor), model.floor))
+    shape = np.full(len(noise), 0.5 * n + 1.0)
+    weights = NormalGamma(rows, n * np.eye(len(rows))[None], shape, shape * noise)
+    sizes = np.sum(rows**2 / noise, axis=1)
+    alpha = Gamma(np.full(len(rows), 0.5 * len(noise)), 0.5 * sizes + 1e-3)
+    return replace(q, shapes=shapes, loadings=Relevance(weights, alpha))

@@ -1,0 +1,175 @@
+"""The units a model works in: rows about an origin, divided by a power of two.
+
+    x_model = (x - origin) / 2^exponent          elbo(x) = elbo(x_model) - entries exponent log 2
+
+This is the one place for location and scale: data from 1e-150 to 1e150, and large means in
+float32, look alike to every model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats, Index
+from latens.array.transfer import column_sums, host, is_sparse, like
+from latens.core import Rows
+from latens.estimators.rows.sampling import blocks
+
+__all__ = ["Frame", "too_large"]
+
+MOST_EXPONENT = 505  # powers of two whose squares are still numbers
+MOST_SINGLE = 57  # the same in single precision
+SURE = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
+GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
+
+
+@dataclass(frozen=True)
+class Frame:
+    origin: Floats  # (D,), in the units of the data
+    exponent: int | Index  # one for all columns, or (D,)
+    unseen: tuple[int, ...] = field(default=(), kw_only=True)  # columns no row has shown yet: their origin is free
+
+    @classmethod
+    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
+        """From the means and the spread of the observed entries; not centred where zero means something."""
+        d = rows.x.shape[1]
+        if not scaled:
+            return cls(np.zeros(d), 0)
+        xp = array_namespace(rows.x)
+        parts = blocks(rows, 2 * d)  # so that nothing of the size of the data is formed
+        largest = max(float(xp.max(xp.abs(block.x))) for block in parts)
+        shown = sum(block.counts for block in parts)
+        unseen = tuple(np.flatnonzero(shown == 0).tolist()) if centred else ()
+        if not largest > 0:
+            return cls(np.zeros(d), 0, unseen=unseen)
+        counts, mean = np.maximum(shown, np.finfo(float).tiny), np.zeros(d)
+        if centred:
+            mean = sum(column_sums(block.weigh(block.x / largest)) for block in parts) / counts
+        squares = np.zeros(d)
+        for block in parts:
+            gaps = (block.x / largest - like(mean, block.x)) * block.mask
+            squares += column_sums(block.weigh(gaps**2))
+        # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
+        least = float(xp.finfo(rows.x.dtype).eps) if len(rows) > 1 else 1.0
+        spread = max(math.sqrt(squares.sum() / counts.sum()), least)
+        exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
+        if not centred:
+            return cls(np.zeros(d), exponent)
+        origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
+        if len(rows) > 1:  # columns of small units have finer origins, down to the rounding of their means
+            own = np.maximum(np.sqrt(squares / counts), SURE * least * np.abs(mean))
+            finer = np.minimum(np.log2(np.maximum(own, least**4)) + math.log2(largest), exponent)
+            origin = _on_grid(origin, np.maximum(np.round(finer), -1000).astype(np.intp))
+        return cls(origin, exponent, unseen=unseen)
+
+    def meeting(self, rows: Rows) -> Frame:
+        """The same with an origin for each column that these rows are the first to show: no sum knows of it yet.
+
+        Refuses rows so large, in these units, that they cannot be squared.
+        """
+        if is_sparse(rows.x):
+            return self
+        frame, shown = self, np.zeros(0, dtype=np.intp)
+        if self.unseen:
+            shown = np.flatnonzero(np.isin(np.arange(len(self.origin)), self.unseen) & (rows.counts > 0))
+        if len(shown):
+            sums = column_sums(rows.weigh(rows.x[:, int(shown[0]) : int(shown[-1]) + 1]))[shown - shown[0]]
+            exponent, origin = np.broadcast_to(self.exponent, self.origin.shape)[shown], self.origin.copy()
+            origin[shown] = _on_grid(sums / rows.counts[shown], exponent)
+            frame = replace(self, origin=origin, unseen=tuple(sorted({*self.unseen} - {*shown.tolist()})))
+        self.check_sizes(rows)
+        return frame
+
+    def check_sizes(self, rows: Rows) -> None:
+        """Refuse rows so large, in these units, that they cannot be squared."""
+        if is_sparse(rows.x):
+            return
+        xp = array_namespace(rows.x)
+        sizes = host(xp.max(xp.abs(rows.x), axis=0))
+        most = MOST_EXPONENT if str(rows.x.dtype).endswith("float64") else MOST_SINGLE
+        if np.any(sizes > np.ldexp(1.0, most + np.minimum(self.exponent, 500))):
+            raise too_large(float(np.max(sizes)))
+
+    @classmethod
+    def joined(cls, frames: Sequence[Frame]) -> Frame:
+        """Columns side by side, each in the units of its own frame."""
+        exponents = [np.full(len(frame.origin), frame.exponent, dtype=np.intp) for frame in frames]
+        return cls(np.concatenate([frame.origin for frame in frames]), np.concatenate(exponents))
+
+    def check_range(self) -> None:
+        """Refuse data whose squares would leave the range of numbers."""
+        exponent = int(max(np.ravel(self.exponent), key=abs))
+        if abs(exponent) > MOST_EXPONENT:
+            scale = math.ldexp(1.0, exponent)
+            raise ValueError(
+                f"the entries of X are about {scale:.0e} in size, too {'large' if exponent > 0 else 'small'} "
+                f"to be squared; divide X by {scale:.0e} or so."
+            )
+
+    @property
+    def log_scale(self) -> Any:
+        """A number, or one for each column."""
+        return self.exponent * math.log(2)
+
+    @property
+    def scale(self) -> Any:
+        return np.ldexp(1.0, self.exponent)
+
+    def log_volume(self, rows: Rows) -> Array:
+        """(n,), what a density in data units is divided by, as a logarithm: the units of the entries seen."""
+        if np.ndim(self.log_scale):
+            return rows.mask @ like(self.log_scale, rows.x)
+        return float(self.log_scale) * rows.observed
+
+    def enter(self, rows: Rows, *, spare: bool = False) -> Rows:
+        """Rows of data as the model sees them; with `spare` they are written over where NumPy holds them."""
+        if not np.any(self.origin) and not np.any(self.exponent):
+            return rows
+        if spare and is_numpy_array(rows.x):
+            for block in blocks(rows, 0):  # a mask of all rows would be as large as they are
+                self._enter(block, block.x)
+            return rows
+        x = rows.x
+        return replace(rows, x=self._enter(rows, x - like(self.origin, x) if np.any(self.origin) else x * 1.0))
+
+    def _enter(self, rows: Rows, x: Array) -> Array:
+        """Write the model's units into x."""
+        if x is rows.x:
+            x -= like(self.origin, x)
+        if rows.seen is not None and np.any(self.origin):
+            x *= array_namespace(x).astype(rows.seen, x.dtype)
+        if np.any(self.exponent):
+            x *= like(np.ldexp(1.0, np.negative(self.exponent)), x)
+        return x
+
+    def leave(self, x: Array) -> Array:
+        """Positions in data units."""
+        return self.leave_direction(x) + like(self.origin, x)
+
+    def leave_direction(self, x: Array) -> Array:
+        """Differences in data units: loadings, standard deviations."""
+        return x * like(self.scale, x) if np.ndim(self.scale) else x * float(self.scale)
+
+    def enter_direction(self, x: Floats) -> Floats:
+        return np.asarray(x * np.ldexp(1.0, np.negative(self.exponent)))
+
+    def leave_variance(self, x: Floats) -> Floats:
+        return np.asarray(x * self.scale * self.scale)
+
+
+def too_large(largest: float) -> ValueError:
+    return ValueError(
+        f"the entries of X are up to {largest:.0e} in size, too large to be squared beside those seen before; "
+        f"divide all of them by {largest:.0e} or so."
+    )
+
+
+def _on_grid(position: Floats, exponent: int | Index) -> Floats:
+    grid = GRID * np.ldexp(1.0, exponent)
+    return np.asarray(np.round(position / grid) * grid)

@@ -1,0 +1,210 @@
+"""Caller's arrays as rows: dtype and device kept, missing entries found, weights checked."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
+from scipy.sparse import csr_array
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
+
+from latens.array import Array
+from latens.array.transfer import detached, host, is_sparse, like, take
+from latens.core import Rows
+from latens.errors import ValuesCut
+from latens.estimators.parameters import positive_number
+
+__all__ = ["binary_rows", "check_codes", "check_rows", "check_weight", "is_foreign", "occupied", "refuse_dates"]
+
+
+def is_foreign(X: Any) -> bool:
+    """Whether X is an array of another library, which stays on its device."""
+    return is_array_api_obj(X) and not is_numpy_array(X)
+
+
+def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool = False, at_least: int = 1) -> Rows:
+    """Validate X (n, D) and its weights; NaN becomes a missing entry, a row without entries gets weight 0.
+
+    The class flags of the estimator say whether CSR rows stay as they are and whether rows are binary. What is rows
+    already has been checked.
+    """
+    if isinstance(X, Rows):
+        return X
+    rows = _real_rows(estimator, X, sample_weight, reset, at_least)
+    if not estimator.binary:
+        return rows
+    if is_sparse(rows.x) and not estimator.sparse_cut and np.any(rows.x.data != 1):
+        raise ValueError(
+            f"sparse X holds {np.count_nonzero(rows.x.data != 1)} value(s) other than 0 and 1, which "
+            f"{type(estimator).__name__} does not cut in sparse rows; pass (X > {estimator.binarize or 0.5:g})."
+        )
+    return binary_rows(rows, estimator.binarize)
+
+
+def occupied(rows: Rows) -> Rows:
+    """The rows that count: those of weight 0 are as if they had never been given, whatever they hold."""
+    if rows.weight is None:
+        return rows
+    keep = np.flatnonzero(host(rows.weight) > 0)
+    if len(keep) == len(rows):
+        return rows
+    x = rows.x[keep] if is_sparse(rows.x) else take(rows.x, keep)
+    return Rows(x, None if rows.seen is None else take(rows.seen, keep), take(rows.weight, keep))
+
+
+def binary_rows(rows: Rows, binarize: float | None) -> Rows:
+    """The rows with 1 where a value is above `binarize` and 0 elsewhere; missing entries stay missing.
+
+    Values other than 0 and 1 are counted in a warning, or refused where `binarize` is None.
+    """
+    values = rows.x.data if is_sparse(rows.x) else rows.x
+    xp = array_namespace(values)
+    if binarize is None:
+        odd = (values != 0) & (values != 1)
+        if bool(xp.any(odd)):
+            raise ValueError(_first_odd(rows.x))
+        return rows
+    cut = positive_number("binarize", binarize, zero=True)
+    ones = xp.astype(values > cut, values.dtype)
+    n_odd = int(xp.sum(xp.astype(ones != values, xp.int64)))
+    if not n_odd:
+        return rows
+    warnings.warn(
+        f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0. "
+        f"Pass (X > {cut:g}) to silence this, or binarize=None to have such values refused.",
+        ValuesCut,
+        stacklevel=5,  # the line that called `fit`, where nothing stands between
+    )
+    if not is_sparse(rows.x):
+        return replace(rows, x=ones)
+    x = csr_array((ones, rows.x.indices, rows.x.indptr), shape=rows.x.shape, copy=True)
+    x.eliminate_zeros()
+    return replace(rows, x=x)
+
+
+def _first_odd(x: Array) -> str:
+    x = x.tocoo() if is_sparse(x) else host(x)
+    i, j, values = (x.row, x.col, x.data) if is_sparse(x) else (*np.indices(x.shape).reshape(2, -1), x.ravel())
+    first = int(np.flatnonzero((values != 0) & (values != 1))[0])
+    return (
+        f"X[{i[first]}, {j[first]}] is {values[first]:g}, and binarize=None takes only 0, 1 and NaN (missing); "
+        f"set binarize to the value above which an entry counts as 1, such as 0.5."
+    )
+
+
+def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least: int) -> Rows:
+    if is_foreign(X):
+        x = _check_foreign(estimator, X, reset, at_least)
+    else:
+        refuse_dates(X)
+        if getattr(X, "dtype", None) == np.float16:
+            X = X.astype(np.float32)
+        x = validate_data(
+            estimator,
+            X,
+            accept_sparse="csr" if estimator.sparse else False,
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_all_finite=False,
+            ensure_min_samples=at_least,
+        )
+    values = x.data if is_sparse(x) else x
+    xp = array_namespace(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(xp.isfinite(xp.sum(values)))  # one pass, and nothing of the size of x, where nothing is missing
+    if not finite and is_numpy_array(values):
+        assert_all_finite(values, allow_nan=True, input_name="X")
+    if is_sparse(x) and not finite and np.isnan(x.data).any():
+        x = x.toarray()  # a hole needs a mask, which is dense
+    if is_sparse(x):
+        weight = None if sample_weight is None else check_weight(sample_weight, np.empty(x.shape[0], x.dtype))
+        return Rows(_canonical(x), None, weight)
+    weight = None if sample_weight is None else check_weight(sample_weight, x)
+    if finite:
+        return Rows(x, None, weight)
+    hole = xp.isnan(x)
+    if not bool(xp.any(hole)):
+        return Rows(x, None, weight)
+    some = xp.any(~hole, axis=1)
+    if reset and not bool(xp.any(some)):
+        raise ValueError(f"X of shape {tuple(x.shape)} holds nothing but NaN; give at least one observed value.")
+    if not bool(xp.all(some)):
+        # nothing observed, nothing learnt: such a row must not move the usage of the components either
+        known = xp.astype(some, x.dtype)
+        weight = known if weight is None else weight * known
+    return Rows(xp.where(hole, xp.zeros_like(x), x), ~hole, weight)
+
+
+def refuse_dates(X: Any) -> None:
+    """Dates and durations turn into numbers of some unit without a word, and then mean nothing."""
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") in ("M", "m"):
+        raise ValueError(f"X holds dates or durations ({dtype}); turn them into numbers, such as days since the first.")
+
+
+def check_codes(codes: Any, n_components: int) -> Array:
+    """Codes (n, K) for `inverse_transform`."""
+    if is_foreign(codes):
+        codes = detached(codes)
+    else:
+        given = np.asarray(codes)
+        try:
+            codes = given.astype(np.float32 if given.dtype in (np.float16, np.float32) else np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"codes of type {given.dtype} are no numbers; give what `transform` returns.") from error
+        if np.iscomplexobj(given):
+            raise ValueError("codes are complex; expected real numbers, such as `transform` returns.")
+    if codes.ndim != 2 or codes.shape[1] != n_components:
+        raise ValueError(
+            f"codes have shape {tuple(codes.shape)}; expected (n, {n_components}), a column for each component."
+        )
+    xp = array_namespace(codes)
+    if not bool(xp.all(xp.isfinite(codes))):
+        raise ValueError("codes contain NaN or infinity; give finite numbers, such as `transform` returns.")
+    return codes
+
+
+def _check_foreign(estimator: Any, X: Array, reset: bool, at_least: int) -> Array:
+    X, xp, name = detached(X), array_namespace(X), type(estimator).__name__
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; {name} expects 2, rows x columns. Try X[:, None] or X[None, :].")
+    n, d = X.shape
+    if n < at_least or d < 1:
+        raise ValueError(f"X has shape ({n}, {d}); {name} needs at least {at_least} row(s) and 1 column.")
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"X is complex ({X.dtype}); {name} expects real numbers. Try its real part.")
+    if not xp.isdtype(X.dtype, "real floating"):
+        X = xp.astype(X, xp.float64)
+    elif X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float32)
+    if bool(xp.any(xp.isinf(X))):
+        raise ValueError("X contains infinity; replace it by a number, or by NaN if it is missing.")
+    if reset:
+        estimator.n_features_in_ = d
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    elif d != estimator.n_features_in_:
+        raise ValueError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as input.")
+    return X
+
+
+def _canonical(x: Any) -> Any:
+    """Each entry once, in order, no stored zeros; the caller's matrix stays as it was."""
+    x = csr_array(x, copy=not x.has_canonical_format or not x.data.all())
+    x.sum_duplicates()
+    x.eliminate_zeros()
+    return x
+
+
+def check_weight(sample_weight: Any, x: Array) -> Array:
+    """Weights (n,) of the rows x, in the library and dtype of x."""
+    if is_foreign(sample_weight):
+        sample_weight = host(sample_weight)
+    stand_in = np.empty((x.shape[0], 1))
+    weight = _check_sample_weight(sample_weight, stand_in, dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight adds up to 0; give at least one row a positive weight.")
+    return like(weight, x)

@@ -1,0 +1,161 @@
+"""How a fit is searched for: restarts, then moves, over blocks of rows that threads share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from array_api_compat import is_numpy_array
+from joblib import effective_n_jobs
+
+from latens.array.transfer import is_sparse
+from latens.core import Compressing, Fit, Iteration, Loose, Model, Movable, Posterior, Rows, State
+from latens.estimators.rows.sampling import blocks
+from latens.estimators.rows.units import Frame
+from latens.inference.ascent import OnIteration, ascend
+from latens.inference.moves import improve
+from latens.inference.online import compressed
+from latens.inference.progress import ProgressBar
+from latens.inference.restarts import best_of
+from latens.inference.sweep import ThreadedSweep, serial_sweep
+from latens.system.threads import waking_map
+
+__all__ = ["Climbing"]
+
+
+class Climbing:
+    """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
+
+    sampled: ClassVar[bool] = False  # whether restarts are judged on a sample, and only the best sees all rows
+
+    max_iter: int
+    tol: float
+    n_init: int
+    init: Any
+    verbose: int
+    callbacks: Any
+    n_jobs: int | None
+
+    if TYPE_CHECKING:
+
+        def _start(
+            self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+        ) -> Posterior: ...
+
+        def _starting_size(self, sample: Rows) -> int: ...
+
+    def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
+        times = self.n_init if isinstance(self.init, str) else 1
+        return [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
+
+    def _climb(
+        self,
+        model: Model[Any, Any, Any],
+        rows: Rows,
+        sample: Rows,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        moves: bool,
+    ) -> Fit:
+        """Restarts, then moves, on blocks of rows that threads share."""
+        limit = self._starting_size(sample)
+        batches = blocks(rows, model.floats_per_row(limit))
+        slack = 1e-9 if str(rows.x.dtype).endswith("float64") else float(np.finfo(np.float32).eps ** 0.5)
+        options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
+        with self._pool(rows, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+            notify = self._notify(bar)
+            sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
+            if isinstance(model, Compressing):
+                # blocks enter the frame one by one, while they are in cache
+                total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
+                return self._read_out(model, total, frame, rng, starts, notify, moves)
+            climb = partial(options, batches, sweep=sweep)
+            screen = self._screen(options, sample, rows)
+            if self.sampled and screen is not None and len(starts) > 1:
+                ahead = best_of(starts, lambda start, on: screen(start, self.max_iter, on))
+                starts = [State(ahead.state.q)]
+            fit = best_of(
+                starts,
+                lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
+                notify,
+                map_=waking_map(pool) if pool and len(batches) == 1 and notify is None else map,
+            )
+            if moves and isinstance(model, Movable):
+                fit = improve(
+                    fit,
+                    lambda state: model.candidates(state.q, state.stats, sample, rng, limit),
+                    lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
+                    screen=screen,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    on_iteration=notify,
+                    looseness=(lambda q: model.looseness(q, sample, rows.n)) if isinstance(model, Loose) else None,
+                )
+        return fit
+
+    def _read_out(
+        self,
+        model: Any,
+        total: Any,
+        frame: Frame,
+        rng: np.random.Generator,
+        starts: list[State],
+        notify: OnIteration | None = None,
+        moves: bool = False,
+    ) -> Fit:
+        """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
+        climb = partial(ascend, model, [total], tol=self.tol, log_scale=frame.log_scale)
+        fit = best_of(
+            starts or self._starts(model, total, frame, rng),
+            lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
+            notify,
+        )
+        if moves and isinstance(model, Movable):
+            fit = improve(
+                fit,
+                lambda state: model.candidates(state.q, state.stats, total, rng, state.q.n_components),
+                lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=notify,
+                looseness=(lambda q: model.looseness(q, total, total.n)) if isinstance(model, Loose) else None,
+            )
+        return replace(fit, state=replace(fit.state, stats=total, locals=None))
+
+    def _screen(self, options: Callable[..., Fit], sample: Rows, rows: Rows) -> Callable[..., Fit] | None:
+        """An ascent over the sample, weighted to count as much as all rows; none if it is no smaller."""
+        if 2 * len(sample) > rows.n:  # their weight, not their number: a row given twice counts like a weight of 2
+            return None
+        part = replace(sample, weight=np.full(len(sample), rows.n / len(sample)))
+        return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)
+
+    def _notify(self, bar: ProgressBar) -> OnIteration | None:
+        """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""
+        given = self.callbacks or ()
+        watchers: list[Callable[[Any], Any]] = [given] if callable(given) else list(given)
+        if bar.active:
+            watchers.insert(0, bar.show)
+        if not watchers:
+            return None
+
+        def notify(event: Iteration) -> bool:
+            # every watcher sees every iteration, also after one of them asked to stop
+            return True in [bool(watcher(event)) for watcher in watchers]
+
+        return notify
+
+    @contextmanager
+    def _pool(self, rows: Rows, n_batches: int) -> Iterator[ThreadPoolExecutor | None]:
+        """Threads for row blocks, or for restarts where one block holds all rows; none for other libraries' arrays."""
+        n_threads = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
+        if n_threads < 2 or not (is_numpy_array(rows.x) or is_sparse(rows.x)) or (n_batches == 1 and self.n_init == 1):
+            yield None
+            return
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
+            yield pool

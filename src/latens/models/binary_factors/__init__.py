@@ -1,0 +1,1 @@
+"""Binary factors: rows as sums of causes that are on or off."""

@@ -1,0 +1,233 @@
+"""Binary factors: real-valued rows explained by a few causes that are each on or off.
+
+    pi_k           ~ Beta(usage)                               how often cause k is on
+    tau            ~ Gamma(noise)                              noise precision, one or one per column
+    alpha_k        ~ Gamma(relevance)                          large: cause k is not needed
+    w_k | tau      ~ Normal(0, (alpha_k tau)^-1 I)             what cause k adds to a row
+    z_nk           ~ Bernoulli(pi_k)
+    x_n | z_n      ~ Normal(b + W'z_n, tau^-1 I)               b: an optional intercept, a cause that is always on
+
+Posterior family: q(pi) q(W, tau) q(alpha) prod_n q(z_n), with a full K x K covariance of the
+loadings and q(z_n) as `e_step` says. All global blocks are conjugate, so each update is exact;
+no local step lowers the bound. With `points`, pi, W and tau are point estimates (variational EM)
+and the bound is below the likelihood at those points. Missing entries drop out of every sum.
+
+Cost per iteration O(N D K + N K^2), with missing entries O(N D K^2).
+
+References: Hinton & Zemel (1994) on cooperative vector quantizers; Ghahramani (1995) on factorial
+learning; Bishop (1999) on relevance determination; Luecke & Eggert (2010) on truncated posteriors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats, Index
+from latens.array.special import logsumexp
+from latens.array.states import all_states
+from latens.array.transfer import column_sums, cross_sums, like, total
+from latens.core import Rows, Statistics
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.relevance import Relevance
+from latens.families.share import Share
+from latens.models.binary_factors.moves import propose
+from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
+from latens.models.gaussian_rows import (
+    evidence,
+    level,
+    predicted_variance,
+    products,
+    second_with_ones,
+    sharp,
+    with_ones,
+)
+
+__all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
+
+MOST_ENUMERATED = 12  # causes up to which the predictive density sums over all states
+
+
+@dataclass(frozen=True)
+class BinaryPosterior:
+    usage: Beta | Share  # (K,)
+    loadings: Relevance | LeastSquares  # (K, D), after them the intercept if there is one; and the noise
+
+    @property
+    def n_components(self) -> int:
+        return len(self.usage.mean)
+
+    def only(self, keep: Index) -> BinaryPosterior:
+        return BinaryPosterior(self.usage.only(keep), self.loadings.only(_with_rest(keep, self)))
+
+    def sample(self, rng: np.random.Generator) -> BinaryPosterior:
+        return BinaryPosterior(self.usage.sample(rng), self.loadings.sample(rng))
+
+
+@dataclass(frozen=True)
+class CodeStatistics(Statistics):
+    n: float
+    seen: Floats  # (D,), rows in which column d was seen
+    on: Floats  # (K,), sum E[z]
+    zz: Floats  # (1 or D, K', K'), sum E[z z'] over the rows where column d was seen; K' counts the intercept
+    zx: Floats  # (K', D), sum E[z] x'
+    xx: Floats  # (D,), sum x^2
+    entropy: float  # sum H[q(z_n)]
+
+    @property
+    def entries(self) -> float:
+        return float(self.seen.sum())
+
+    @property
+    def regression(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.seen, self.zz, self.zx, self.xx
+
+    def only(self, keep: Index) -> CodeStatistics:
+        """What remains when the other causes are taken out."""
+        rest = np.concatenate([keep, np.arange(len(self.on), len(self.zx))])
+        zz = self.zz[:, rest][:, :, rest]
+        return CodeStatistics(self.n, self.seen, self.on[keep], zz, self.zx[rest], self.xx, self.entropy)
+
+
+@dataclass(frozen=True)
+class BinaryFactors:
+    n_features: int
+    usage: tuple[float, float] = (1.0, 1.0)
+    noise: tuple[float, float] = (1e-3, 1e-3)  # the rate carries the square of the data's unit
+    relevance: tuple[float, float] = (1e-3, 1e-3)
+    points: bool = False
+    intercept: bool = False
+    diagonal: bool = False  # whether every column has its own noise
+    floor: float = 1e-9  # smallest noise variance of a point estimate
+    e_step: MeanField | Exact | Truncated | Automatic = field(default_factory=Automatic)
+
+    def prior(self, k: int) -> BinaryPosterior:
+        rows, noises = k + self.intercept, self.n_features if self.diagonal else 1
+        if self.points:
+            loadings = LeastSquares(np.zeros((rows, self.n_features)), np.ones(noises), self.floor)
+            return BinaryPosterior(Share.of(np.full(k, 0.5)), loadings)
+        noise = Gamma(np.full(noises, self.noise[0]), np.full(noises, self.noise[1]))
+        usage = Beta(np.full(k, self.usage[0]), np.full(k, self.usage[1]))
+        return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
+
+    def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
+        batch = sharp(batch, q.loadings.tau)
+        drive, gram = self._evidence(q, batch, batch.x @ like((q.loadings.tau * q.loadings.mean).T, batch.x))
+        return self.e_step.infer(drive, gram, q.usage.mean, warm)
+
+    def statistics(self, batch: Rows, local: Switches | States) -> CodeStatistics:
+        k = local.mean.shape[1]
+        weighted = batch.weigh(with_ones(local.mean, self.intercept))
+        return CodeStatistics(
+            n=batch.n,
+            seen=batch.counts,
+            on=column_sums(weighted)[:k],
+            zz=products(batch, local.mean, local.second, lambda: local.summed_second(batch), self.intercept),
+            zx=cross_sums(weighted, batch.x),
+            xx=batch.squares,
+            entropy=total(batch.weigh(local.entropy)),
+        )
+
+    def global_step(self, q: BinaryPosterior, stats: CodeStatistics) -> BinaryPosterior:
+        prior = self.prior(len(stats.on))
+        return BinaryPosterior(
+            usage=prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0)),
+            loadings=prior.loadings.observe(*stats.regression, q.loadings),  # type: ignore[arg-type]
+        )
+
+    def data_terms(self, q: BinaryPosterior, stats: CodeStatistics) -> dict[str, float]:
+        return {
+            "likelihood": q.loadings.log_likelihood(*stats.regression),
+            "codes": q.usage.log_likelihood(stats.on, stats.n - stats.on),
+            "entropy": stats.entropy,
+        }
+
+    def global_terms(self, q: BinaryPosterior) -> dict[str, float]:
+        prior = self.prior(q.n_components)
+        return {
+            "kl_usage": -q.usage.kl(prior.usage),  # type: ignore[arg-type]
+            "kl_loadings": -q.loadings.kl(prior.loadings),  # type: ignore[arg-type]
+        }
+
+    def codes(self, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
+        local = local.rounded(batch.x)
+        return local.mean, local.variance
+
+    def log_predictive(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> Array:
+        """log E_q[p(row)] by enumeration while that is feasible, else the row's own bound."""
+        if self.score_is_bound(q):
+            return self.row_bounds(q, batch, local)
+        states = all_states(q.n_components)
+        log_on, log_off = np.log(q.usage.mean), np.log1p(-q.usage.mean)
+        joint = q.loadings.log_density(with_ones(states, self.intercept), batch.x, batch.mask)
+        return logsumexp(joint + like(states @ log_on + (1 - states) @ log_off, batch.x))[:, 0]
+
+    def score_is_bound(self, q: BinaryPosterior) -> bool:
+        return q.n_components > MOST_ENUMERATED
+
+    def row_bounds(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> Array:
+        """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
+        xp, local = array_namespace(batch.x), local.rounded(batch.x)
+        drive, gram = self._evidence(q, batch)
+        flat = level(q.loadings, batch, q.n_components) + float(q.usage.mean_log[1].sum())
+        return flat + xp.sum(local.mean * drive, axis=1) - 0.5 * local.energy(gram) + local.entropy
+
+    def impute(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
+        local = local.rounded(batch.x)
+        mean = self.reconstruct(q, local.mean)
+        second = second_with_ones(local.second(), local.mean, self.intercept)
+        return mean, predicted_variance(q.loadings, second, mean, batch.x)
+
+    def reconstruct(self, q: BinaryPosterior, codes: Array) -> Array:
+        return with_ones(codes, self.intercept) @ like(q.loadings.mean, codes)
+
+    def draw(self, q: BinaryPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows and codes under one draw of the globals."""
+        point = q.sample(rng)
+        codes = (rng.random((n, q.n_components)) < point.usage.mean).astype(float)
+        noise = rng.normal(size=(n, self.n_features)) * np.sqrt(point.loadings.mean_noise)
+        return self.reconstruct(point, codes) + noise, codes
+
+    def importance(self, q: BinaryPosterior, stats: CodeStatistics) -> Floats:
+        """(K,), share of the model's variance; 0 for a cause that is dead.
+
+        Dead is what is on in less than one row, or explains less than its loadings cost, half a nat each.
+        """
+        k, usage, w = q.n_components, q.usage.mean, q.loadings
+        each = usage * (1 - usage) * np.sum(w.mean[:k] ** 2, axis=1)
+        noise = np.sum(np.broadcast_to(w.mean_noise, (self.n_features,)))
+        share: Floats = np.maximum(each / (each.sum() + noise), np.finfo(float).tiny)
+        if self.points:
+            return share
+        explained = 0.5 * stats.n * usage * (1 - usage) * np.sum(w.tau * w.mean[:k] ** 2, axis=1)
+        share[(stats.on < 1.0) | (explained < 0.5 * self.n_features)] = 0.0
+        return share
+
+    def exact_local(self, q: BinaryPosterior) -> bool:
+        return self.e_step.is_exact(q.n_components)
+
+    def floats_per_row(self, k: int) -> int:
+        return self.e_step.floats_per_row(k) + (k + 1) ** 2
+
+    def candidates(
+        self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[BinaryPosterior]:
+        return propose(self, q, stats, sample, rng, limit)
+
+    def _evidence(self, q: BinaryPosterior, batch: Rows, pull: Array | None = None) -> tuple[Array, Array]:
+        """What a row says for each cause alone (n, K), and what pairs cost (1 or n, K, K)."""
+        log_on, log_off = q.usage.mean_log
+        drive, gram = evidence(q.loadings, batch, q.n_components, pull)
+        own = array_namespace(batch.x).linalg.diagonal(gram)
+        return drive + (like(log_on - log_off, batch.x) - 0.5 * own), gram
+
+
+def _with_rest(keep: Index, q: BinaryPosterior) -> Index:
+    """The rows of the loadings that belong to the kept causes, and the intercept's."""
+    return np.concatenate([keep, np.arange(q.n_components, len(q.loadings.mean))])

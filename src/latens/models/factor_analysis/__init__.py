@@ -1,0 +1,1 @@
+"""Factor analysis: a few factors behind many columns, each column with its own noise."""

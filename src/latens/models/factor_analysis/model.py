@@ -1,0 +1,368 @@
+"""Factor analysis: many correlated columns driven by a few hidden factors, each column with its own noise.
+
+    alpha_k          ~ Gamma(relevance)                        large: factor k is not needed
+    tau_d            ~ Gamma(noise)                            precision of column d
+    w_kd | tau_d     ~ Normal(0, 1 / (tau_d alpha_k))
+    h_n              ~ Normal(0, I_K)
+    x_nd | h_n       ~ Normal(c_d + w_d'h_n, 1 / tau_d)
+
+Posterior family: q(w, tau) q(alpha) prod_n q(h_n), the mean c a point; with `points`, w and tau are points too
+(EM) and the bound is the log-likelihood. q(h_n) is the exact Gaussian given the globals. Complete rows share one
+map from x to q(h), so that a covariance matrix is as good a batch as the rows it was summed from: `ExactFactors`
+compresses rows to it, once they are as many as their columns. Missing entries drop out of every sum.
+
+Cost per iteration O(N D K) on rows, O(D^2 K) on a covariance, O(N D K^2) on rows with missing entries.
+
+References: Rubin & Thayer (1982); Ghahramani & Beal (2000); Zhao & Yu (2009) on the prior in units of the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+from numpy.typing import NDArray
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import positive_definite, real
+from latens.array.linalg import inverse, log_determinant
+from latens.array.row_matrices import times_rows
+from latens.array.transfer import column_sums, host, like, total
+from latens.core import Rows, Statistics
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.relevance import Relevance
+from latens.models.factor_analysis.missing_patterns import HolePatterns
+from latens.models.factor_analysis.sums import Covariance, Scatter
+from latens.models.factor_analysis.sums_wide import FewRows, collected
+
+__all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
+
+OFF = 0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
+
+
+@dataclass(frozen=True)
+class FactorPosterior:
+    loadings: LeastSquares | Relevance  # (K, D) and the noise (D,)
+    center: Floats = real()  # (D,)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.loadings.mean)
+
+    def only(self, keep: Index) -> Self:
+        return replace(self, loadings=self.loadings.only(keep))
+
+    def sample(self, rng: np.random.Generator) -> Self:
+        return replace(self, loadings=self.loadings.sample(rng))
+
+    @cached_property
+    def projection(self) -> Projection:
+        """The map from complete rows to their factors."""
+        return self.shown(None)
+
+    def shown(self, columns: NDArray[np.bool_] | None) -> Projection:
+        """The map from rows that show some columns only, or all."""
+        w = self.loadings
+        gram = w.gram if columns is None else np.sum(w.grams[columns], axis=0)
+        spread = inverse(np.eye(self.n_components) + gram)
+        weights = (w.tau * w.mean).T if columns is None else (columns * w.tau * w.mean).T
+        return Projection(weights @ spread, spread, self.center)
+
+    @property
+    def low_rank(self) -> tuple[Floats, Floats]:
+        """Loadings (K, D) and the diagonal (D,) of the predictive covariance, uncertainty of the loadings included."""
+        w = self.loadings
+        uncertain = np.trace(w.spread, axis1=1, axis2=2)
+        return w.mean, w.mean_noise * (1 + uncertain)
+
+
+@dataclass(frozen=True)
+class FactorCodes:
+    """q(h) row by row."""
+
+    mean: Array = real()  # (n, K)
+    spread: Array = positive_definite()  # (1 or n, K, K)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """q(h) of all rows at once: mean P'(x - center), covariance V."""
+
+    weights: Floats  # (D, K)
+    spread: Floats  # (K, K)
+    center: Floats  # (D,)
+
+
+@dataclass(frozen=True)
+class Projections:
+    """The same for each pattern of holes."""
+
+    maps: tuple[Projection, ...]
+
+
+@dataclass(frozen=True)
+class FactorStatistics(Statistics):
+    n: float
+    seen: Floats  # (1 or D,), rows in which column d was seen
+    x: Floats  # (D,), sum x
+    xx: Floats  # (D,), sum x^2
+    z: Floats  # (K, 1 or D), sum E[h] over the rows where column d was seen
+    zx: Floats  # (K, D), sum E[h] x'
+    zz: Floats  # (1 or D, K, K), sum E[hh'] likewise
+    codes: float  # minus sum KL(q(h_n) || Normal(0, I))
+
+    @property
+    def entries(self) -> float:
+        return float(np.broadcast_to(self.seen, self.x.shape).sum())
+
+    def about(self, center: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Sums of the regression of x - center on h."""
+        moved = self.xx - 2 * center * self.x + self.seen * center**2
+        return self.seen, self.zz, self.zx - self.z * center, np.maximum(moved, 0.0)
+
+    def only(self, keep: Index) -> FactorStatistics:
+        """What remains when the other factors are taken out."""
+        return replace(self, z=self.z[keep], zx=self.zx[keep], zz=self.zz[:, keep][:, :, keep])
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    n_features: int
+    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # the rates (1 or D,) carry the square of the column's unit
+    relevance: tuple[float, float] = (1e-3, 1e-3)
+    points: bool = True
+    floor: float = 1e-6  # smallest noise of a point estimate that no start has set
+    thorough: bool = True  # whether moves try each deletion, or only those of all factors and of the ones turned off
+
+    def prior(self, k: int) -> FactorPosterior:
+        d = self.n_features
+        if self.points:
+            return FactorPosterior(LeastSquares(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
+        noise = Gamma(np.full(d, self.noise[0]), np.broadcast_to(np.asarray(self.noise[1], dtype=float), (d,)))
+        return FactorPosterior(Relevance.prior(k, d, noise, self.relevance), np.zeros(d))
+
+    def local_step(
+        self, q: FactorPosterior, batch: Rows | Covariance, warm: object = None
+    ) -> FactorCodes | Projection | Projections:
+        """Of rows, of the rows behind a covariance, or of those behind each pattern of holes."""
+        w, k = q.loadings, q.n_components
+        if isinstance(batch, Scatter) and batch.patterns is not None:
+            return Projections(tuple(q.shown(columns) for columns in batch.patterns.shown))
+        if isinstance(batch, FewRows) and not batch.complete:
+            batch = batch.rows
+        if not isinstance(batch, Rows):
+            return q.projection
+        x, xp = batch.x, array_namespace(batch.x)
+        gaps = (x - like(q.center, x)) * batch.mask
+        if batch.seen is None:
+            local = q.projection
+            return FactorCodes(gaps @ like(local.weights, x), like(local.spread[None], x))
+        grams = batch.mask @ like(w.grams.reshape(self.n_features, k * k), x)
+        precision = xp.reshape(grams, (len(batch), k, k)) + like(np.eye(k), x)
+        spread = xp.linalg.inv(precision)
+        spread = 0.5 * (spread + xp.matrix_transpose(spread))
+        drive = gaps @ like((w.tau * w.mean).T, x)
+        return FactorCodes(times_rows(spread, drive), spread)
+
+    def statistics(self, batch: Rows | Covariance, local: FactorCodes | Projection | Projections) -> FactorStatistics:
+        if isinstance(local, Projections):
+            return _summed_by_pattern(batch.patterns, local.maps)  # type: ignore[arg-type, union-attr]
+        if isinstance(local, Projection):
+            return summed_over(batch, local)  # type: ignore[arg-type]
+        return _row_sums(batch.rows if isinstance(batch, FewRows) else batch, local)  # type: ignore[arg-type]
+
+    def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+        """The mean given the loadings, then the loadings and the noise given the mean."""
+        seen = np.maximum(stats.seen, np.finfo(float).tiny)
+        center = (stats.x - np.sum(q.loadings.mean * stats.z, axis=0)) / seen
+        prior = self.prior(len(stats.zx)).loadings
+        if isinstance(prior, LeastSquares):
+            prior = replace(prior, floor=q.loadings.floor)  # type: ignore[union-attr]
+        return FactorPosterior(prior.observe(*stats.about(center), q.loadings), center)  # type: ignore[arg-type]
+
+    def data_terms(self, q: FactorPosterior, stats: FactorStatistics | Covariance) -> dict[str, float]:
+        if not isinstance(stats, FactorStatistics):
+            stats = self.statistics(stats, self.local_step(q, stats))
+        return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
+
+    def global_terms(self, q: FactorPosterior) -> dict[str, float]:
+        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}  # type: ignore[arg-type]
+
+    def codes(self, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
+        xp = array_namespace(local.mean)
+        return local.mean, xp.zeros_like(local.mean) + xp.linalg.diagonal(local.spread)
+
+    def log_predictive(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
+        """log Normal(x | c, W'W + diag), the diagonal with the uncertainty of the loadings, in low-rank algebra."""
+        mean, noise = q.low_rank
+        at = replace(q, loadings=LeastSquares(mean, noise))
+        return self.row_bounds(at, batch, self.local_step(at, batch))  # type: ignore[arg-type]
+
+    def score_is_bound(self, q: FactorPosterior) -> bool:
+        return False
+
+    def row_bounds(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
+        """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
+        xp, x, w, k = array_namespace(batch.x), batch.x, q.loadings, q.n_components
+        gaps = (x - like(q.center, x)) * batch.mask
+        if batch.seen is None:
+            gram = like(w.gram.reshape(1, k * k), x)
+        else:
+            gram = batch.mask @ like(w.grams.reshape(self.n_features, k * k), x)
+        second = local.spread + local.mean[:, :, None] * local.mean[:, None, :]
+        drive = xp.sum(local.mean * (gaps @ like((w.tau * w.mean).T, x)), axis=1)
+        pairs = xp.sum(gram * xp.reshape(second, (len(batch), k * k)), axis=1)
+        level = batch.mask @ like(w.log_tau - LOG_2PI, x) - gaps**2 @ like(w.tau, x)
+        return 0.5 * (level - pairs) + drive + _minus_kl(local)
+
+    def impute(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
+        xp, w, k = array_namespace(batch.x), q.loadings, q.n_components
+        noise = w.mean_noise
+        products = w.mean.T[:, :, None] * w.mean.T[:, None, :] + noise[:, None, None] * w.spread
+        second = xp.reshape(local.spread + local.mean[:, :, None] * local.mean[:, None, :], (len(batch), k * k))
+        square = second @ like(products.reshape(self.n_features, k * k).T, batch.x)
+        shift = local.mean @ like(w.mean, batch.x)
+        return self.reconstruct(q, local.mean), (square - shift**2) + like(noise, batch.x)
+
+    def reconstruct(self, q: FactorPosterior, codes: Array) -> Array:
+        return codes @ like(q.loadings.mean, codes) + like(q.center, codes)
+
+    def draw(self, q: FactorPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows and factors under one draw of the globals."""
+        point = q.sample(rng)
+        codes = rng.standard_normal((n, q.n_components))
+        rows = self.reconstruct(point, codes)
+        return rows + rng.standard_normal(rows.shape) * np.sqrt(point.loadings.mean_noise), codes
+
+    def importance(self, q: FactorPosterior, stats: Statistics) -> Floats:
+        """(K,), share of the model's variance; 0 for a factor that relevance determination has turned off."""
+        w = q.loadings
+        each = np.sum(w.mean**2, axis=1)
+        share: Floats = each / (each.sum() + np.sum(w.mean_noise))
+        if self.points:
+            return np.maximum(share, np.finfo(float).tiny)
+        explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
+        on = explained > OFF * self.n_features
+        if stats.n < self.n_features:  # rows too few for that: loadings above their own error will do
+            on |= w.alpha.mean < stats.n  # type: ignore[union-attr]
+        return np.where(on, share, 0.0)
+
+    def looseness(self, q: FactorPosterior, sample: Rows | Covariance, n: float) -> float:
+        """What the independence of factors and loadings gives away.
+
+        Rows tell the loadings as much as E[h] does, sum E[h] E[h]'; given h they would tell sum E[hh'].
+        """
+        if self.points or not q.n_components:
+            return 0.0
+        if isinstance(sample, FewRows) and not sample.complete:
+            sample = sample.rows
+        if isinstance(sample, Rows):
+            local: Any = self.local_step(q, sample)
+            known = n / sample.n * host(sample.weigh(local.mean).T @ local.mean)
+            spread = n * host(array_namespace(sample.x).mean(local.spread, axis=0))
+        else:
+            pairwise = replace(sample, patterns=None) if isinstance(sample, Scatter) else sample
+            local = q.projection
+            spread = sample.n_rows * local.spread
+            known = summed_over(pairwise, local).zz[0] - spread
+        known = known + np.diag(q.loadings.alpha.mean)  # type: ignore[union-attr]
+        return 0.5 * self.n_features * float(log_determinant(known + spread) - log_determinant(known))
+
+    def exact_local(self, q: FactorPosterior) -> bool:
+        return True
+
+    def floats_per_row(self, k: int) -> int:
+        return 2 * (k + 1) ** 2
+
+    def candidates(
+        self, q: FactorPosterior, stats: Statistics, sample: object, rng: np.random.Generator, limit: int
+    ) -> Iterator[FactorPosterior]:
+        """Deletions: what is off, all, the weaker half, each alone; of points none, since a likelihood cannot judge."""
+        k = q.n_components
+        if self.points or k == 0:
+            return
+        order = np.argsort(np.sum(q.loadings.tau * q.loadings.mean**2, axis=1), kind="stable")
+        living = np.flatnonzero(self.importance(q, stats))
+        if len(living) < k:
+            yield q.only(living)
+        yield q.only(order[:0])
+        if not self.thorough:
+            return
+        if k > 2:
+            yield q.only(np.sort(order[k // 2 :]))
+        for gone in order[: k if k > 1 else 0]:
+            yield q.only(np.delete(np.arange(k), gone))
+
+
+@dataclass(frozen=True, eq=False)
+class ExactFactors(Factors):
+    """Rows are seen once, and summed; all iterations are on their covariance."""
+
+    def compress(self, batch: Rows) -> FewRows | Scatter:
+        return collected(batch)
+
+
+def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
+    """Sums over the rows behind a covariance, all about its own mean but told about the origin."""
+    n, mean, p = batch.n_rows, batch.mean, local.weights
+    shift = mean - local.center  # of the mean from the posterior's
+    known = batch.times(p)  # (D, K), covariance times P
+    z = n * (shift @ p)
+    zx = n * known.T + np.outer(z, mean)
+    zz = n * (p.T @ known + np.outer(shift @ p, shift @ p) + local.spread)
+    zz = 0.5 * (zz + zz.T)
+    codes = 0.5 * (n * (float(log_determinant(local.spread)) + len(zz)) - float(np.trace(zz)))
+    seen = np.array([n])
+    return FactorStatistics(n, seen, n * mean, n * (batch.variance + mean**2), z[:, None], zx, zz[None], codes)
+
+
+def _summed_by_pattern(batch: HolePatterns, maps: tuple[Projection, ...]) -> FactorStatistics:
+    """Sums over the rows behind each pattern; a column counts where it was shown."""
+    d, k = batch.x.shape[1], maps[0].weights.shape[1]
+    z, zx, zz, codes = np.zeros((k, d)), np.zeros((k, d)), np.zeros((d, k, k)), 0.0
+    for shown, n, x, xx, at in zip(batch.shown, batch.rows, batch.x, batch.xx, maps, strict=True):
+        p, c = at.weights, at.center * shown
+        gap, known = x - n * c, xx @ p - np.outer(x, c @ p)  # sum (x - c), and sum x (x - c)'P
+        second = p.T @ (known - np.outer(c, gap @ p)) + n * at.spread
+        second = 0.5 * (second + second.T)
+        z += np.outer(gap @ p, shown)
+        zx += known.T * shown
+        zz[shown] += second
+        codes += 0.5 * (n * (float(log_determinant(at.spread)) + k) - float(np.trace(second)))
+    own = np.einsum("pdd->d", batch.xx)
+    return FactorStatistics(batch.n, batch.rows @ batch.shown, batch.x.sum(axis=0), own, z, zx, zz, codes)
+
+
+def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:
+    xp, k = array_namespace(batch.x), local.mean.shape[1]
+    weighted = batch.weigh(local.mean)
+    if batch.seen is None:
+        seen, z = np.array([batch.n]), column_sums(weighted)[:, None]
+        zz = (host(weighted.T @ local.mean) + batch.n * host(local.spread[0, ...]))[None]
+    else:
+        seen, z = batch.counts, host(weighted.T @ batch.mask)
+        second = local.spread + local.mean[:, :, None] * local.mean[:, None, :]
+        flat = xp.reshape(batch.weigh(second), (len(batch), k * k))
+        zz = host(batch.mask.T @ flat).reshape(batch.x.shape[1], k, k)
+    return FactorStatistics(
+        n=batch.n,
+        seen=seen,
+        x=column_sums(batch.weigh(batch.x)),
+        xx=batch.squares,
+        z=z,
+        zx=host(weighted.T @ batch.x),
+        zz=zz,
+        codes=total(batch.weigh(_minus_kl(local))),
+    )
+
+
+def _minus_kl(local: FactorCodes) -> Array:
+    """(n,), minus KL(q(h) || Normal(0, I)) of each row."""
+    xp, k = array_namespace(local.mean), local.mean.shape[1]
+    sizes = xp.sum(local.mean**2, axis=1) + xp.linalg.trace(local.spread)
+    return 0.5 * (xp.linalg.slogdet(local.spread)[1] + k - sizes)

@@ -1,0 +1,228 @@
+"""Maximum likelihood of factor analysis on a covariance matrix, by Newton steps on the profile likelihood.
+
+    -2/n log L(psi) = sum_d log psi_d + sum_{k <= K} (log w_k + 1) + sum_{m > K} w_m
+
+with w the eigenvalues of psi^-1/2 S psi^-1/2 (those of the first K that exceed 1 count as factors) and v its
+eigenvectors: given psi, the best loadings are psi^1/2 v_k sqrt(w_k - 1). In l = log psi,
+
+    gradient_i    = sum_{m > K} (1 - w_m) v_im^2
+    Hessian_ij    = (sum_m w_m v_im v_jm)(sum_m v_im v_jm)
+                    + sum_{k <= K} v_ik v_jk sum_{m > K} (1 - w_m)(w_m + w_k) / (w_k - w_m) v_im v_jm
+
+The first part alone is positive semi-definite, needs only the first K eigenvectors, and is what large problems use.
+Columns are standardised first, so the answer follows any change of units. O(D^3) a step, about ten steps.
+
+References: Joereskog (1967); Clarke (1970) on the Hessian; Lawley & Maxwell (1971).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from latens.array import Floats
+from latens.models.factor_analysis.newton_wide import Profile, Root, ThinPoint
+
+__all__ = ["best_rank", "leading", "most_likely"]
+
+MOST_FULL = 300  # columns up to which all eigenvectors, and with them the exact Hessian, are cheap
+MOST_DENSE = 700  # columns beyond which a few leading eigenvectors come cheaper by Lanczos steps
+N_STEPS = 200
+LONGEST = 3.0  # e-folds of noise in one step
+NEAR = 1e-9  # e-folds from the floor that are on it
+LEAST, MOST = 1e-11, 1e8  # damping, in units of each column's curvature
+FLAT = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
+
+
+@dataclass(frozen=True)
+class _Point(Profile):
+    """The profile likelihood at one log psi, for a correlation matrix."""
+
+    corr: Floats  # (D, D)
+    log_psi: Floats  # (D,)
+    k: int
+    guess: Floats | None = None  # (D,), where Lanczos steps begin
+
+    @cached_property
+    def scaled(self) -> Floats:
+        root = np.exp(-0.5 * self.log_psi)
+        return np.asarray(self.corr * root * root[:, None])
+
+    @cached_property
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues and vectors, the largest last: all of them, or the leading k."""
+        d = len(self.log_psi)
+        if d <= MOST_FULL:
+            return eigh(self.scaled, driver="evd", check_finite=False)
+        return leading(self.scaled, self.k, self.guess)
+
+    @cached_property
+    def factors(self) -> tuple[Floats, Floats]:
+        w, v = self.spectrum
+        w, v = w[len(w) - self.k :], v[:, v.shape[1] - self.k :]
+        return w[w > 1], v[:, w > 1]
+
+    @cached_property
+    def trace(self) -> float:
+        return float(np.trace(self.scaled))
+
+    @cached_property
+    def curvature(self) -> Floats:
+        """The part of the Hessian that is never negative."""
+        w, v = self.factors
+        left = np.eye(len(v)) - v @ v.T
+        return np.asarray((self.scaled - (v * w) @ v.T) * left)
+
+    @property
+    def hessian(self) -> Floats:
+        (values, vectors), (w, v) = self.spectrum, self.factors
+        minor = len(values) - len(w)
+        m, u = values[:minor], vectors[:, :minor]
+        rest = np.zeros_like(self.corr)
+        for wk, vk in zip(w, v.T, strict=True):
+            gap = np.maximum(wk - m, 1e-8 * wk)
+            rest += np.outer(vk, vk) * ((u * ((1 - m) * (m + wk) / gap)) @ u.T)
+        return self.curvature + rest
+
+    def step(self, slope: Floats) -> _Step:
+        return _Step(self, slope)
+
+    def at(self, log_psi: Floats) -> Self:
+        guess = None if len(log_psi) <= MOST_DENSE else self.spectrum[1].sum(axis=1)
+        return replace(self, log_psi=log_psi, guess=guess)
+
+
+def most_likely(cov: Floats | Root, k: int, floor: Floats, share: Floats | float = 0.5) -> tuple[Floats, Floats]:
+    """Loadings (D, K) and noise (D,) of highest likelihood under noise >= floor > 0.
+
+    `share` is the part of each variance that is noise at the start.
+    """
+    varies, size, corr, lowest = _standardised(cov, floor)
+    loadings, noise = np.zeros((len(cov), k)), np.maximum(cov.diagonal(), floor)
+    if not varies.any() or k == 0:
+        return loadings, noise
+    log_psi = np.broadcast_to(np.log(share), (len(cov),))[varies]
+    point = _climb(corr, min(k, len(size)), lowest, log_psi)
+    loadings[varies, : point.k] = size[:, None] * point.loadings
+    noise[varies] = size**2 * np.exp(point.log_psi)
+    return loadings, noise
+
+
+def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion: str = "bic") -> int:
+    """The number of factors with the smallest -2 log L + parameters log n, looked for from none upwards.
+
+    "hannan-quinn" asks 2 log log n for a parameter: it too finds the true number as n grows, and sooner.
+    """
+    price = float(np.log(max(n, 2.0)) if criterion == "bic" else 2 * np.log(np.log(max(n, 3.0))))
+    varies, _, corr, lowest = _standardised(cov, floor)
+    d, log_psi, costs = len(corr), np.zeros(int(varies.sum())), [float(np.count_nonzero(varies)) * n]
+    for k in range(1, min(most, d) + 1):
+        point = _climb(corr, k, lowest, np.minimum(log_psi, np.log(0.5)))
+        log_psi = point.log_psi
+        costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * price)
+        if k > 1 and costs[-1] > costs[-2] > costs[-3]:
+            break
+    return int(np.argmin(costs))
+
+
+def _standardised(cov: Floats | Root, floor: Floats) -> tuple[np.ndarray, Floats, Floats | Root, Floats]:
+    """Which columns vary, their deviations, their correlations, the lowest log noise in those units."""
+    variance = cov.diagonal()
+    varies = variance > 2 * floor  # a constant column has no factors to share
+    size, lowest = np.sqrt(variance[varies]), np.log(floor[varies] / variance[varies])
+    if not isinstance(cov, Root):
+        return varies, size, cov[np.ix_(varies, varies)] / size / size[:, None], lowest
+    root = Root(cov.rows[:, varies] / size)
+    # where all eigenvectors are cheap, damping by them is surest
+    return varies, size, root.rows.T @ root.rows if len(root) <= MOST_FULL else root, lowest
+
+
+def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats, Floats]:
+    """The k largest eigenvalues of a symmetric matrix, ascending, and their vectors (D, k)."""
+    d = len(matrix)
+    if d > MOST_DENSE and 4 * k < d:
+        start = np.ones(d) if guess is None else guess
+        w, v = eigsh(LinearOperator(matrix.shape, matvec=lambda x: matrix @ x, dtype=float), k, which="LA", v0=start)
+        order = np.argsort(w)
+        return w[order], v[:, order]
+    w, v = eigh(matrix, subset_by_index=[d - k, d - 1], check_finite=False)
+    return w, v
+
+
+def _climb(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Profile:
+    """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
+    log_psi, damping = np.maximum(log_psi, lowest), LEAST
+    point: Profile = ThinPoint(corr, log_psi, k) if isinstance(corr, Root) else _Point(corr, log_psi, k)
+    for _ in range(N_STEPS):
+        slope = _free_slope(point, lowest)
+        if np.max(np.abs(slope)) < FLAT:
+            break
+        step = point.step(slope)
+        while damping < MOST:
+            move = np.clip(step.damped(damping), -LONGEST, LONGEST)
+            there = point.at(np.maximum(point.log_psi + move, lowest))
+            if _is_better(there, point, slope, lowest):
+                break
+            damping *= 10
+        else:
+            break
+        point, damping = there, max(LEAST, damping / 100)
+    return point
+
+
+def _free_slope(point: Profile, lowest: Floats) -> Floats:
+    """(D,), 0 where a column is held at its floor."""
+    return np.where((point.log_psi <= lowest + NEAR) & (point.gradient > 0), 0.0, point.gradient)
+
+
+def _is_better(there: Profile, here: Profile, slope: Floats, lowest: Floats) -> bool:
+    """Lower by a part of what the slope promised; or flatter, where heights differ by rounding only."""
+    # heights are sums of numbers as large as the inverse of the smallest noise
+    resolution = 1e-15 * float(here.trace + np.sum(np.abs(here.log_psi)))
+    if there.height <= here.height + 1e-4 * (slope @ (there.log_psi - here.log_psi)) - resolution:
+        return True
+    same = abs(there.height - here.height) <= resolution
+    return bool(same and np.max(np.abs(_free_slope(there, lowest))) < 0.9 * np.max(np.abs(slope)))
+
+
+def _is_definite(matrix: Floats) -> bool:
+    try:
+        cho_factor(matrix, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+class _Step:
+    """Newton's step with every negative curvature turned round, in units of each column's own curvature.
+
+    Where none is negative, as near the top, Cholesky's factors do what the eigenvectors would.
+    """
+
+    def __init__(self, point: _Point, slope: Floats) -> None:
+        self.free, self.size = np.flatnonzero(slope), len(slope)
+        inside = np.ix_(self.free, self.free)
+        sure = point.curvature[inside]
+        self.unit = 1 / np.sqrt(np.maximum(np.diagonal(sure), 1e-6))
+        self.slope = slope[self.free] * self.unit
+        exact = self.size <= MOST_FULL
+        self.matrix = (point.hessian[inside] if exact else sure) * self.unit * self.unit[:, None]
+        self.spectrum = eigh(self.matrix, check_finite=False) if exact and not _is_definite(self.matrix) else None
+
+    def damped(self, damping: float) -> Floats:
+        step = np.zeros(self.size)
+        if self.spectrum is not None:
+            values, vectors = self.spectrum
+            inner = vectors @ ((self.slope @ vectors) / (np.abs(values) + damping))
+        else:
+            try:
+                inner = cho_solve(cho_factor(self.matrix + damping * np.eye(len(self.free))), self.slope)
+            except np.linalg.LinAlgError:
+                return step  # going nowhere asks for more damping
+        step[self.free] = -self.unit * inner
+        return step

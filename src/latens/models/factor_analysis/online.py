@@ -1,0 +1,162 @@
+"""Factor analysis of streams in O(D K) memory: one that keeps up with maximum likelihood, and two as first printed.
+
+    TransportFactors    EM whose statistics are carried from each posterior to the next, so that no row grows stale
+    OnlineEM            each row's factors inferred once, its sums kept for ever: F = A H^-1 with running averages
+    OnlineGradient      a gradient step of log p(x_t) for every row, in F and log psi
+
+`OnlineEM` and `OnlineGradient` start at orthonormal loadings and unit noise in the units of the data and leave both
+alone for `warm_up` rows. When the data's variance is far above 1, the sums of that time are far too large, F = A H^-1
+does not feel that both A and H decay as 1/t, and the loadings stay frozen until about warm_up times the mean
+eigenvalue of the sum of m m' of those rows. They are for comparison. Cost O(D K^2) a row, one after another.
+
+References: Cappe & Moulines (2009) on online EM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.linalg import log_determinant
+from latens.array.transfer import host
+from latens.core import Rows, Statistics
+from latens.families.least_squares import LeastSquares
+from latens.models.factor_analysis.model import FactorPosterior, Factors, FactorStatistics
+from latens.models.factor_analysis.sums import smallest_noise
+
+__all__ = ["OnlineEM", "OnlineGradient", "OnlinePosterior", "OnlineStatistics", "TransportFactors"]
+
+Point = tuple[Floats, Floats, Floats]  # mean of the rows, loadings, noise
+Sums = tuple[Floats, Floats, Floats]  # zx, zz, xx
+
+FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has diverged
+
+
+@dataclass(frozen=True, eq=False)
+class TransportFactors(Factors):
+    def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+        """Of complete rows mean and variance are known: the step is about the one, with a floor from the other."""
+        center, second = stats.x / stats.n, stats.xx / stats.n
+        floor = smallest_noise(np.maximum(second - center**2, 0.0), second)
+        there = replace(q, loadings=replace(q.loadings, floor=floor), center=center)  # type: ignore[arg-type]
+        return super().global_step(there, _recentred(stats, q, center))
+
+    def carry(self, stats: FactorStatistics, old: FactorPosterior, new: FactorPosterior) -> FactorStatistics:
+        """Statistics as if every past row had been seen under `new`.
+
+        What is known of the rows' covariance S is S P. The model's own covariance M is the control variate:
+        S P' = M P' + (S - M) P', and the second part is regressed on what is known, (S - M) P.
+        """
+        stats, n = _recentred(stats, old, new.center), stats.n
+        before, after = old.projection, new.projection
+        known = stats.zx.T - np.outer(new.center, stats.z[:, 0])  # (D, K), sum (x - center) E[h]'
+        model, target = _times(new, before.weights), _times(new, after.weights)
+        regression = np.linalg.lstsq(before.weights.T @ model, before.weights.T @ target, rcond=1e-10)[0]
+        zx = n * target + (known - n * model) @ regression  # (D, K), about the new centre
+        z = (stats.x - n * new.center) @ after.weights
+        zz = after.weights.T @ zx
+        zz = 0.5 * (zz + zz.T) + n * after.spread
+        codes = 0.5 * (n * (float(log_determinant(after.spread)) + len(zz)) - float(np.trace(zz)))
+        return replace(stats, z=z[:, None], zx=zx.T + np.outer(z, new.center), zz=zz[None], codes=codes)
+
+
+def _recentred(stats: FactorStatistics, q: FactorPosterior, center: Floats) -> FactorStatistics:
+    """As if every past row had been seen under q with another centre: all its E[h] move by the same."""
+    step = (center - q.center) @ q.projection.weights
+    cross = np.outer(stats.z[:, 0], step)
+    zz = stats.zz[0] - cross - cross.T + stats.n * np.outer(step, step)
+    codes = stats.codes + 0.5 * float(np.trace(stats.zz[0] - zz))
+    return replace(
+        stats, z=stats.z - stats.n * step[:, None], zx=stats.zx - np.outer(step, stats.x), zz=zz[None], codes=codes
+    )
+
+
+def _times(q: FactorPosterior, columns: Floats) -> Floats:
+    """The model's covariance times (D, K)."""
+    w = q.loadings.mean
+    return w.T @ (w @ columns) + columns / q.loadings.tau[:, None]
+
+
+@dataclass(frozen=True)
+class OnlinePosterior(FactorPosterior):
+    """Points, about the mean of the rows so far."""
+
+    loadings: LeastSquares
+    count: float = 0.0
+    score: float = 0.0  # sum of the log densities of rows, each under the posterior before it
+    diverged: bool = False
+
+
+@dataclass(frozen=True)
+class OnlineStatistics(Statistics):
+    n: float
+    entries: float
+    x: Floats  # (D,), sum x
+    zx: Floats  # (K, D), sum m d', where d is a row less the mean that includes it
+    zz: Floats  # (K, K), sum m m'
+    xx: Floats  # (D,), sum d^2
+    score: float  # sum of log densities
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineEM(Factors):
+    """Algorithm 2 of the source.
+
+    V = (I + F Psi^-1 F')^-1      m_t = V F Psi^-1 d_t      d_t = x_t - mean of x_1 .. x_t      (F is K x D)
+    A = 1/t sum_s m_s d_s'        H = V + 1/t sum_s m_s m_s'
+    F = H^-1 A                    psi = 1/t sum_s d_s^2 + diag(F'H F - 2 F'A)
+    """
+
+    warm_up: int = 100
+
+    def prior(self, k: int) -> OnlinePosterior:
+        d = self.n_features
+        return OnlinePosterior(LeastSquares(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
+
+    def walk(
+        self, q: OnlinePosterior, stats: OnlineStatistics | None, batch: Rows
+    ) -> tuple[OnlinePosterior, OnlineStatistics]:
+        """Under its posterior a row enters the sums; then, after the warm-up, the next posterior is made."""
+        if stats is None:
+            q = replace(q, count=0.0, score=0.0, diverged=False)  # it may come from an earlier walk
+        x, (k, d) = np.ascontiguousarray(host(batch.x)), q.loadings.mean.shape
+        old = stats or OnlineStatistics(0.0, 0.0, np.zeros(d), np.zeros((k, d)), np.zeros((k, k)), np.zeros(d), 0.0)
+        point = np.array(q.center), np.array(q.loadings.mean, order="C"), np.array(q.loadings.noise)
+        sums = np.array(old.zx, order="C"), np.array(old.zz, order="C"), np.array(old.xx)
+        score, diverged = self._pass(x, q, point, sums)
+        n, score = q.count + len(x), q.score + score
+        center, mean, noise = point
+        q = OnlinePosterior(LeastSquares(mean, noise, self.floor), center, n, score, diverged)
+        return q, OnlineStatistics(n, n * d, old.x + x.sum(axis=0), *sums, score)
+
+    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:
+        """The sum of the rows' log densities and whether it diverged; `point` and `sums` are changed in place."""
+        from latens.array.kernels.online_factors_numba import em_rows
+
+        return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums), False
+
+    def data_terms(self, q: OnlinePosterior, stats: OnlineStatistics) -> dict[str, float]:  # type: ignore[override]
+        """Not a bound: how well each row was foretold when it came."""
+        return {"prequential": q.score}
+
+    def global_terms(self, q: OnlinePosterior) -> dict[str, float]:  # type: ignore[override]
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineGradient(OnlineEM):
+    """Algorithm 1 of the source, with V, m_t and d_t as above; of the sums it needs none.
+
+    F       +  rate ((m_t d_t' - S F) Psi^-1)                                S = V + m_t m_t'
+    log psi +  rate / 2 ((d_t^2 + diag(F'S F - 2 F'm_t d_t')) / psi - 1)
+    """
+
+    learning_rate: float = 1e-3
+
+    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:
+        from latens.array.kernels.online_factors_numba import gradient_rows
+
+        score, sound = gradient_rows(x, q.count, self.warm_up, self.learning_rate, FAR, not q.diverged, *point, *sums)
+        return score, not sound

@@ -1,0 +1,1 @@
+"""Mixtures: rows that fall into clusters."""

@@ -1,0 +1,116 @@
+"""Rows as clusters see them: expected log densities, and the sums that a global step needs.
+
+Where everything a cluster asks of a row is linear in a few numbers made from it once,
+
+    columns apart      [x, x^2] or less, and which entries were seen
+    columns jointly    [x, vech(xx')]
+
+both steps are one matrix product each with those numbers. Where columns depend on each other and
+entries are missing, see `holes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
+
+from latens.array import Array, Floats
+from latens.array.packed_symmetric import upper_indices, with_pairs
+from latens.array.transfer import cast, host, is_sparse, like
+from latens.core import Rows
+from latens.models.mixture.missing import fill
+
+__all__ = ["Features", "Sums", "View", "look"]
+
+Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
+View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
+CANCELLATION = 2e-5  # error of a log density above which single precision is left
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows expanded into the numbers that all clusters share."""
+
+    values: Array  # (n, Q)
+    d: int
+    tied: bool = False
+    joint: bool = False
+
+    def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
+        """Weighted by memberships (n, K), whose column sums are the counts."""
+        weighted = cast(weighted, self.values)
+        moments = host(weighted.T @ self.values)
+        x, rest = moments[:, : self.d], moments[:, self.d :]
+        if self.tied:
+            rows, columns = upper_indices(self.d)
+            rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None, rows, columns]
+        apart = not self.joint and batch.seen is not None
+        seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else counts[:, None]
+        return seen, x, rest, 0.0
+
+
+def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
+    """E[log pi_k + log p(x_n | theta_k)], (n, K), and the view of the rows."""
+    x = _in_safe_precision(clusters, batch.x)
+    if clusters.joint and batch.seen is not None:
+        return fill(clusters, log_weights, batch, x)
+    view = expand(clusters, x)
+    theta, level = clusters.natural
+    density = _products(view.values, like(theta, x))
+    if not clusters.joint and batch.seen is not None:
+        density += cast(batch.mask, x) @ like(level.T, x)
+    else:
+        log_weights = log_weights + _summed(level)
+    density += like(log_weights, x)
+    if view.tied:
+        density = density - 0.5 * _form(clusters.precision[0], x)[:, None]
+    return cast(density, batch.x), view
+
+
+def expand(clusters: Any, x: Array) -> Features:
+    """The numbers that clusters of this family ask of a row; the family decides, not its parameters."""
+    d = x.shape[1]
+    if clusters.joint:
+        return Features(x if clusters.tied else with_pairs(x), d, clusters.tied, True)
+    width = clusters.natural[0].shape[1] - d
+    if width == 0:
+        return Features(x, d)
+    xp = array_namespace(x)
+    if width == d:
+        both = xp.empty((x.shape[0], 2 * d), dtype=x.dtype, device=device(x))
+        both[:, :d] = x
+        both[:, d:] = x**2
+        return Features(both, d)
+    return Features(xp.concat([x, xp.sum(x**2, axis=1, keepdims=True)], axis=1), d)
+
+
+def _products(values: Array, theta: Array) -> Array:
+    """(n, K), in memory a row for each cluster: sums over clusters then run along rows of data."""
+    # single precision, whose transposed product is the slower by half, and CSR rows
+    if is_sparse(values) or (is_numpy_array(values) and values.dtype == np.float32):
+        return np.ascontiguousarray((values @ theta.T).T).T
+    return (theta @ values.T).T
+
+
+def _summed(level: Floats) -> Floats:
+    return np.asarray(level.sum(axis=1) if level.ndim > 1 else level)
+
+
+def _form(matrix: Floats, x: Array) -> Array:
+    """(n,), x'M x."""
+    return array_namespace(x).sum((x @ like(matrix, x)) * x, axis=1)
+
+
+def _in_safe_precision(clusters: Any, x: Array) -> Array:
+    """The rows, in double precision where single would cancel: clusters far from the origin beside their width."""
+    if is_sparse(x):  # binary: clusters lie within their width of the origin
+        return x
+    xp = array_namespace(x)
+    if x.dtype != xp.float32:
+        return x
+    d = x.shape[1]
+    largest = float(np.max(np.sum(np.abs(clusters.mean * clusters.natural[0][:, :d]), axis=1)))
+    return xp.astype(x, xp.float64) if largest * float(xp.finfo(x.dtype).eps) > CANCELLATION else x

@@ -1,0 +1,251 @@
+"""Mixtures: rows fall into clusters, each with its own centre and shape.
+
+    pi            ~ Dirichlet, a Dirichlet process, or known            how large the clusters are
+    theta_k       ~ conjugate prior                                     what the rows of cluster k are like
+    c_n           ~ Categorical(pi)
+    x_n | c_n = k ~ p(x | theta_k)                                      missing entries are latent, jointly with c_n
+
+The family of theta is a parameter: Gaussian with full or tied covariance (Normal-Wishart), with independent
+columns (Normal-Gamma, one variance each or one for all), with known variance (Normal), or Bernoulli (Beta).
+
+Posterior family: q(pi) prod_k q(theta_k) prod_n q(c_n) q(x_n missing | c_n). All steps are conjugate and exact,
+missing entries are marginalised exactly, and the predictive density, a mixture of Student t, Gaussians or
+Bernoullis, is exact for q.
+
+Cost per iteration O(N K D), with full covariances O(N K D^2) as two matrix products, and with missing entries
+O(P K D^3) more for P patterns of holes.
+
+References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on the Dirichlet process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import gammaln
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import simplex
+from latens.array.packed_symmetric import packed, upper_indices
+from latens.array.special import logsumexp, softmax_entropy, xlogx
+from latens.array.transfer import column_sums, is_sparse, like, total
+from latens.core import Rows, Statistics, transient
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.dirichlet import Dirichlet
+from latens.families.normal_columns import NormalColumns
+from latens.families.normal_means import NormalMeans
+from latens.families.normal_wishart import NormalWishart
+from latens.families.normals import Normals
+from latens.families.proportions import Proportions
+from latens.families.sticks import Sticks
+from latens.models.mixture.features import Features, expand, look
+from latens.models.mixture.missing import Filled, forms, in_row_order, of_scale
+from latens.models.mixture.moves import propose
+
+__all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
+
+Weights = Dirichlet | Sticks | Proportions
+Clusters = NormalWishart | NormalColumns | NormalMeans | BernoulliColumns
+
+
+@dataclass(frozen=True)
+class MixturePosterior:
+    weights: Weights  # (K,)
+    clusters: Clusters | Normals  # (K, D)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.clusters.mean)
+
+    def only(self, keep: Index) -> MixturePosterior:
+        return MixturePosterior(self.weights.only(keep), self.clusters.only(keep))
+
+    def sample(self, rng: np.random.Generator) -> MixturePosterior:
+        return MixturePosterior(self.weights.sample(rng), self.clusters.sample(rng))
+
+
+@dataclass(frozen=True)
+class Memberships:
+    mean: Array = simplex()  # (n, K), q(c_n = k)
+    view: Features | Filled | None = transient()  # its rows, for their sums
+    solved: tuple[Array, Array] | None = transient()  # the memberships of the local step, and their entropy (n,)
+
+    @property
+    def entropy(self) -> Array:
+        """(n,)."""
+        if self.solved is not None and self.solved[0] is self.mean:
+            return self.solved[1]
+        return -array_namespace(self.mean).sum(xlogx(self.mean), axis=1)
+
+
+@dataclass(frozen=True)
+class ClusterStatistics(Statistics):
+    n: float
+    entries: float
+    counts: Floats  # (K,), sum q(c)
+    seen: Floats  # (K, 1 or D), the same over the rows in which column d was seen, or filled in
+    x: Floats  # (K, D), sum q(c) x
+    xx: Floats  # (K, ...), sums of squares as the family asks for them
+    entropy: float  # of memberships and of what was filled in
+
+    @property
+    def moments(self) -> tuple[Floats, Floats, Floats]:
+        return self.seen, self.x, self.xx
+
+    def regroup(self, groups: Floats, tied: bool = False) -> ClusterStatistics:
+        """Clusters replaced by sums of clusters, groups (new, old); tied ones have one sum of squares for all."""
+        xx = self.xx if tied else np.tensordot(groups, self.xx, axes=1)
+        sums = groups @ self.counts, groups @ self.seen, groups @ self.x
+        return ClusterStatistics(self.n, self.entries, *sums, xx, self.entropy)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    weights: Weights  # prior, for one component
+    clusters: Clusters  # prior of one cluster
+
+    def prior(self, k: int) -> MixturePosterior:
+        return MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))
+
+    def local_step(self, q: MixturePosterior, batch: Rows, warm: Memberships | None = None) -> Memberships:
+        joint, view = look(q.clusters, q.weights.mean_log, batch)
+        solved = softmax_entropy(joint)
+        return Memberships(solved[0], view, solved)
+
+    def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
+        view = local.view or self._complete(batch)
+        weighted = batch.weigh(local.mean)
+        counts = column_sums(weighted)
+        seen, x, xx, entropy = view.sums(batch, weighted, counts)
+        entropy += total(batch.weigh(local.entropy))
+        return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy)
+
+    def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
+        """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
+        n, d = float(counts.sum()), mean.shape[1]
+        square = expand(self.clusters, mean).values[:, d:]
+        if self.clusters.joint:
+            rows, columns = upper_indices(d)
+            square = mean[:, rows] * mean[:, columns] + np.diag(variance)[rows, columns]
+        elif square.shape[1]:
+            square = square + (variance if square.shape[1] == d else variance.sum())
+        xx = counts[:, None] * square
+        xx = xx.sum(axis=0, keepdims=True) if self.tied else xx
+        return ClusterStatistics(n, n * d, counts, counts[:, None], counts[:, None] * mean, xx, 0.0)
+
+    def global_step(self, q: MixturePosterior, stats: ClusterStatistics) -> MixturePosterior:
+        prior = self.prior(len(stats.counts))
+        return MixturePosterior(
+            weights=prior.weights.observe(stats.counts, q.weights),  # type: ignore[arg-type]
+            clusters=prior.clusters.observe(*stats.moments),  # type: ignore[union-attr]
+        )
+
+    def data_terms(self, q: MixturePosterior, stats: ClusterStatistics) -> dict[str, float]:
+        return {
+            "likelihood": _log_likelihood(q.clusters, *stats.moments),
+            "memberships": q.weights.log_likelihood(stats.counts),
+            "entropy": stats.entropy,
+        }
+
+    def global_terms(self, q: MixturePosterior) -> dict[str, float]:
+        prior = self.prior(q.n_components)
+        return {
+            "kl_weights": -q.weights.kl(prior.weights),  # type: ignore[arg-type]
+            "kl_clusters": -q.clusters.kl(prior.clusters),  # type: ignore[arg-type, union-attr]
+        }
+
+    def codes(self, batch: Rows, local: Memberships) -> tuple[Array, Array]:
+        return local.mean, local.mean * (1 - local.mean)
+
+    def log_predictive(self, q: MixturePosterior, batch: Rows, local: Memberships) -> Array:
+        """log sum_k E[pi_k] E_q[p(x_n | theta_k)], over the observed entries."""
+        clusters: Any = q.clusters
+        density = _student(clusters, batch) if clusters.joint else clusters.log_density(batch.x, batch.mask)
+        return logsumexp(density + like(np.log(np.maximum(q.weights.mean, 1e-300)), batch.x))[:, 0]
+
+    def score_is_bound(self, q: MixturePosterior) -> bool:
+        return False
+
+    def row_bounds(self, q: MixturePosterior, batch: Rows, local: Memberships) -> Array:
+        """(n,), each row's part of the bound, with the best filling for q; weighted, they add up to `data_terms`."""
+        joint, _ = look(q.clusters, q.weights.mean_log, batch)
+        return array_namespace(joint).sum(local.mean * joint, axis=1) + local.entropy
+
+    def impute(self, q: MixturePosterior, batch: Rows, local: Memberships) -> tuple[Array, Array]:
+        """Observed entries are certain; missing ones have the moments of the local posterior."""
+        if is_sparse(batch.x):  # nothing is missing
+            x = batch.x.toarray()
+            return x, np.zeros_like(x)
+        xp = array_namespace(batch.x)
+        if q.clusters.joint and batch.seen is not None:
+            _, view = look(q.clusters, q.weights.mean_log, batch)
+            mean, variance = view.moments(batch, local.mean)
+        else:
+            mean = self.reconstruct(q, local.mean)
+            square = local.mean @ like(q.clusters.row_variance + q.clusters.mean**2, batch.x)  # type: ignore[union-attr]
+            variance = square - mean**2
+        hidden = 1 - batch.mask
+        mean = batch.x + hidden * mean
+        return mean, xp.maximum(hidden * variance, xp.zeros_like(mean))
+
+    def reconstruct(self, q: MixturePosterior, codes: Array) -> Array:
+        return codes @ like(q.clusters.mean, codes)
+
+    def draw(self, q: MixturePosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows and memberships (one 1 in each) under one draw of the globals."""
+        point = q.sample(rng)
+        label = rng.choice(q.n_components, size=n, p=point.weights.mean)
+        rows = point.clusters.draw(label, rng)  # type: ignore[union-attr]
+        return rows, np.eye(q.n_components)[label]
+
+    def importance(self, q: MixturePosterior, stats: ClusterStatistics) -> Floats:
+        """(K,), share of the rows; 0 for a cluster of less than one row."""
+        return np.where(stats.counts < min(1.0, 0.5 * stats.n), 0.0, stats.counts / stats.n)
+
+    def exact_local(self, q: MixturePosterior) -> bool:
+        return True
+
+    def floats_per_row(self, k: int) -> int:
+        width = int(self.clusters.natural[0].shape[1])
+        return 5 * k + (width if width > self.clusters.mean.shape[1] else 0)
+
+    @property
+    def tied(self) -> bool:
+        """Whether all clusters share one covariance."""
+        return isinstance(self.clusters, NormalWishart) and self.clusters.tied
+
+    def candidates(
+        self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[MixturePosterior]:
+        return propose(self, q, stats, sample, rng, limit)
+
+    def _complete(self, batch: Rows) -> Features:
+        """For memberships that came from elsewhere (a start, a file) and brought no view of their rows."""
+        if self.clusters.joint and batch.seen is not None:
+            raise ValueError("memberships of rows with missing entries lack what was filled in; take a local step.")
+        return expand(self.clusters, batch.x)
+
+
+def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float:
+    """sum E[log p(x | theta_k)], linear in the sums."""
+    theta, level = clusters.natural
+    d = x.shape[1]
+    squares = packed(-0.5 * clusters.precision) if theta.shape[1] == d and clusters.joint else theta[:, d:]
+    levels = seen[:, 0] @ level if clusters.joint else np.sum(level * seen)
+    return float(np.sum(theta[:, :d] * x) + np.sum(squares * xx) + levels)
+
+
+def _student(clusters: Any, batch: Rows) -> Array:
+    """(n, K), log density of the observed entries: t distributions are closed under marginals."""
+    xp, x = array_namespace(batch.x), batch.x
+    dof, scale = clusters.student()
+    filled, parts = of_scale(clusters.mean, scale, batch), []
+    for p in filled.patterns:
+        columns = len(p.shown)
+        level = gammaln(0.5 * (dof + columns)) - gammaln(0.5 * dof) - 0.5 * (columns * np.log(np.pi * dof) + p.log_det)
+        parts.append(like(level, x) - like(0.5 * (dof + columns), x) * xp.log1p(forms(p) / like(dof, x)))
+    return in_row_order(filled, parts)

@@ -1,0 +1,324 @@
+"""One view of several: its coefficients, and its sums over samples.
+
+Beside the K codes of a sample stand G observed regressors, its membership in each group. Coefficients are likewise
+loadings followed by offsets. Products of pairs are packed, each pair once, P = (K + G)(K + G + 1) / 2 of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats, Index
+from latens.array.kernels.spike_slab import sweep_spikes
+from latens.array.packed_symmetric import diagonal_places, multiplicity, unpacked, upper, with_pairs
+from latens.array.transfer import column_sums, cross_sums, host, like
+from latens.core import Rows, Statistics
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.known import Known
+from latens.families.offsets import Offsets
+from latens.families.spike_slab import SpikeSlab
+from latens.models.likelihoods import Likelihood, Tangent
+from latens.models.multi_view.codes import JointCodes, SparseCodes
+
+__all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
+
+FEW = 0.4  # share of missing entries up to which sums over what is there are best taken by complement
+
+
+@dataclass(frozen=True, eq=False)
+class Regressors:
+    """What coefficients are multiplied with: E[z] and membership, and how uncertain the codes are."""
+
+    codes: Array  # (n, K)
+    spread: Array  # (1, number of kinds, or n, K, K)
+    members: Array  # (n, G)
+    kind: Array | None = None  # (n,), which spread is whose
+
+    @classmethod
+    def of(cls, local: JointCodes | SparseCodes, members: Array) -> Regressors:
+        return cls(local.mean, local.spread, members, local.kind)
+
+    @cached_property
+    def mean(self) -> Array:
+        """(n, K + G)."""
+        return array_namespace(self.codes).concat([self.codes, self.members], axis=1)
+
+    @cached_property
+    def pairs(self) -> Array:
+        """(n, P), expected products."""
+        k, (n, width) = self.spread.shape[-1], self.mean.shape
+        if is_numpy_array(self.mean):
+            from latens.array.kernels.spike_slab_numba import moment_pairs
+
+            spread = self.spread if self.kind is None else self.spread[self.kind]
+            out = np.empty((width * (width + 1) // 2, n), self.mean.dtype)
+            moment_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(spread.transpose(1, 2, 0)), out)
+            return out.T
+        xp, pairs = array_namespace(self.mean), with_pairs(self.mean)[:, width:]
+        flat = xp.zeros((width - k, k), dtype=pairs.dtype, device=pairs.device)
+        side = xp.broadcast_to(flat[None, :, :], (self.spread.shape[0], width - k, k))
+        tall = xp.concat([self.spread, side], axis=1)
+        wide = xp.zeros((tall.shape[0], width, width - k), dtype=pairs.dtype, device=pairs.device)
+        return pairs + upper(xp.concat([tall, wide], axis=2))
+
+    def summed(self, batch: Rows, present: Array | None = None) -> Floats:
+        """(1, P), the products summed over samples, or over those present."""
+        weight = batch.weigh(
+            array_namespace(self.mean).ones_like(self.mean[:, :1]) if present is None else present[:, None]
+        )
+        if self.kind is None and self.spread.shape[0] > 1:
+            return cross_sums(weight, self.pairs)
+        (kinds, k, _), full = self.spread.shape, cross_sums(weight * self.mean, self.mean)  # no product per sample
+        times = column_sums(weight) if self.kind is None else _by_kind(host(weight)[:, 0], self.kind, kinds)
+        full[:k, :k] += np.tensordot(times, host(self.spread), 1)
+        return np.asarray(upper(full[None]))
+
+
+def _by_kind(weight: Floats, kind: Index, kinds: int) -> Floats:
+    """(kinds,), sums of weights (n,)."""
+    return np.asarray(np.bincount(kind, weight, kinds), dtype=float)
+
+
+@dataclass(frozen=True)
+class ViewPosterior:
+    weights: SpikeSlab  # (D, K)
+    offsets: Offsets  # (D, G)
+    alpha: Gamma  # (K,)
+    theta: Beta | None  # (K,); None: every feature belongs to every factor
+    noise: Gamma | Known  # (D,)
+
+    @classmethod
+    def prior(
+        cls,
+        d: int,
+        k: int,
+        g: int,
+        *,
+        noise: tuple[float, float | Floats] | None,
+        relevance: tuple[float, float],
+        inclusion: tuple[float, float] | None,
+        offset: float,
+    ) -> ViewPosterior:
+        alpha = Gamma(np.full(k, relevance[0]), np.full(k, relevance[1]))
+        theta = None if inclusion is None else Beta(*(np.full(k, count) for count in inclusion))
+        share = np.ones(k) if theta is None else theta.mean
+        wide = 1 / alpha.mean
+        weights = SpikeSlab(np.tile(share, (d, 1)), np.zeros((d, k)), np.tile(wide, (d, 1)), wide)
+        tau = Known(np.ones(d)) if noise is None else Gamma(*(np.full(d, 1.0) * value for value in noise))
+        return cls(weights, Offsets(np.zeros((d, g)), np.full((d, g), 1 / offset)), alpha, theta, tau)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.alpha.shape)
+
+    def only(self, keep: Index) -> ViewPosterior:
+        return ViewPosterior(
+            self.weights.only(keep),
+            self.offsets,
+            self.alpha.only(keep),
+            self.theta and self.theta.only(keep),
+            self.noise,
+        )
+
+    def sample(self, rng: np.random.Generator) -> ViewPosterior:
+        return ViewPosterior(
+            self.weights.sample(rng), self.offsets.sample(rng), self.alpha, self.theta, self.noise.sample(rng)
+        )
+
+    def at_mean(self) -> ViewPosterior:
+        return ViewPosterior(
+            self.weights.at_mean(), self.offsets.at_mean(), self.alpha, self.theta, Known(self.noise.mean)
+        )
+
+    @cached_property
+    def met(self) -> tuple[ViewStatistics | None, Floats]:
+        """The sums that set these coefficients, if any did, and their parabola, which that gave at no cost."""
+        return None, np.zeros(0)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """(D, K + G)."""
+        return np.asfortranarray(np.concatenate([self.weights.mean, self.offsets.mean], axis=1))
+
+    @cached_property
+    def square(self) -> Floats:
+        """(D, K + G), second moments."""
+        return np.asfortranarray(np.concatenate([self.weights.square, self.offsets.square], axis=1))
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """(D, P), expected products."""
+        from latens.array.kernels.spike_slab_numba import coefficient_pairs
+
+        d, width = self.mean.shape
+        out = np.empty((width * (width + 1) // 2, d))
+        coefficient_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(self.square.T), out)
+        return out.T
+
+    @cached_property
+    def form(self) -> Floats:
+        """(P, D), what products of regressors are multiplied by to give E[eta^2]: each pair counts twice."""
+        return np.ascontiguousarray((self.pairs * multiplicity(self.mean.shape[1])).T)
+
+    @cached_property
+    def scaled(self) -> Floats:
+        """(D, K + G), tau_d E[w_d]."""
+        return self.noise.mean[:, None] * self.mean
+
+    @cached_property
+    def gram(self) -> Floats:
+        """(1, P), sum_d tau_d E[w_d w_d']."""
+        full = self.scaled.T @ self.mean
+        np.fill_diagonal(full, self.noise.mean @ self.square)
+        return np.asarray(upper(full[None]))
+
+    def predictor(self, at: Regressors) -> Array:
+        """(n, D), E[eta]."""
+        return at.mean @ like(self.mean.T, at.mean)
+
+    def second(self, at: Regressors) -> Array:
+        """(n, D), E[eta^2]."""
+        return at.pairs @ like(self.form, at.mean)
+
+    def energy(self, gram: Floats) -> Floats:
+        """(D,), E[w_d' gram_d w_d] for packed Grams (D, P), or one (1, P) for all."""
+        if len(gram) > 1:
+            return np.asarray((self.pairs * gram) @ multiplicity(self.mean.shape[1]))
+        full, w = unpacked(gram, self.mean.shape[1])[0], self.mean
+        return np.asarray(np.einsum("dk,dk->d", w @ full, w) + (self.square - w**2) @ np.diagonal(full))
+
+    def observe(self, prior: ViewPosterior, stats: ViewStatistics) -> ViewPosterior:
+        """Coefficients one after another, then what their priors and the noise are."""
+        (d, k), idle = self.weights.on.shape, 1 / self.alpha.mean
+        log_on, log_off = (np.full(k, np.inf), 0.0) if self.theta is None else self.theta.mean_log
+        wide = 1 / prior.offsets.variance[0]
+        odds = np.concatenate([log_on - log_off, np.full(len(wide), np.inf)])
+        precision = np.concatenate([self.alpha.mean, wide])
+        found = sweep_spikes(stats.pull, stats.gram, self.noise.mean, precision[None], odds[None], self.mean)
+        square = found.on * (found.slab**2 + found.variance)
+        weights, used = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle), found.used[:k]
+        entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
+        # what the sweep has found anyhow is not taken again
+        vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy)
+        parabola = stats.level + found.gain
+        moved = ViewPosterior(
+            weights,
+            Offsets(found.slab[:, k:], found.variance[:, k:]),
+            prior.alpha.observe(d, weights.sizes),
+            prior.theta and prior.theta.observe(used, d - used),
+            prior.noise.observe(stats.count, np.maximum(-2 * parabola, 0.0)),
+        )
+        vars(moved).update(mean=found.mean, square=square, met=(stats, parabola))
+        return moved
+
+    def kl(self, prior: ViewPosterior) -> float:
+        return (
+            float(np.sum(self.weights.kl(self.alpha, self.theta)))
+            + self.offsets.kl(prior.offsets)
+            + self.alpha.kl(prior.alpha)
+            + (self.theta.kl(prior.theta) if self.theta and prior.theta else 0.0)
+            + self.noise.kl(prior.noise)  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True)
+class ViewStatistics(Statistics):
+    """Sums of the parabola times regressors; a Gram has a leading axis of 1 where all columns share it."""
+
+    n: float
+    count: Floats  # (D,), samples in which each column was seen
+    level: Floats  # (D,), sum of the constants
+    pull: Floats  # (D, K + G), sum of response times regressors
+    gram: Floats  # (1 or D, P), sum of precision times their products
+
+    @property
+    def entries(self) -> float:
+        return float(self.count.sum())
+
+    @classmethod
+    def of(cls, part: Rows, likelihood: Likelihood, tangent: Tangent, at: Regressors) -> ViewStatistics:
+        # codes first: the faster of the two orders, and what is summed for all columns lies together
+        pull = cross_sums(part.weigh(at.mean), tangent.response).T
+        if tangent.precision is not None:
+            gram = cross_sums(part.weigh(at.pairs), tangent.precision).T
+        elif part.whole:
+            gram = at.summed(part, None if part.seen is None else part.present)
+        else:
+            gram = _over_seen_rows(part, part.weigh(at.pairs))
+        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram)
+
+    def parabola(self, p: ViewPosterior) -> Floats:
+        """(D,), E_q of each column's summed parabola, linear in the sums."""
+        met, found = p.met
+        if met is self:
+            return found
+        return np.asarray(self.level + np.einsum("dk,dk->d", p.mean, self.pull) - 0.5 * p.energy(self.gram))
+
+    def signals(self, p: ViewPosterior) -> Floats:
+        """(D, K), sum over the entries of each column of what each factor adds, squared, in units of the noise."""
+        squares = self.gram[:, diagonal_places(p.mean.shape[1])[: p.n_components]]
+        return np.asarray(p.noise.mean[:, None] * p.weights.mean**2 * squares)
+
+    def signal(self, p: ViewPosterior) -> Floats:
+        """(K,), the same over all columns."""
+        return np.asarray(self.signals(p).sum(axis=0))
+
+    def gain(self, p: ViewPosterior) -> Floats:
+        """(K,), about how much likelihood each factor adds; where the noise is learnt, it would have grown instead."""
+        if isinstance(p.noise, Known):
+            return 0.5 * self.signal(p)
+        count = np.maximum(self.count, np.finfo(float).tiny)[:, None]
+        return np.asarray(0.5 * np.sum(self.count[:, None] * np.log1p(self.signals(p) / count), axis=0))
+
+    def shares(self, p: ViewPosterior) -> Floats:
+        """(K,), each factor's part in signal and noise together."""
+        signal = self.signal(p)
+        return np.asarray(signal / max(float(self.count.sum() + signal.sum()), np.finfo(float).tiny))
+
+
+def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | None = None) -> tuple[Array, Array]:
+    """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors.
+
+    `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
+    """
+    x, tau = tangent.response, p.noise.mean[:, None]
+    pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
+    if tangent.precision is not None:
+        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
+    if part.whole:
+        present = part.present if rows is None else part.present[rows]
+        return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)
+    return pull, _over_seen_columns(part, like(tau * p.pairs, x), like(p.gram, x))
+
+
+def _over_seen_columns(part: Rows, values: Array, whole: Array) -> Array:
+    """(n, P), for each row the sum of values (D, P) over the columns it shows; `whole` (1, P) is that over all."""
+    if _few_gaps(part):
+        return _by_complement(part.gaps[0], values, whole[0], part.present)
+    return array_namespace(part.x).astype(part.seen, part.x.dtype) @ values
+
+
+def _over_seen_rows(part: Rows, values: Array) -> Floats:
+    """(D, P), for each column the sum of values (n, P) over the rows that show it."""
+    if _few_gaps(part):
+        whole = cross_sums(part.present[:, None], values)
+        return host(_by_complement(part.gaps[1], values, whole[0], np.ones(part.x.shape[1])))
+    return cross_sums(array_namespace(part.x).astype(part.seen, part.x.dtype), values)
+
+
+def _few_gaps(part: Rows) -> bool:
+    return is_numpy_array(part.x) and len(part.gaps[0][1]) <= FEW * part.x.size
+
+
+def _by_complement(gaps: tuple[Index, Index], values: Array, whole: Array, there: Array) -> Array:
+    """All less what is not there."""
+    from latens.array.kernels.spike_slab_numba import subtract_listed
+
+    out = np.empty((values.shape[1], len(there)), whole.dtype)
+    subtract_listed(*gaps, np.ascontiguousarray(values.T), whole, there, out)
+    return out.T

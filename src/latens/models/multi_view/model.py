@@ -1,0 +1,391 @@
+"""Multi-view sparse factor analysis: several tables about the same samples, explained by shared and private factors.
+
+    z_nk            = t_nk u_nk                      g the group of sample n
+    t_nk            ~ Bernoulli(rho_gk)              an option; otherwise t = 1
+    u_nk            ~ Normal(0, 1 / a_gk)            a = 1 where there are no groups
+    a_gk            ~ Gamma(activity),               rho_gk ~ Beta(usage)
+    w_dk            = s_dk v_dk                      in every view:
+    s_dk            ~ Bernoulli(theta_k),            theta_k ~ Beta(inclusion)
+    v_dk            ~ Normal(0, 1 / alpha_k),        alpha_k ~ Gamma(relevance)
+    b_dg            ~ Normal(0, 1 / offset)
+    eta_nd          = b_dg + w_d'z_n
+    y_nd            ~ Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))  or  Poisson(softplus(eta))
+    tau_d           ~ Gamma(noise)                   or tau_nd given, entry by entry
+
+Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal
+over all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a
+parabola per entry (`models.likelihoods`). Missing entries leave every sum.
+
+A batch is one wide table: the columns of the first view, of the second, and so on; then the precisions of views where
+they are given; then, where samples are grouped, one column with the number of the group. Group membership stands
+beside the codes as G more regressors that are observed, so that offsets are coefficients like the others.
+
+Cost per iteration: 4 N D K for views that a sample shows wholly or not at all, 2 N D K^2 more where precision varies by
+entry (binary, counts), and K^2 per missing entry. Samples that show the same views share one K x K inverse.
+Statistics take D K^2 / 2 numbers where columns differ.
+
+References: Virtanen et al. (2012); Argelaguet et al. (2018, 2020); Titsias & Lazaro-Gredilla (2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from latens.array import Array, Floats, Index
+from latens.array.packed_symmetric import pair_places, upper_indices
+from latens.array.transfer import column_sums, cross_sums, like, take, total
+from latens.core import Rows, Statistics
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.known import Known
+from latens.models.likelihoods import Tangent
+from latens.models.multi_view.codes import JointCodes, SparseCodes
+from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
+from latens.models.multi_view.view import View
+
+__all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
+
+Codes = JointCodes | SparseCodes
+
+PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
+FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
+NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
+
+
+@dataclass(frozen=True)
+class MultiViewPosterior:
+    views: Mapping[str, ViewPosterior]
+    activity: Gamma | Known  # (G, K)
+    usage: Beta | None = None  # (G, K); None: every sample has every factor
+
+    @property
+    def n_components(self) -> int:
+        return int(self.activity.mean.shape[1])
+
+    def only(self, keep: Index) -> MultiViewPosterior:
+        columns = (slice(None), keep)
+        return MultiViewPosterior(
+            {name: view.only(keep) for name, view in self.views.items()},
+            self.activity.only(columns),  # type: ignore[arg-type]
+            self.usage and self.usage.only(columns),  # type: ignore[arg-type]
+        )
+
+    def sample(self, rng: np.random.Generator) -> MultiViewPosterior:
+        views = {name: view.sample(rng) for name, view in self.views.items()}
+        return MultiViewPosterior(views, self.activity.sample(rng), self.usage)
+
+    def at_mean(self) -> MultiViewPosterior:
+        views = {name: view.at_mean() for name, view in self.views.items()}
+        return MultiViewPosterior(views, Known(self.activity.mean), self.usage)
+
+
+@dataclass(frozen=True)
+class MultiViewStatistics(Statistics):
+    n: float
+    sizes: Floats  # (G,), samples of each group
+    squares: Floats  # (G, K), sum E[u^2] likewise
+    used: Floats  # (G, K), sum E[t]
+    rest: Floats  # (R,), nothing: as many as there are columns that are no measurements
+    entropy: float  # sum of that of q(z_n), less K/2 log 2 pi
+    views: Mapping[str, ViewStatistics]
+
+    @property
+    def entries(self) -> Floats:
+        """(D,), observed entries of every column of a batch; known precisions and the group are no measurements."""
+        return np.concatenate([*(view.count for view in self.views.values()), self.rest])
+
+
+@dataclass(frozen=True, eq=False)
+class MultiView:
+    views: tuple[View, ...]
+    n_groups: int = 1  # with more than one, the last column holds the group
+    activity: tuple[float, float] | None = None  # None: a = 1
+    usage: tuple[float, float] | None = None  # None: t = 1
+
+    def prior(self, k: int) -> MultiViewPosterior:
+        priors: dict[int, MultiViewPosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
+        if k not in priors:
+            priors[k] = self._prior(k)
+        return priors[k]
+
+    def _prior(self, k: int) -> MultiViewPosterior:
+        views = {
+            view.name: ViewPosterior.prior(
+                view.stop - view.start,
+                k,
+                self.n_groups,
+                noise=view.noise if view.likelihood.learns_noise else None,
+                relevance=view.relevance,
+                inclusion=view.inclusion,
+                offset=view.offset,
+            )
+            for view in self.views
+        }
+        ones = np.ones((self.n_groups, k))
+        activity = Known(ones) if self.activity is None else Gamma(*(value * ones for value in self.activity))
+        return MultiViewPosterior(views, activity, self.usage and Beta(*(value * ones for value in self.usage)))
+
+    def local_step(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None = None) -> Codes:
+        members, k = self.members(batch), q.n_components
+        precision, log_odds = self._code_prior(q, members)
+        if warm is None:
+            blank = precision + array_namespace(batch.x).zeros_like(batch.x[:, :1])
+            warm = JointCodes.neutral(blank) if log_odds is None else SparseCodes.neutral(blank)
+        tangents = self._tangents(q, batch, warm, members)
+        rows, kind = self.kinds(batch) if log_odds is None else (None, None)
+        parts = [
+            pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name], rows)
+            for view in self.views
+        ]
+        drive, gram = (reduce(add, sums) for sums in zip(*parts, strict=True))
+        inner, cross = _blocks(gram, k, self.n_groups)
+        for group, pull in enumerate(cross):
+            drive = (
+                drive - (pull if kind is None or len(pull) == 1 else take(pull, kind)) * members[:, group : group + 1]
+            )
+        if log_odds is None:
+            prior = precision if rows is None or self.n_groups == 1 else precision[rows]
+            return JointCodes.best(drive, inner, prior, tangents, kind)
+        return warm.improved(drive, inner, precision, log_odds, tangents)  # type: ignore[union-attr]
+
+    def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:
+        members = self.members(batch)
+        at = Regressors.of(local, members)
+        views = {
+            view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
+            for view in self.views
+        }
+        weighted = batch.weigh(members)
+        return MultiViewStatistics(
+            batch.n,
+            column_sums(weighted),
+            cross_sums(weighted, local.squares),
+            cross_sums(weighted, local.used),
+            np.zeros(batch.x.shape[1] - self.views[-1].stop),
+            total(batch.weigh(local.entropy)),
+            views,
+        )
+
+    def global_step(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
+        prior = self.prior(q.n_components)
+        views = {name: q.views[name].observe(prior.views[name], view) for name, view in stats.views.items()}
+        sizes = stats.sizes[:, None]
+        usage = prior.usage and prior.usage.observe(stats.used, sizes - stats.used)
+        return MultiViewPosterior(views, prior.activity.observe(sizes, stats.squares), usage)
+
+    def data_terms(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, float]:
+        a, sizes = q.activity, stats.sizes[:, None]
+        codes = 0.5 * np.sum(sizes * a.mean_log - a.mean * stats.squares) + stats.entropy
+        codes += q.usage.log_likelihood(stats.used, sizes - stats.used) if q.usage else 0.0
+        terms = {"codes": float(codes)}
+        for view in self.views:
+            p, sums = q.views[view.name], stats.views[view.name]
+            level = view.likelihood.normaliser(p.noise)
+            terms[f"likelihood_{view.name}"] = float(p.noise.mean @ sums.parabola(p) + level @ sums.count)
+        return terms
+
+    def global_terms(self, q: MultiViewPosterior) -> dict[str, float]:
+        prior = self.prior(q.n_components)
+        terms = {f"kl_{name}": -p.kl(prior.views[name]) for name, p in q.views.items()}
+        usage = q.usage.kl(prior.usage) if q.usage and prior.usage else 0.0
+        return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}  # type: ignore[arg-type]
+
+    def codes(self, batch: Rows, local: Codes) -> tuple[Array, Array]:
+        return local.mean, local.variance + array_namespace(local.mean).zeros_like(local.mean)
+
+    def curved(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Codes:
+        """The same means, as uncertain as the likelihoods themselves leave them: parabolas below them are narrower.
+
+        For answers alone; the bound, and what is learnt, are those of the parabolas.
+        """
+        if not any(view.likelihood.curved for view in self.views):
+            return local
+        members = self.members(batch)
+        tangents = local.tangents or self._tangents(q, batch, local, members)
+        now, gram = Regressors.of(local, members), None
+        for view in self.views:
+            p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
+            own = view.likelihood.curvature(part, tangent, partial(p.predictor, now))
+            _, more = pull_and_gram(p, part, replace(tangent, precision=own))
+            gram = more if gram is None else gram + more
+        return local.spread_by(_blocks(gram, q.n_components, self.n_groups)[0], self._code_prior(q, members)[0])
+
+    def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
+        """(n,), each sample's share of the data terms."""
+        xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
+        tangents = local.tangents or self._tangents(q, batch, local, members)
+        at = Regressors.of(local, members)
+        a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
+        rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
+        if q.usage:
+            on, off = (members @ like(part, x) for part in q.usage.mean_log)
+            rows = rows + xp.sum(local.used * on + (1 - local.used) * off, axis=1)
+        for view in self.views:
+            p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
+            eta, second = p.predictor(at), p.second(at)
+            precision = part.mask if tangent.precision is None else tangent.precision
+            inside = view.likelihood.level(part, tangent) + tangent.response * eta - 0.5 * precision * second
+            rows = (
+                rows
+                + inside @ like(p.noise.mean, x)
+                + _rowwise(part.mask @ like(view.likelihood.normaliser(p.noise), x), x)
+            )
+        return rows
+
+    def log_predictive(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
+        """(n,), log density at the expected coefficients where all views are Gaussian, else each sample's bound."""
+        if self.score_is_bound(q):
+            return self.row_bounds(q, batch, local)
+        point = q.at_mean()
+        return self.row_bounds(point, batch, self.local_step(point, batch))
+
+    def score_is_bound(self, q: MultiViewPosterior) -> bool:
+        return q.usage is not None or any(view.likelihood.curved for view in self.views)
+
+    def impute(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> tuple[Array, Array]:
+        xp = array_namespace(batch.x)
+        means, variances = zip(*self.expectations(q, batch, local).values(), strict=True)
+        rest = batch.x[:, self.views[-1].stop :]  # precisions and the group are what they are
+        return xp.concat([*means, rest], axis=1), xp.concat([*variances, xp.zeros_like(rest)], axis=1)
+
+    def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
+        """Mean and variance (n, D) of every entry of each view."""
+        xp, told, local = array_namespace(batch.x), {}, self.curved(q, batch, local)
+        at = Regressors.of(local, self.members(batch))
+        for view in self.views:
+            p = q.views[view.name]
+            eta, second = p.predictor(at), p.second(at)
+            spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
+            known = view.given_precision(batch)
+            noise = like(1 / p.noise.mean, batch.x) if known is None else 1 / known
+            told[view.name] = view.likelihood.expect(eta, spread, noise)
+        return told
+
+    def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
+        """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown; without a column for them."""
+        xp, every = array_namespace(codes), np.full((codes.shape[0], self.n_groups), 1 / self.n_groups)
+        known = (
+            every if group is None else np.where(group[:, None] < 0, every, group[:, None] == np.arange(self.n_groups))
+        )
+        full = xp.concat([codes, like(known, codes)], axis=1)
+        parts = [view.likelihood.middle(full @ like(q.views[view.name].mean.T, codes)) for view in self.views]
+        return xp.concat(parts, axis=1)
+
+    def draw(self, q: MultiViewPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        globals_ = q.sample(rng)
+        group = rng.choice(self.n_groups, size=n, p=self._shares(q))
+        codes = rng.normal(size=(n, q.n_components)) / np.sqrt(globals_.activity.mean[group])
+        if q.usage:
+            codes *= rng.random(codes.shape) < q.usage.sample(rng).mean[group]
+        full = np.concatenate([codes, np.eye(self.n_groups)[group]], axis=1)
+        rows = []
+        for view in self.views:
+            p = globals_.views[view.name]
+            noise = 1 / p.noise.mean if view.given is None else view.usual_noise
+            rows.append(view.likelihood.draw(full @ p.mean.T, noise, rng))
+        if self.n_groups > 1:
+            rows.append(group[:, None].astype(float))
+        return np.concatenate(rows, axis=1), codes
+
+    def _shares(self, q: MultiViewPosterior) -> Floats:
+        """(G,), how common groups are: the shape of their activities counts samples, two for one."""
+        sizes = np.zeros(self.n_groups)
+        if isinstance(q.activity, Gamma) and self.activity:
+            sizes += np.maximum(q.activity.shape[:, 0] - self.activity[0], 0.0)
+        return sizes / sizes.sum() if sizes.any() else np.full(self.n_groups, 1 / self.n_groups)
+
+    def importance(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> Floats:
+        """(K,), share of each factor in what the views hold, in units of their noise, averaged over views."""
+        shares = np.array([view_stats.shares(q.views[name]) for name, view_stats in stats.views.items()])
+        return np.where(shares.max(axis=0) > NEGLIGIBLE, shares.mean(axis=0), 0.0)
+
+    def exact_local(self, q: MultiViewPosterior) -> bool:
+        return not self.score_is_bound(q)
+
+    def floats_per_row(self, k: int) -> int:
+        # parabolas are not counted: smaller blocks would save their memory, some tens of megabytes, and cost time
+        return 2 * (k + self.n_groups) ** 2
+
+    def candidates(
+        self, q: MultiViewPosterior, stats: MultiViewStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[MultiViewPosterior]:
+        """Deletions of factors that hardly pay for codes and loadings: all that do not at once, then each alone."""
+        pairs = [(view, q.views[name]) for name, view in stats.views.items()]
+        signal = np.sum([view.signal(p) for view, p in pairs], axis=0)
+        gain = np.sum([view.gain(p) for view, p in pairs], axis=0)
+        cost = np.sum([p.weights.kl(p.alpha, p.theta) for _, p in pairs], axis=0)
+        cost = cost + 0.5 * stats.n * np.log1p(signal / stats.n)  # what codes that know so much cost
+        order = np.argsort(gain - cost, kind="stable")
+        if q.n_components > 1:
+            losing = order[gain[order] < cost[order]][: q.n_components - 1]  # one is left in any case
+            if len(losing) > 1:
+                yield q.only(np.setdiff1d(order, losing))
+            doubtful = 1 + np.sum(gain[order[1:]] < PAYING * cost[order[1:]])  # the weakest is always tried
+            for k in order[:doubtful]:
+                yield q.only(np.setdiff1d(order, [k]))
+
+    def members(self, batch: Rows) -> Array:
+        """(n, G), which group each sample belongs to; spread evenly where that is unknown."""
+        xp, x = array_namespace(batch.x), batch.x
+        if self.n_groups == 1:
+            return xp.ones_like(x[:, :1])
+        member = xp.astype(x[:, -1:] == like(np.arange(self.n_groups), x), x.dtype)
+        if batch.seen is None:
+            return member
+        known = batch.seen[:, -1:]
+        return xp.where(known, member, xp.full_like(member, 1 / self.n_groups))
+
+    def kinds(self, batch: Rows) -> tuple[Index, Index] | tuple[None, None]:
+        """Samples that show the same views, of the same group: one of each kind, and the kind of each; None if many.
+
+        Their codes have the same covariance where views are Gaussian and a sample shows them wholly or not at all.
+        """
+        parts = [batch.columns(view.columns) for view in self.views]
+        alike = self.n_groups == 1 and all(part.seen is None for part in parts)  # one spread for all
+        moving = any(view.likelihood.touches for view in self.views)
+        if not is_numpy_array(batch.x) or alike or moving or not all(part.whole for part in parts):
+            return None, None
+
+        def find() -> tuple[Index, Index]:
+            shown = np.column_stack([*(part.present for part in parts), self.members(batch)])
+            _, rows, kind = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+            return rows, kind.reshape(-1)
+
+        rows, kind = batch.once("kinds", find)
+        return (rows, kind) if len(rows) * FEW_ROWS <= len(batch) else (None, None)
+
+    def _code_prior(self, q: MultiViewPosterior, members: Array) -> tuple[Array, Array | None]:
+        """(1 or n, K) each: precision of the factor values, and log odds that one is on, or None where all are."""
+        precision = like(q.activity.mean, members)
+        odds = None
+        if q.usage:
+            log_on, log_off = q.usage.mean_log
+            odds = like(log_on - log_off, members)
+        if self.n_groups == 1:
+            return precision, odds
+        return members @ precision, None if odds is None else members @ odds
+
+    def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
+        tangents, now = {}, Regressors.of(codes, members)
+        for view in self.views:
+            p, kind = q.views[view.name], view.likelihood
+            places = {"mean": partial(p.predictor, now), "square": partial(p.second, now)}
+            at = places.get(kind.touches, partial(view.given_precision, batch))
+            tangents[view.name] = kind.tangent(batch.columns(view.columns), at)
+        return tangents
+
+
+def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
+    """Of packed products of K + G regressors those of the codes, packed, and those with each group, (1 or n, K)."""
+    places, turned = pair_places(k + g), gram.T  # numbers of many rows lie together
+    return take(turned, places[upper_indices(k)]).T, [take(turned, places[:k, k + group]).T for group in range(g)]
+
+
+def _rowwise(values: Array, x: Array) -> Array:
+    return values + array_namespace(x).zeros_like(x[:, 0])

@@ -1,0 +1,289 @@
+"""Noisy ICA: sensors that hear a few independent sources, each sensor under noise of its own.
+
+    gamma_k          ~ Gamma(relevance)                        large: source k is not needed
+    tau_d            ~ Gamma(noise)                            precision of sensor d
+    w_kd | tau_d     ~ Normal(0, 1 / (tau_d gamma_k))          how sensor d hears source k
+    z_nk             ~ Student-t(tails_k), or 1/2 Normal(-m_k, 1 - m_k^2) + 1/2 Normal(m_k, 1 - m_k^2)
+    x_nd | z_n       ~ Normal(b_d + w_d'z_n, 1 / tau_d)        b: an intercept, a source that is always 1
+
+Posterior family: q(w, tau) q(gamma) prod_n q(z_n, s_n) q(u_n), where a Student-t is a normal of precision u and a
+source of two levels has a sign s (`sources`); q(z_n | s_n) has a full K x K covariance, or a diagonal one. Tails and
+levels are points; with `points`, w, b and tau are too. Every update is exact.
+
+Plain ascent freezes when noise is low, since w can move only as far as q(z) is wide. So the global step also turns
+the sources, z -> T z, with rows of T by iterative projection (Ono 2011), and keeps the turn only if the bound is
+higher. Statistics turn with it (`carry`). Mean field is not invariant under turns and only rescales.
+
+Cost per iteration O(N (D K + K^3)), with missing entries O(N D K^2).
+
+References: Attias (1999) on independent factors; Lappalainen & Miskin (2000) on ensemble learning for ICA; Liu &
+Rubin (1995) on the Student-t by scale mixtures; Liu, Rubin & Wu (1998) on parameter expansion; Ono (2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats, Index
+from latens.array.linalg import log_determinant
+from latens.array.transfer import column_sums, host, like, total
+from latens.core import Rows, Statistics
+from latens.families.gamma import Gamma
+from latens.families.least_squares import LeastSquares
+from latens.families.relevance import Relevance
+from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
+from latens.models.noisy_ica.moves import propose
+from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
+from latens.models.noisy_ica.priors import best_split, best_tail, given_away, project
+
+__all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
+
+
+@dataclass(frozen=True)
+class IcaPosterior:
+    shapes: Shapes
+    loadings: Relevance | LeastSquares  # (K, D), after them the intercept if there is one; and the noise (D,)
+    turn: Floats  # (K, K), from the sources of the last statistics to those of `loadings`
+    size: Floats  # (K,), root mean square of each source in the rows seen
+
+    @property
+    def n_components(self) -> int:
+        return len(self.size)
+
+    def only(self, keep: Index) -> IcaPosterior:
+        rest = np.concatenate([keep, np.arange(self.n_components, len(self.loadings.mean))])
+        return IcaPosterior(self.shapes.only(keep), self.loadings.only(rest), np.eye(len(keep)), self.size[keep])
+
+    def sample(self, rng: np.random.Generator) -> IcaPosterior:
+        return replace(self, loadings=self.loadings.sample(rng))
+
+
+@dataclass(frozen=True)
+class IcaStatistics(Statistics):
+    n: float
+    seen: Floats  # (D,), rows in which sensor d was seen
+    zz: Floats  # (1 or D, K', K'), sum E[z z'] over them; K' counts the intercept
+    zx: Floats  # (K', D), sum E[z] x'
+    xx: Floats  # (D,), sum x^2
+    second: Floats  # (K, K), sum E[z z'] over all rows
+    uzz: Floats  # (K, K, K), sum E[u_k] E[z z']: what a turn needs to be judged without rows
+    zs: Floats  # (K, K), sum E[s_k z], row k; 0 for heavy sources
+    u: Floats  # (K,)
+    log_u: Floats  # (K,)
+    entropy: float  # of z, s and u
+
+    @property
+    def entries(self) -> float:
+        return float(self.seen.sum())
+
+    @property
+    def regression(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.seen, self.zz, self.zx, self.xx
+
+    @property
+    def moments(self) -> Floats:
+        """(5, K), sums that the distributions of the sources are priced by."""
+        own = np.einsum("kkk->k", self.uzz)
+        return np.array([np.full(len(own), self.n), self.log_u, self.u, own, np.diagonal(self.zs)])
+
+    def turned(self, turn: Floats) -> IcaStatistics:
+        """Statistics of T z where those of z were given; u and s are left alone, so this is exact and linear."""
+        k, rows = len(turn), len(self.zx)
+        whole = np.eye(rows)
+        whole[:k, :k] = turn
+        return replace(
+            self,
+            zz=whole @ self.zz @ whole.T,
+            zx=whole @ self.zx,
+            second=turn @ self.second @ turn.T,
+            uzz=turn @ self.uzz @ turn.T,
+            zs=self.zs @ turn.T,
+            entropy=self.entropy + self.n * float(log_determinant(turn)),
+        )
+
+    def only(self, keep: Index) -> IcaStatistics:
+        """What remains when the other sources are taken out; their entropy stays, as moves judge by an ascent."""
+        rest = np.concatenate([keep, np.arange(len(self.u), len(self.zx))])
+        square = np.ix_(keep, keep)
+        return replace(
+            self,
+            zz=self.zz[:, rest][:, :, rest],
+            zx=self.zx[rest],
+            second=self.second[square],
+            uzz=self.uzz[np.ix_(keep, keep, keep)],
+            zs=self.zs[square],
+            u=self.u[keep],
+            log_u=self.log_u[keep],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyIca:
+    n_features: int
+    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # the rates (1 or D,) carry the square of the sensor's unit
+    relevance: tuple[float, float] = (1e-3, 1e-3)
+    points: bool = False
+    intercept: bool = False
+    diagonal: bool = False  # mean field: a diagonal covariance of each row's sources
+    floor: float = 1e-9  # smallest noise variance of a point estimate
+    n_turns: int = 5  # passes of iterative projection; 0: never turn
+    n_sweeps: int = 1
+    both: bool = True  # whether moves may exchange the two kinds of sources
+    least: int = 1  # sources that moves leave: a loose bound must not give up what the covariance shows
+
+    def prior(self, k: int) -> IcaPosterior:
+        d, rows = self.n_features, k + self.intercept
+        shapes = Shapes(np.full(k, 4.0), np.zeros(k))
+        if self.points:
+            loadings: Relevance | LeastSquares = LeastSquares(np.zeros((rows, d)), np.ones(d), self.floor)
+        else:
+            noise = Gamma(np.full(d, self.noise[0]), np.array(np.broadcast_to(self.noise[1], (d,)), dtype=float))
+            loadings = Relevance.prior(rows, d, noise, self.relevance)
+        return IcaPosterior(shapes, loadings, np.eye(k), np.ones(k))
+
+    def local_step(self, q: IcaPosterior, batch: Rows, warm: Sources | None = None) -> Sources:
+        drive, gram = evidence(q.loadings, batch, q.n_components)
+        return infer(q.shapes, drive, gram, warm, self.n_sweeps, self.diagonal)
+
+    def statistics(self, batch: Rows, local: Sources) -> IcaStatistics:
+        xp, mean, u = array_namespace(batch.x), local.mean, local.u
+        n, k = mean.shape
+        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        flat = xp.reshape(second, (n, k * k))
+        everything = column_sums(batch.weigh(flat)).reshape(k, k)
+        zs = np.zeros((k, k))
+        if local.signs is not None:
+            zs[local.light] = column_sums(batch.weigh(xp.reshape(local.signed(), (n, -1)))).reshape(k, -1).T
+        return IcaStatistics(
+            n=batch.n,
+            seen=batch.counts,
+            zz=products(batch, mean, lambda: second, lambda: everything, self.intercept),
+            zx=host(batch.weigh(with_ones(mean, self.intercept)).T @ batch.x),
+            xx=batch.squares,
+            second=everything,
+            uzz=host(batch.weigh(u).T @ flat).reshape(k, k, k),
+            zs=zs,
+            u=column_sums(batch.weigh(u)),
+            log_u=column_sums(batch.weigh(local.log_u)),
+            entropy=total(batch.weigh(local.entropy)),
+        )
+
+    def global_step(self, q: IcaPosterior, stats: IcaStatistics) -> IcaPosterior:
+        still = np.eye(q.n_components)
+        turns = [still]
+        if self.n_turns and stats.n > 0 and q.n_components:
+            turns.append(self._turn(q, stats))
+        # a turn leaves u alone, and with it the tails
+        tails = best_tail((stats.log_u - stats.u) / max(stats.n, np.finfo(float).tiny))
+        q = replace(q, shapes=replace(q.shapes, tails=np.where(q.shapes.split > 0, q.shapes.tails, tails)))
+        answers = [self._answer(q, stats.turned(turn), turn) for turn in turns]
+        return max(answers, key=lambda new: self._bound(new, stats.turned(new.turn)))
+
+    def carry(self, stats: IcaStatistics, old: IcaPosterior, new: IcaPosterior) -> IcaStatistics:
+        return stats.turned(new.turn)
+
+    def data_terms(self, q: IcaPosterior, stats: IcaStatistics) -> dict[str, float]:
+        return {
+            "likelihood": q.loadings.log_likelihood(*stats.regression),
+            "sources": float(np.sum(q.shapes.prices() * stats.moments)),
+            "entropy": stats.entropy,
+        }
+
+    def global_terms(self, q: IcaPosterior) -> dict[str, float]:
+        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}  # type: ignore[arg-type]
+
+    def codes(self, batch: Rows, local: Sources) -> tuple[Array, Array]:
+        return local.mean, local.variance
+
+    def log_predictive(self, q: IcaPosterior, batch: Rows, local: Sources) -> Array:
+        """The row's own bound: the integral over Student-t sources has no closed form."""
+        return self.row_bounds(q, batch, local)
+
+    def score_is_bound(self, q: IcaPosterior) -> bool:
+        return True
+
+    def row_bounds(self, q: IcaPosterior, batch: Rows, local: Sources) -> Array:
+        """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
+        xp, mean, u = array_namespace(batch.x), local.mean, local.u
+        drive, gram = evidence(q.loadings, batch, q.n_components)
+        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        one, log_u, alone, square, signed = (like(price, batch.x) for price in q.shapes.prices())
+        priced = one + log_u * local.log_u + alone * u + square * u * xp.linalg.diagonal(second)
+        each = xp.sum(mean * drive + priced + signed * local.own_signed, axis=1)
+        flat = level(q.loadings, batch, q.n_components)
+        return flat + each - 0.5 * xp.sum(gram * second, axis=(1, 2)) + local.entropy
+
+    def impute(self, q: IcaPosterior, batch: Rows, local: Sources) -> tuple[Array, Array]:
+        mean = local.mean
+        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        filled = self.reconstruct(q, mean)
+        full = second_with_ones(second, mean, self.intercept)
+        return filled, predicted_variance(q.loadings, full, filled, batch.x)
+
+    def reconstruct(self, q: IcaPosterior, codes: Array) -> Array:
+        return with_ones(codes, self.intercept) @ like(q.loadings.mean, codes)
+
+    def draw(self, q: IcaPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows and sources under one draw of the globals."""
+        point = q.sample(rng)
+        codes = point.shapes.draw(n, rng)
+        noise = rng.normal(size=(n, self.n_features)) * np.sqrt(point.loadings.mean_noise)
+        return self.reconstruct(point, codes) + noise, codes
+
+    def importance(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
+        """(K,), share of the model's variance; 0 for a source that explains less than its loadings cost."""
+        k, w = q.n_components, q.loadings
+        each = q.size**2 * np.sum(w.mean[:k] ** 2, axis=1)
+        share: Floats = np.maximum(each / (each.sum() + np.sum(w.mean_noise)), np.finfo(float).tiny)
+        if self.points:
+            return share
+        explained = stats.n * np.log1p(self.strength(q))
+        return np.where(explained > self.n_features, share, 0.0)
+
+    def strength(self, q: IcaPosterior) -> Floats:
+        """(K,), variance that each source makes at all sensors, in units of their noise."""
+        power: Floats = q.size**2 * np.sum(q.loadings.tau * q.loadings.mean[: q.n_components] ** 2, axis=1)
+        return power
+
+    def exact_local(self, q: IcaPosterior) -> bool:
+        return False
+
+    def floats_per_row(self, k: int) -> int:
+        return 5 * (k + 1) ** 2
+
+    def candidates(
+        self, q: IcaPosterior, stats: IcaStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[IcaPosterior]:
+        return propose(self, q, stats, sample)
+
+    def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
+        """What the independence of heavy sources and their scales gives away."""
+        local = self.local_step(q, sample)
+        for _ in range(2):  # scales settle
+            local = self.local_step(q, sample, local)
+        heavy = np.flatnonzero(q.shapes.split == 0)
+        return n * float(given_away(q.shapes.tails[heavy], local.mean[:, heavy], local.variance[:, heavy]).sum())
+
+    def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
+        prices = q.shapes.prices()
+        quadratic = -2 * prices[3][:, None, None] * stats.uzz / stats.n
+        if self.diagonal:
+            quadratic = quadratic * np.eye(q.n_components)
+        return project(quadratic, prices[4][:, None] * stats.zs / stats.n, self.n_turns)
+
+    def _answer(self, q: IcaPosterior, stats: IcaStatistics, turn: Floats) -> IcaPosterior:
+        n, own = max(stats.n, np.finfo(float).tiny), np.diagonal(stats.second)
+        split = q.shapes.split.copy()
+        for k in q.shapes.light:
+            split[k] = best_split(stats.zs[k, k] / n, own[k] / n)
+        loadings, prior = q.loadings, self.prior(q.n_components).loadings
+        for _ in range(1 if self.points else 2):  # relevance of the columns before a turn is that of other columns
+            loadings = prior.observe(*stats.regression, loadings)  # type: ignore[arg-type]
+        return IcaPosterior(Shapes(q.shapes.tails, split), loadings, turn, np.sqrt(np.maximum(own / n, 1e-300)))
+
+    def _bound(self, q: IcaPosterior, stats: IcaStatistics) -> float:
+        return sum((self.data_terms(q, stats) | self.global_terms(q)).values())

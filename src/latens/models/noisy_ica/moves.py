@@ -1,0 +1,52 @@
+"""Other sources that noisy ICA might have: candidates for moves, none of them judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latens.array import Index
+from latens.core import Rows
+from latens.models.binary_factors.moves import deletions
+from latens.models.noisy_ica.priors import GAUSSIAN, lighter_than_gaussian
+
+if TYPE_CHECKING:
+    from latens.models.noisy_ica.model import IcaPosterior, IcaStatistics, NoisyIca
+
+__all__ = ["propose"]
+
+NEARLY_GAUSSIAN = 14.0  # degrees of freedom from which a source might as well have light tails
+
+
+def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows) -> Iterator[IcaPosterior]:
+    """Deletions, the weakest sources first and down to `least`; then sources of the other kind.
+
+    Point estimates keep their number of sources: their bound grows with it and cannot judge.
+    """
+    strength = model.strength(q)
+    order = np.argsort(strength, kind="stable")
+    if not model.points and q.n_components > model.least:
+        fewer = deletions(model, q, stats, order, strength[order])
+        yield from (candidate for candidate in fewer if candidate.n_components >= model.least)
+    if not model.both or model.diagonal:
+        return
+    # two levels that nearly meet are a Gaussian, which the looser bound of a Student-t must not lose to
+    light = lighter_than_gaussian(model.local_step(q, sample).mean)
+    plain = np.flatnonzero((q.shapes.split == 0) & (q.shapes.tails > NEARLY_GAUSSIAN) & light)
+    if len(plain) > 1:
+        yield _of_two_levels(q, plain)
+    for k in plain:
+        yield _of_two_levels(q, np.array([k]))
+    for k in np.flatnonzero(q.shapes.split):
+        split = q.shapes.split.copy()
+        split[k] = 0.0
+        yield replace(q, shapes=replace(q.shapes, split=split))
+
+
+def _of_two_levels(q: IcaPosterior, which: Index) -> IcaPosterior:
+    split, tails = q.shapes.split.copy(), q.shapes.tails.copy()
+    split[which], tails[which] = 0.7, GAUSSIAN
+    return replace(q, shapes=replace(q.shapes, split=split, tails=tails))

@@ -1,0 +1,212 @@
+"""Posteriors of independent sources of one row, each with heavy tails or with two levels.
+
+    heavy    z_k | u_k ~ Normal(0, 1/u_k),   u_k ~ Gamma(a_k/2, a_k/2)      Student-t, a_k degrees of freedom
+    light    z_k | s_k ~ Normal(m_k s_k, 1/b_k),   s_k = -1 or 1            sub-Gaussian, b_k = 1 / (1 - m_k^2)
+
+    q(z, s) q(u):   z | s ~ Normal(centre + lean s, spread),   u_k ~ Gamma(shape_k, rate_k)
+
+Given u, precisions of z do not depend on the signs: they are G + diag(u or b) whatever s is. So z is integrated out
+of q(z, s) in closed form, and what is left is a quadratic density of the signs, as of on/off codes: summed over all
+of them while they are few, mean field beyond. Both kinds have mean 0; a light source has variance 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import gammaln as host_gammaln
+
+from latens.array import Array, Floats, Index
+from latens.array.domains import positive, positive_definite, unit
+from latens.array.row_matrices import inverse_rows, log_determinants, times_rows
+from latens.array.special import digamma, gammaln
+from latens.array.transfer import like, take
+from latens.core import transient
+from latens.families.least_squares import LOG_2PI
+from latens.models.binary_factors.posteriors import Automatic, States, Switches
+
+__all__ = ["Diagonal", "Full", "Shapes", "Sources", "infer"]
+
+SIGNS = Automatic(most_exact=8)  # 256 states are a small matrix product
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What the distributions of the sources look like; points."""
+
+    tails: Floats = positive()  # (K,), degrees of freedom of a heavy source
+    split: Floats = unit()  # (K,), m of a light source; 0: the source is heavy
+
+    @property
+    def light(self) -> Index:
+        return np.flatnonzero(self.split)
+
+    @property
+    def sharp(self) -> Floats:
+        """(K,), precision of a light source about each level."""
+        return 1 / (1 - self.split**2)
+
+    def only(self, keep: Index) -> Shapes:
+        return Shapes(self.tails[keep], self.split[keep])
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """(n, K), sources."""
+        k = len(self.tails)
+        heavy = rng.standard_t(self.tails, size=(n, k))
+        light = self.split * rng.choice([-1.0, 1.0], size=(n, k)) + rng.normal(size=(n, k)) / np.sqrt(self.sharp)
+        return np.where(self.split > 0, light, heavy)
+
+    def prices(self) -> Floats:
+        """(5, K), what each row's 1, E[log u], E[u], E[u z^2] and E[z s] add to E[log p(z, u, s)]; u = 1 if light."""
+        half, zero = 0.5 * self.tails, np.zeros_like(self.tails)
+        heavy = [half * np.log(half) - host_gammaln(half) - 0.5 * LOG_2PI, half - 0.5, -half, zero - 0.5, zero]
+        level = 0.5 * (np.log(self.sharp) - self.sharp * self.split**2 - LOG_2PI) - np.log(2)
+        light = [level, zero, zero, -0.5 * self.sharp, self.sharp * self.split]
+        return np.where(self.split > 0, np.array(light), np.array(heavy))
+
+
+@dataclass(frozen=True)
+class Full:
+    matrix: Array = positive_definite()  # (n, K, K)
+
+    @property
+    def variance(self) -> Array:
+        return array_namespace(self.matrix).linalg.diagonal(self.matrix)
+
+    @property
+    def log_determinant(self) -> Array:
+        return log_determinants(self.matrix)
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """Mean field."""
+
+    variance: Array = positive()  # (n, K)
+
+    @property
+    def matrix(self) -> Array:
+        return self.variance[:, :, None] * like(np.eye(self.variance.shape[1]), self.variance)
+
+    @property
+    def log_determinant(self) -> Array:
+        xp = array_namespace(self.variance)
+        return xp.sum(xp.log(self.variance), axis=1)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """q(z, s) q(u) of a block of rows. What is kept is untouched by a turn of the sources, and restores the rest."""
+
+    quiet: Array  # (n, K), E[u]; 1 for light sources
+    light: Index  # which sources those are
+    signs: Any = None  # States | Switches over the light sources, on: +1; None if there are none
+    centre: Array = field(default=None, metadata={"transient": True, "domain": "real"})  # (n, K)
+    lean: Array = transient()  # (n, K, number of light sources)
+    spread: Any = transient()  # Full | Diagonal
+    shape: Array = field(default=None, metadata={"transient": True, "domain": "positive"})  # (K,)
+    rate: Array = field(default=None, metadata={"transient": True, "domain": "positive"})  # (n, K)
+
+    @property
+    def heavy(self) -> Array:
+        """(K,), 1 where a source is heavy, else 0."""
+        mask = np.ones(self.centre.shape[1])
+        mask[self.light] = 0.0
+        return like(mask, self.centre)
+
+    @property
+    def u(self) -> Array:
+        """(n, K), E[u]."""
+        return self.heavy * self.shape / self.rate + (1 - self.heavy)
+
+    @property
+    def log_u(self) -> Array:
+        xp = array_namespace(self.rate)
+        return self.heavy * (digamma(self.shape) - xp.log(self.rate))
+
+    @property
+    def sign(self) -> Array:
+        """(n, L), E[s] of the light sources."""
+        return 2 * self.signs.mean - 1
+
+    @property
+    def mean(self) -> Array:
+        """(n, K), E[z]."""
+        return self.centre if self.signs is None else self.centre + times_rows(self.lean, self.sign)
+
+    def covariance(self) -> Array:
+        """(n, K, K) of z."""
+        if self.signs is None:
+            return self.spread.matrix
+        xp, on = array_namespace(self.centre), self.signs.mean
+        spread_of_signs = 4 * (self.signs.second() - on[:, :, None] * on[:, None, :])
+        return self.spread.matrix + self.lean @ spread_of_signs @ xp.matrix_transpose(self.lean)
+
+    @property
+    def variance(self) -> Array:
+        if self.signs is None:
+            return self.spread.variance
+        return array_namespace(self.centre).linalg.diagonal(self.covariance())
+
+    def signed(self) -> Array:
+        """(n, K, L), E[z s'] with the signs of the light sources."""
+        on = self.signs.mean
+        pairs = 4 * self.signs.second() - 2 * (on[:, :, None] + on[:, None, :]) + 1  # E[s s']
+        return self.centre[:, :, None] * self.sign[:, None, :] + self.lean @ pairs
+
+    @property
+    def own_signed(self) -> Array:
+        """(n, K), E[z_k s_k]; 0 for heavy sources."""
+        xp, k = array_namespace(self.centre), self.centre.shape[1]
+        if self.signs is None:
+            return xp.zeros_like(self.centre)
+        own = xp.linalg.diagonal(take(self.signed(), self.light, axis=1))
+        return own @ like(np.eye(k)[self.light], own)
+
+    @property
+    def entropy(self) -> Array:
+        """(n,)."""
+        xp, shape = array_namespace(self.rate), self.shape
+        gamma = shape + gammaln(shape) + (1 - shape) * digamma(shape) - xp.log(self.rate)
+        normal = self.spread.log_determinant + self.centre.shape[1] * (1 + LOG_2PI)
+        total = 0.5 * normal + xp.sum(self.heavy * gamma, axis=1)
+        return total if self.signs is None else total + self.signs.entropy
+
+
+def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_sweeps: int, diagonal: bool) -> Sources:
+    """Coordinate ascent on q(z, s) and q(u), where log p(row | z) = drive'z - 1/2 z'gram z + const."""
+    xp, light = array_namespace(drive), shapes.light
+    heavy = like((shapes.split == 0).astype(float), drive)
+    sharp, tails = like(shapes.sharp, drive), like(shapes.tails, drive)
+    quiet = xp.ones_like(drive) if warm is None else warm.quiet
+    signs = None if warm is None else warm.signs
+    shape = heavy * 0.5 * (tails + 1) + (1 - heavy)
+    local = Sources(quiet, light, signs)
+    for _ in range(n_sweeps):
+        inverse = inverse_rows(gram, heavy * local.quiet + (1 - heavy) * sharp)
+        spread: Full | Diagonal = Full(inverse)
+        centre, lean = times_rows(inverse, drive), None
+        if diagonal:
+            own = heavy * local.quiet + (1 - heavy) * sharp + xp.linalg.diagonal(gram)
+            spread = Diagonal(1 / own)
+        if len(light):
+            lean, signs = _signs(shapes, centre, inverse, local.signs)
+        now = Sources(local.quiet, light, signs, centre, lean, spread, shape)
+        square = now.mean**2 + now.variance
+        rate = heavy * 0.5 * (tails + square) + (1 - heavy)
+        local = Sources(heavy * shape / rate + (1 - heavy), light, signs, centre, lean, spread, shape, rate)
+    return local
+
+
+def _signs(shapes: Shapes, centre: Array, inverse: Array, warm: Any) -> tuple[Array, States | Switches]:
+    """How z leans with the signs, and the signs, z integrated out: log q(s) = f's + 1/2 s'J s, s = 2 on - 1."""
+    xp, light = array_namespace(centre), shapes.light
+    pull = like((shapes.sharp * shapes.split)[light], centre)  # (L,)
+    lean = take(inverse, light, axis=2) * pull
+    field_ = take(centre, light, axis=1) * pull
+    pairs = take(lean, light, axis=1) * pull[:, None]
+    drive = 2 * (field_ + xp.linalg.diagonal(pairs) - xp.sum(pairs, axis=2))
+    return lean, SIGNS.infer(drive, -4 * pairs, np.full(len(light), 0.5), warm)

@@ -1,0 +1,1 @@
+"""Noisy-OR: binary rows whose ones are brought about by hidden causes."""

@@ -1,0 +1,355 @@
+"""Noisy-OR: binary rows in which every one was brought about by a hidden cause that is on.
+
+    w              ~ Dirichlet(profiles)               how common a profile is: which causes go together
+    pi_ck          ~ Beta(usage)                       how often cause k is on under profile c
+    p_kj           ~ Beta(strength)                    how often cause k, when on, lights column j
+    p_0j           ~ Beta(leak)                        how often a column is lit by nothing in particular
+    c_n            ~ Categorical(w)
+    s_nk | c_n     ~ Bernoulli(pi_{c_n k})
+    y_nkj | s_nk   ~ Bernoulli(s_nk p_kj),   y_n0j ~ Bernoulli(p_0j)
+    x_nj           = max(y_n0j, y_n1j, ..., y_nKj)
+
+Posterior family: q(w) q(pi) q(p) q(p_0) prod_n q(s_n, c_n, y_n), each row's joint over the states s_n it lists: all
+2^K for few causes, else C that are kept, improved by flips and never exchanged for worse ones. Given s, the profile
+and the attributions y are summed out in closed form, so within the listed states every update is exact; a truncated
+list loosens the bound and keeps it one. With one profile the causes are independent. With `points` all globals are
+point estimates (EM) and the bound is below the likelihood at those points. Missing entries drop out of every sum.
+
+Cost per iteration: O(ones 2^K), or O(ones C K) when truncated; with P profiles O(N C P K) more.
+
+References: Saul, Jaakkola & Jordan (1996) and Singliar & Hauskrecht (2006) on noisy-OR component analysis;
+Luecke & Eggert (2010) on truncated posteriors; Heckerman (1993) on causal independence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats, Index
+from latens.array.kernels.noisy_or import (
+    Effects,
+    Ones,
+    improve,
+    meets_kernels,
+    score_all,
+    score_kept,
+    share_all,
+    share_kept,
+    sum_states,
+)
+from latens.array.special import logsumexp
+from latens.array.states import all_states
+from latens.array.transfer import host, like, total
+from latens.core import Rows, Statistics, transient
+from latens.families.beta import Beta
+from latens.families.dirichlet import Dirichlet
+from latens.families.fractions import Fractions
+from latens.families.share import Share
+from latens.models.binary_factors.posteriors import States
+from latens.models.noisy_or.moves import propose
+
+__all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
+
+MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
+WIDER = 4  # times as many states are kept where it cannot
+
+
+@dataclass(frozen=True)
+class CausePosterior:
+    profiles: Dirichlet | Fractions  # (P,)
+    usage: Beta | Share  # (P, K)
+    causes: Beta | Share  # (K, D)
+    leak: Beta | Share  # (D,)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.causes.mean)
+
+    @property
+    def n_profiles(self) -> int:
+        return len(self.profiles.mean)
+
+    @property
+    def mean_usage(self) -> Floats:
+        """(K,), how often each cause is on."""
+        return self.profiles.mean @ self.usage.mean
+
+    def only(self, keep: Index) -> CausePosterior:
+        within = self.usage.only((slice(None), keep))  # type: ignore[arg-type]
+        return replace(self, usage=within, causes=self.causes.only(keep))
+
+    def with_cause(self, k: int, strength: Floats) -> CausePosterior:
+        """Cause k exchanged for one that lights columns with these chances (D,), as sure of itself as it was."""
+        if isinstance(self.causes, Share):
+            mean = self.causes.mean.copy()
+            mean[k] = strength
+            return replace(self, causes=Share.of(mean))
+        size = self.causes.on[k].sum() / max(float(strength.sum()), 1e-12) + 1.0
+        on, off = self.causes.on.copy(), self.causes.off.copy()
+        on[k], off[k] = size * strength, size * (1 - strength)
+        return replace(self, causes=Beta(on, off))
+
+    def sample(self, rng: np.random.Generator) -> CausePosterior:
+        parts = (self.profiles, self.usage, self.causes, self.leak)
+        profiles, usage, causes, leak = (part.sample(rng) for part in parts)
+        return CausePosterior(Fractions(profiles.mean), usage, causes, leak)  # type: ignore[arg-type]
+
+    @cached_property
+    def expected(self) -> Effects:
+        """By expected logarithms: what inference meets."""
+        return _effects(self.profiles.mean_log, self.usage.mean_log, self.causes.mean_log, self.leak.mean_log)
+
+    @cached_property
+    def at_means(self) -> Effects:
+        """At posterior means: each probability occurs once in a row, so these give its expected probability."""
+        points = (Share.of(part.mean).mean_log for part in (self.usage, self.causes, self.leak))
+        return _effects(Fractions(self.profiles.mean).mean_log, *points)
+
+
+@dataclass(frozen=True)
+class ListedStates(States):
+    """Chances of a row's listed states; q(c, y | s) has the parameters `given`, those of the local step's posterior."""
+
+    score: Array = transient()  # (n, C), log joint under `given`
+    given: CausePosterior = transient()
+    solved: tuple[Array, Array] | None = transient()  # the chances that are optimal under `given`, and their bound (n,)
+
+    @property
+    def surprise(self) -> Array:
+        """(n,), the row's bound under `given`: expected log joint plus entropy."""
+        if self.solved is not None and self.solved[0] is self.chance:
+            return self.solved[1]
+        xp = array_namespace(self.chance)
+        listed = self.chance > 0  # a slot without a state has score -inf
+        return xp.sum(self.chance * xp.where(listed, self.score, xp.zeros_like(self.score)), axis=1) + self.entropy
+
+
+@dataclass(frozen=True)
+class CauseStatistics(Statistics):
+    n: float
+    seen: Floats  # (D,), rows in which column j was seen
+    used: Floats  # (P,), rows per profile
+    on: Floats  # (P, K), rows per profile and cause that is on
+    caused: Floats  # (K, D), ones that a cause brought about
+    exposed: Floats  # (K, 1 or D), rows with a cause on where column j was seen
+    leaked: Floats  # (D,)
+    entropy: float  # sum H[q(s, c, y)]
+
+    @property
+    def entries(self) -> float:
+        return float(self.seen.sum())
+
+    def only(self, keep: Index) -> CauseStatistics:
+        """What remains when the other causes are taken out."""
+        return replace(self, on=self.on[:, keep], caused=self.caused[keep], exposed=self.exposed[keep])
+
+
+@dataclass(frozen=True)
+class NoisyOrCauses:
+    n_features: int
+    profiles: float = 1.0  # concentration of each profile
+    usage: tuple[float, float] = (0.05, 1.0)  # causes are rare
+    strength: tuple[float, float] = (0.5, 1.0)  # one that favours 0 more traps columns that other causes light too
+    leak: tuple[float, float] = (0.5, 5.0)
+    points: bool = False
+    most_profiles: int = 1  # to which moves may grow
+    n_profiles: int = 1  # of a prior
+    most_exact: int = 8  # causes up to which every state is listed
+    n_states: int = 20
+    n_parents: int = 3
+    n_rounds: int = 1  # of flips per local step
+
+    def prior(self, k: int, n_profiles: int | None = None) -> CausePosterior:
+        p = self.n_profiles if n_profiles is None else n_profiles
+        if self.points:
+            halves = (Share.of(np.full(shape, 0.5)) for shape in ((p, k), (k, self.n_features), (self.n_features,)))
+            return CausePosterior(Fractions(np.full(p, 1 / p)), *halves)
+        return CausePosterior(
+            profiles=Dirichlet(np.full(p, self.profiles)),
+            usage=_flat(self.usage, p, k),
+            causes=_flat(self.strength, k, self.n_features),
+            leak=_flat(self.leak, self.n_features),
+        )
+
+    def local_step(self, q: CausePosterior, batch: Rows, warm: ListedStates | None = None) -> ListedStates:
+        k, words = q.n_components, None
+        if self.exact_local(q):
+            score = score_all(q.expected, batch.x, batch.mask)
+        else:
+            words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + 2
+            if warm is not None and warm.words is not None:
+                words, n_rounds = warm.words, self.n_rounds
+            words, score = improve(q.expected, batch.x, batch.mask, _ones(batch), words, self.n_parents, n_rounds)
+        xp = array_namespace(score)
+        top = xp.max(score, axis=1, keepdims=True)
+        weight = xp.exp(score - top)
+        total_weight = xp.sum(weight, axis=1, keepdims=True)
+        chance = weight / total_weight
+        return ListedStates(words, k, chance, score, q, (chance, (top + xp.log(total_weight))[:, 0]))
+
+    def statistics(self, batch: Rows, local: ListedStates) -> CauseStatistics:
+        mass, effects = batch.weigh(local.chance), local.given.expected
+        if local.words is None:
+            shares = share_all(effects, batch.x, mass)
+        else:
+            shares = share_kept(effects, batch.x, _ones(batch), local.words, mass)
+        on = shares.on.sum(axis=0)[:, None] if batch.seen is None else host(batch.weigh(local.mean).T @ batch.mask)
+        sums = CauseStatistics(
+            n=batch.n,
+            seen=batch.counts,
+            used=shares.used,
+            on=shares.on,
+            caused=shares.caused,
+            exposed=on,
+            leaked=shares.leaked,
+            entropy=0.0,
+        )
+        # bound = expected log joint + entropy, and c, y are at their optimum given s: what is left is the entropy
+        rest = total(batch.weigh(local.surprise)) - sum(self.data_terms(local.given, sums).values())
+        return replace(sums, entropy=rest)
+
+    def global_step(self, q: CausePosterior, stats: CauseStatistics) -> CausePosterior:
+        n_profiles, k = stats.on.shape
+        prior = self.prior(k, n_profiles)
+        return CausePosterior(
+            profiles=prior.profiles.observe(stats.used),
+            usage=prior.usage.observe(stats.on, np.maximum(stats.used[:, None] - stats.on, 0.0)),
+            causes=prior.causes.observe(stats.caused, np.maximum(stats.exposed - stats.caused, 0.0)),
+            leak=prior.leak.observe(stats.leaked, np.maximum(stats.seen - stats.leaked, 0.0)),
+        )
+
+    def data_terms(self, q: CausePosterior, stats: CauseStatistics) -> dict[str, float]:
+        return {
+            "profiles": q.profiles.log_likelihood(stats.used),
+            "codes": q.usage.log_likelihood(stats.on, stats.used[:, None] - stats.on),
+            "causes": q.causes.log_likelihood(stats.caused, stats.exposed - stats.caused),
+            "leak": q.leak.log_likelihood(stats.leaked, stats.seen - stats.leaked),
+            "entropy": stats.entropy,
+        }
+
+    def global_terms(self, q: CausePosterior) -> dict[str, float]:
+        prior = self.prior(q.n_components, q.n_profiles)
+        return {
+            "kl_profiles": -q.profiles.kl(prior.profiles),  # type: ignore[arg-type]
+            "kl_usage": -q.usage.kl(prior.usage),  # type: ignore[arg-type]
+            "kl_causes": -q.causes.kl(prior.causes),  # type: ignore[arg-type]
+            "kl_leak": -q.leak.kl(prior.leak),  # type: ignore[arg-type]
+        }
+
+    def codes(self, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
+        return local.mean, local.variance
+
+    def log_predictive(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
+        """log E_q[p(row)] over all states where causes or ones are few, else over the best states: a lower bound."""
+        if not self.score_is_bound(q):
+            return logsumexp(score_all(q.at_means, batch.x, batch.mask))[:, 0]
+        ones = _ones(batch)
+        if ones is None:
+            return logsumexp(self._scores(q.at_means, batch, local))[:, 0]
+        answer = sum_states(q.at_means, batch.x, batch.mask, ones)
+        rest = np.flatnonzero(np.isneginf(answer))
+        if len(rest):
+            rows = Rows(batch.x[rest], None if batch.seen is None else batch.seen[rest])
+            words = np.tile(np.asarray(local.words)[rest], WIDER)  # repeated ones are slots to be filled
+            n_rounds = 2 * self.n_rounds
+            words, _ = improve(q.expected, rows.x, rows.mask, _ones(rows), words, WIDER * self.n_parents, n_rounds)
+            answer[rest] = logsumexp(score_kept(q.at_means, rows.x, rows.mask, _ones(rows), words))[:, 0]
+        return answer.astype(batch.x.dtype, copy=False)
+
+    def score_is_bound(self, q: CausePosterior) -> bool:
+        return q.n_components > max(MOST_ENUMERATED, self.most_exact)
+
+    def row_bounds(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
+        """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
+        return replace(local, score=self._scores(q.expected, batch, local), given=q, solved=None).surprise
+
+    def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
+        """Chance of a one in each column, and its variance."""
+        xp, chance = array_namespace(local.chance), local.chance
+        log_dark, log_leak = (np.log1p(-np.minimum(part.mean, 1 - 1e-16)) for part in (q.causes, q.leak))
+        if local.words is None:
+            lit = chance @ like(-np.expm1(log_leak + all_states(local.k) @ log_dark), chance)
+        else:
+            bits, each = local.bits, like(log_dark, chance)
+            dark = sum(
+                chance[:, c][:, None] * xp.exp(bits[:, c, :] @ each + like(log_leak, chance))
+                for c in range(chance.shape[1])
+            )
+            lit = xp.ones_like(dark) - dark
+        return lit, lit * (1 - lit)
+
+    def reconstruct(self, q: CausePosterior, codes: Array) -> Array:
+        """Chance of a one when each cause is on with the given chance, independently."""
+        dark = 1 - like(q.leak.mean, codes)
+        for k in range(q.n_components):
+            dark = dark * (1 - codes[:, k][:, None] * like(q.causes.mean[k], codes))
+        return 1 - dark
+
+    def draw(self, q: CausePosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows and codes under one draw of the globals."""
+        point = q.sample(rng)
+        profile = rng.choice(q.n_profiles, size=n, p=point.profiles.mean)
+        codes = (rng.random((n, q.n_components)) < point.usage.mean[profile]).astype(float)
+        return (rng.random((n, self.n_features)) < self.reconstruct(point, codes)).astype(float), codes
+
+    def importance(self, q: CausePosterior, stats: CauseStatistics) -> Floats:
+        """(K,), share of the ones that each cause brought about; 0 for one that is on in less than a row."""
+        caused = stats.caused.sum(axis=1)
+        share: Floats = caused / max(float(caused.sum() + stats.leaked.sum()), np.finfo(float).tiny)
+        if self.points:
+            return np.maximum(share, np.finfo(float).tiny)
+        share[(stats.on.sum(axis=0) < 1.0) | (caused < 1.0)] = 0.0
+        return share
+
+    def exact_local(self, q: CausePosterior) -> bool:
+        return q.n_components <= self.most_exact
+
+    def floats_per_row(self, k: int) -> int:
+        return int(3 * 2**k if k <= max(MOST_ENUMERATED, self.most_exact) else 4 * self.n_states) + k
+
+    def candidates(
+        self, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[CausePosterior]:
+        return propose(self, q, stats, sample, rng)
+
+    def _scores(self, effects: Effects, batch: Rows, local: ListedStates) -> Array:
+        if local.words is None:
+            return score_all(effects, batch.x, batch.mask)
+        return score_kept(effects, batch.x, batch.mask, _ones(batch), local.words)
+
+
+def _effects(
+    log_weight: Floats, usage: tuple[Floats, Floats], causes: tuple[Floats, Floats], leak: tuple[Floats, Floats]
+) -> Effects:
+    def spread(log_on: Floats, log_off: Floats) -> Floats:
+        return np.asarray(np.logaddexp(0.0, log_on - log_off))
+
+    return Effects(
+        profile=log_weight + usage[1].sum(axis=1),
+        odds=usage[0] - usage[1],
+        theta=spread(*causes),
+        leak=spread(*leak),
+        dark=causes[1],
+        dark_leak=leak[1],
+    )
+
+
+def _flat(prior: tuple[float, float], *shape: int) -> Beta:
+    return Beta(np.full(shape, prior[0]), np.full(shape, prior[1]))
+
+
+def _ones(batch: Rows) -> Ones | None:
+    return batch.ones if meets_kernels(batch.x) else None
+
+
+def _first_words(batch: Rows, n_states: int) -> Array:
+    """Nothing on, in every slot: flips fill them with the best."""
+    if meets_kernels(batch.x):
+        return np.zeros((len(batch), n_states), np.int64)
+    xp = array_namespace(batch.x)
+    return xp.zeros((len(batch), n_states), dtype=xp.int64, device=batch.x.device)

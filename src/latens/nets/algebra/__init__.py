@@ -1,0 +1,1 @@
+"""Moments and low-rank covariances of long weight vectors, on any device."""

@@ -1,0 +1,209 @@
+"""Predictions averaged over draws of the weights, and what the draws disagree about.
+
+classification   p = mean_s softmax(f_s(x)),   entropy H[p],   mutual information H[p] - mean_s H[softmax(f_s(x))]
+regression       mean_s f_s(x),   epistemic variance var_s f_s(x),   variance = epistemic + mean_s noise
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.nets.batch_norm import check_normalised, refresh
+from latens.nets.selection import Tensor, write
+from latens.system.optional_imports import require
+
+if TYPE_CHECKING:
+    from latens.nets.collector import Collector
+
+__all__ = ["ClassPrediction", "Prediction", "RegressionPrediction", "predicted"]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Answers for rows, averaged over `n_samples` draws of the weights."""
+
+    n_samples: int
+
+
+@dataclass(frozen=True)
+class ClassPrediction(Prediction):
+    """Probabilities of classes.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (N, C)
+    entropy : ndarray of shape (N,)
+        Of the averaged probabilities, in nats: all uncertainty.
+    mutual_information : ndarray of shape (N,)
+        Of class and weights, in nats: the part that comes from not knowing the weights.
+    """
+
+    probabilities: Floats
+    entropy: Floats
+    mutual_information: Floats
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(N,), the most probable class."""
+        return np.asarray(np.argmax(self.probabilities, axis=1))
+
+
+@dataclass(frozen=True)
+class RegressionPrediction(Prediction):
+    """Means and their uncertainty.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (N,) or (N, outputs)
+    variance : ndarray, likewise
+        Of the target: that of the weights and of the noise.
+    epistemic_variance : ndarray, likewise
+        The part that comes from not knowing the weights.
+    """
+
+    mean: Floats
+    variance: Floats
+    epistemic_variance: Floats
+
+
+class _Classes:
+    def __init__(self) -> None:
+        self.n, self.p, self.h = 0, np.zeros(0), np.zeros(0)
+
+    def add(self, outputs: Tensor, _: Tensor | None) -> None:
+        torch = require("torch", "torch")
+        if outputs.ndim == 1 or outputs.shape[1] == 1:
+            logit = outputs.reshape(-1, 1)
+            outputs = torch.cat([torch.zeros_like(logit), logit], dim=1)
+        if outputs.ndim != 2:
+            raise ValueError(f"the outputs have shape {tuple(outputs.shape)}; expected logits (rows, classes).")
+        p = torch.softmax(outputs, dim=1).cpu().numpy()
+        self.n += 1
+        self.p = p if self.n == 1 else self.p + (p - self.p) / self.n
+        self.h = _entropy(p) if self.n == 1 else self.h + (_entropy(p) - self.h) / self.n
+
+    def result(self) -> ClassPrediction:
+        entropy = _entropy(self.p)
+        return ClassPrediction(self.n, self.p, entropy, np.maximum(entropy - self.h, 0.0))
+
+
+class _Moments:
+    def __init__(self, noise: float) -> None:
+        self.n, self.mean, self.square = 0, np.zeros(0), np.zeros(0)
+        self.noise: Any = noise
+
+    def add(self, outputs: Tensor, noise: Tensor | None) -> None:
+        f = outputs.cpu().numpy()
+        self.n += 1
+        gap = f if self.n == 1 else f - self.mean
+        self.mean = self.mean + gap / self.n if self.n > 1 else f
+        self.square = np.zeros_like(f) if self.n == 1 else self.square + gap * (f - self.mean)
+        if noise is not None:
+            v = noise.cpu().numpy()
+            if v.shape != f.shape or not (v >= 0).all():
+                raise ValueError(f"forward gave variances of shape {v.shape}; expected {f.shape} numbers from 0 on.")
+            self.noise = v if self.n == 1 else self.noise + (v - self.noise) / self.n
+
+    def result(self) -> RegressionPrediction:
+        epistemic = self.square / max(self.n - 1, 1)
+        return RegressionPrediction(self.n, self.mean, epistemic + self.noise, epistemic)
+
+
+def predicted(
+    allotted: list[tuple[Collector, int]],
+    draw: Callable[[Collector], dict[str, Tensor]],
+    loader: Iterable[Any],
+    task: str,
+    bn_loader: Iterable[Any] | None,
+    forward: Callable[[Any, Any], Any] | None,
+    noise_variance: float,
+    progress: bool | Callable[[int, int], None],
+) -> Prediction:
+    """Run all draws of all members over the loader."""
+    if task not in ("classification", "regression"):
+        raise ValueError(f"task={task!r}; expected 'classification' or 'regression'.")
+    loader, bn_loader = _repeatable(loader, "loader"), None if bn_loader is None else _again(bn_loader)
+    for member, _ in allotted:
+        check_normalised(member.module, bn_loader)
+    tally = _Classes() if task == "classification" else _Moments(noise_variance)
+    total = sum(count for _, count in allotted)
+    tell = _line if progress is True else progress or None
+    torch = require("torch", "torch")
+    for member, count in allotted:
+        run = forward or _forward
+        with torch.no_grad(), member.restoring() as module:
+            module.eval()
+            for _ in range(count):
+                write(draw(member), module)
+                if bn_loader is not None:
+                    refresh(module, bn_loader, run)
+                tally.add(*_outputs(module, loader, run, tally.n + 1))
+                if tell is not None:
+                    tell(tally.n, total)
+    return tally.result()
+
+
+def _forward(module: Any, batch: Any) -> Any:
+    """The module on a batch, or on its first entry, wherever the module is now."""
+    x = batch[0] if isinstance(batch, tuple | list) else batch
+    if not hasattr(x, "to"):
+        raise TypeError(
+            f"a batch is a {type(x).__name__}; expected a tensor or a tuple that begins with one. For others pass "
+            "forward=, a function of module and batch that returns the outputs."
+        )
+    return module(x.to(next(module.parameters()).device))
+
+
+def _outputs(
+    module: Any, loader: Iterable[Any], run: Callable[[Any, Any], Any], number: int
+) -> tuple[Tensor, Tensor | None]:
+    """Outputs of all rows in float64 on the host, and variances of the noise where they are given."""
+    torch = require("torch", "torch")
+    means, noises = [], []
+    for batch in loader:
+        given = run(module, batch)
+        mean, noise = given if isinstance(given, tuple) else (given, None)
+        means.append(mean.detach().double().cpu())
+        if noise is not None:
+            noises.append(noise.detach().double().cpu())
+    if not means:
+        raise ValueError("the loader gave no batches; expected rows to predict.")
+    outputs = _flat(torch.cat(means))
+    if not torch.isfinite(outputs).all():
+        raise FloatingPointError(
+            f"draw {number} gave outputs that are NaN or infinite; try a smaller scale, or collect snapshots at a "
+            "lower learning rate."
+        )
+    return outputs, _flat(torch.cat(noises)) if noises else None
+
+
+def _flat(outputs: Tensor) -> Tensor:
+    return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
+
+
+def _entropy(p: Floats) -> Floats:
+    return np.asarray(-np.sum(np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0), axis=1))
+
+
+def _repeatable(loader: Iterable[Any], name: str) -> Iterable[Any]:
+    """Rows must come in the same order for every draw."""
+    torch = require("torch", "torch")
+    if isinstance(getattr(loader, "sampler", None), torch.utils.data.RandomSampler):
+        raise ValueError(f"the {name} shuffles its rows, which every draw must see in the same order; shuffle=False.")
+    return _again(loader)
+
+
+def _again(loader: Iterable[Any]) -> Iterable[Any]:
+    """Something that can be gone through more than once."""
+    return list(loader) if isinstance(loader, Iterator) else loader
+
+
+def _line(done: int, total: int) -> None:
+    sys.stderr.write(f"\rdraw {done}/{total}" + ("\n" if done == total else ""))
+    sys.stderr.flush()

@@ -1,0 +1,135 @@
+"""The page about one fitted model, or several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from latens.plots.fitted import fitted
+from latens.report.content import Section, Table
+from latens.report.page import write_page
+from latens.report.sections import findings, fit, regression, views
+from latens.report.subject import Entry
+
+__all__ = ["BUILDERS", "Builder", "report", "report_many"]
+
+Builder = Callable[[Entry], Section | None]
+
+BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns None where it has nothing to show
+    regression.weights,
+    findings.components,
+    views.explained,
+    views.features,
+    findings.usage,
+    findings.rows,
+    fit.bound,
+    fit.terms,
+)
+
+COMPARED = (  # facts in the table of several models
+    *("true found", "components"),
+    *("bound (nats)", "log-likelihood (nats)", "log evidence (nats)", "log score (nats)"),
+    "seconds",
+)
+
+
+def report(
+    model: Any,
+    X: Any = None,
+    path: str | os.PathLike[str] = "report.html",
+    *,
+    truth: Any = None,
+    title: str | None = None,
+    shape: Sequence[int] | None = None,
+) -> Path:
+    """Write a page about a fitted model: one HTML file that opens anywhere, offline.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any estimator of this library after `fit`.
+    X : array-like of shape (N, D), optional
+        Rows to show beside what the model makes of them.
+    path : path-like, default="report.html"
+        Where to write; an older page there is replaced.
+    truth : object, optional
+        What made the rows, as returned by the generators of `latens.datasets`; the learnt components are then
+        shown beside the true ones.
+    title : str, optional
+        Heading of the page; the name of the model's class otherwise.
+    shape : (int, int), optional
+        Height and width of a row that is an image; taken from the truth otherwise, or guessed where D is a square.
+
+    Returns
+    -------
+    Path
+        The absolute path of the page.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> model = SimpleNamespace(components_=np.eye(4), n_components_=4, elbo_=-7.0, elbo_history_=[-9.0, -7.0],
+    ...                         n_iter_=2, converged_=True, trace_=())
+    >>> with TemporaryDirectory() as folder:
+    ...     report(model, path=f"{folder}/page.html", title="Four causes").name
+    'page.html'
+    """
+    return report_many([Entry(model, X, truth, title, shape)], path, title or type(model).__name__)
+
+
+def report_many(
+    entries: Sequence[Entry], path: str | os.PathLike[str] = "report.html", title: str = "Report", text: str = ""
+) -> Path:
+    """Write one page about several fitted models, with a table of their main numbers on top.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Each a model with its rows, truth and title.
+    path : path-like, default="report.html"
+        Where to write; an older page there is replaced.
+    title : str, default="Report"
+        Heading of the page.
+    text : str, default=""
+        What a reader should know first; it stands above that table.
+
+    Returns
+    -------
+    Path
+        The absolute path of the page.
+
+    Examples
+    --------
+    >>> report_many([], "page.html")
+    Traceback (most recent call last):
+    ValueError: a page needs at least one model; entries is empty.
+    """
+    if len(entries) == 0:
+        raise ValueError("a page needs at least one model; entries is empty.")
+    chapters = [_chapter(entry) for entry in entries]
+    overview = [_overview(chapters, text)] if len(chapters) > 1 or text else []
+    return write_page([*overview, *chapters], path, title)
+
+
+def _chapter(entry: Entry) -> Section:
+    fitted(entry.model, "elbo_")
+    parts = (build(entry) for build in BUILDERS)
+    kind = type(entry.model).__name__
+    return Section(
+        entry.heading,
+        "" if entry.heading == kind else f"Model: {kind}.",
+        facts=findings.facts(entry),
+        parts=tuple(part for part in parts if part is not None),
+    )
+
+
+def _overview(chapters: Sequence[Section], text: str) -> Section:
+    """The main facts of all models in one table."""
+    known = {label for chapter in chapters for label, _ in chapter.facts}
+    labels = [label for label in COMPARED if label in known]
+    rows = tuple((chapter.title, *(dict(chapter.facts).get(label, "") for label in labels)) for chapter in chapters)
+    return Section("Overview", text, table=Table(("", *labels), rows))

@@ -1,0 +1,1 @@
+"""Charts as inline SVG and images as PNG, drawn without a plotting package."""

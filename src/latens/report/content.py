@@ -1,0 +1,86 @@
+"""What a page consists of. A section may hold further sections: one model is a section, several are several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+__all__ = ["Figure", "Section", "Table"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with a line of text below it.
+
+    Parameters
+    ----------
+    body : Markup
+        Safe HTML or SVG, as made by `latens.report.charts.svg` and `latens.report.charts.tiles`.
+    caption : str
+        Plain text, escaped on the page.
+    wide : bool
+        Whether it takes the whole width of the page instead of half of it.
+    name : str
+        What its file is called where pictures are also written one by one.
+    drawing : Markup, optional
+        The picture as SVG for that file; needed only where `body` is HTML.
+
+    Examples
+    --------
+    >>> Figure(Markup("<svg></svg>"), "An empty chart.").wide
+    False
+    """
+
+    body: Markup
+    caption: str = ""
+    wide: bool = False
+    name: str = ""
+    drawing: Markup | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain text under column names; all columns but the first are set as numbers, to the right, or as prose.
+
+    Examples
+    --------
+    >>> Table(("term", "nats"), (("noise", "-3.2"),)).columns
+    ('term', 'nats')
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    prose: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it; everything but the title may be left out.
+
+    Parameters
+    ----------
+    title, text : str
+        Plain text, escaped on the page.
+    notes : tuple of str
+        Statements one below the other, plain text too.
+    facts : tuple of (str, str)
+        Labelled values, shown prominently.
+    figures : tuple of Figure
+    table : Table, optional
+    parts : tuple of Section
+        Sections under this one.
+
+    Examples
+    --------
+    >>> Section("Fit", parts=(Section("Bound"), Section("Usage"))).parts[1].title
+    'Usage'
+    """
+
+    title: str
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    figures: tuple[Figure, ...] = ()
+    table: Table | None = None
+    parts: tuple[Section, ...] = ()

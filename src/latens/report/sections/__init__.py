@@ -1,0 +1,1 @@
+"""The sections of a page: what was found, how the fit went."""

@@ -1,0 +1,163 @@
+"""Sections about what a model found: its numbers, components, their usage, and rows explained by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from latens.array.transfer import host
+from latens.metrics import Match
+from latens.plots.fitted import is_signed
+from latens.report.charts.numbers import number
+from latens.report.charts.pixels import Scale
+from latens.report.charts.svg import bar_chart, heat_map
+from latens.report.charts.tiles import Tile, legend, tile_grid
+from latens.report.content import Figure, Section
+from latens.report.sections.curve import curve_of
+from latens.report.subject import Entry
+
+__all__ = ["components", "facts", "rows", "usage"]
+
+MOST_COMPONENTS = 64  # drawn; a page with more of them is not read
+MOST_COLUMNS = 200  # of a heat map
+MOST_COLUMN_NAMES = 48
+EXAMPLE_ROWS = 8
+
+
+def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
+    """The numbers a reader looks for first; what the model does not have is left out."""
+    model, match, true, curve = entry.model, entry.match, entry.truth, curve_of(entry.model)
+    found: list[tuple[str, str]] = []
+    if isinstance(entry.X, dict):
+        shapes = [getattr(view, "shape", (0, 0)) for view in entry.X.values()]
+        found.append(("views", ", ".join(" × ".join(number(int(side)) for side in shape) for shape in shapes)))
+    elif hasattr(entry.X, "shape"):
+        found.append(("rows × columns", " × ".join(number(int(side)) for side in entry.X.shape)))
+    if hasattr(model, "n_components_"):
+        found.append(("components", number(int(model.n_components_))))
+    if match is not None:
+        found.append(("true found", f"{match.found()} of {len(match.index)}"))
+    found.append((f"{curve.name} (nats)", number(float(model.elbo_))))
+    found += _deviation("noise (s.d.)", getattr(model, "noise_variance_", None))
+    found += _deviation("true noise (s.d.)", getattr(true, "noise_variance", None))
+    found.append(("iterations", number(int(model.n_iter_))))
+    if curve.climbed:
+        found.append(("converged", "yes" if model.converged_ else "no"))
+    found.append(("seconds", number(entry.duration)))
+    return tuple(found)
+
+
+def components(entry: Entry) -> Section | None:
+    """Images side by side with the true ones, or a heat map where rows are not images."""
+    if entry.loadings is None:
+        return None
+    k, shape = len(entry.loadings), entry.image_shape
+    if k == 0 and (entry.match is None or shape is None):
+        return Section("Components", "No component was needed to explain the rows.")
+    figure = _heat_map(entry) if shape is None else _images(entry, shape)
+    text = f"{MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
+    return Section("Components", text, figures=(figure,))
+
+
+def usage(entry: Entry) -> Section | None:
+    """How often each component is on, and its share of the variance."""
+    figures = []
+    names = entry.names[:MOST_COMPONENTS]
+    if names and hasattr(entry.model, "usage_"):
+        marks = _true_usage(entry)
+        note = "" if marks is None else " The line across a bar is the true value."
+        bars = bar_chart(
+            names,
+            np.asarray(entry.model.usage_, dtype=np.float64)[: len(names)],
+            label="usage",
+            marks=None if marks is None else marks[: len(names)],
+        )
+        figures.append(Figure(bars, "Share of the rows in which a component is on." + note))
+    if names and hasattr(entry.model, "share_"):
+        shares = np.asarray(entry.model.share_, dtype=np.float64)[: len(names)]
+        several = hasattr(entry.model, "explained_")
+        bars = bar_chart(names, shares, label="relevance")
+        of = (
+            "what the views hold, in units of their noise, averaged over views"
+            if several
+            else "the variance of the rows"
+        )
+        figures.append(Figure(bars, f"Share that a component explains of {of}."))
+    return Section("Usage and relevance", figures=tuple(figures)) if figures else None
+
+
+def rows(entry: Entry) -> Section | None:
+    """A few rows as images, and as the model rebuilds them from their codes."""
+    shape, model = entry.image_shape, entry.model
+    if shape is None or not hasattr(entry.X, "shape") or not hasattr(model, "inverse_transform"):
+        return None
+    head = entry.X[:EXAMPLE_ROWS]
+    given, rebuilt = _dense(head), _dense(model.inverse_transform(model.transform(head)))
+    tiles = [
+        Tile(f"row {i}", (("given", row), ("rebuilt", again)))
+        for i, (row, again) in enumerate(zip(given, rebuilt, strict=True))
+    ]
+    scale = replace(Scale.of(given, rebuilt), signed=is_signed(rebuilt))  # noise alone does not make rows signed
+    note = "The first rows, and what the model makes of them: the sum of the components it takes to be present."
+    return Section("Rows", figures=(Figure(tile_grid(tiles, shape, scale), note, wide=True),))
+
+
+def _deviation(label: str, variance: Any) -> list[tuple[str, str]]:
+    """A fact where the noise is one number for all columns, else none."""
+    if variance is None or isinstance(variance, dict):
+        return []
+    return [] if np.ndim(variance) > 0 else [(label, number(float(np.sqrt(variance))))]
+
+
+def _images(entry: Entry, shape: tuple[int, int]) -> Figure:
+    learnt, match = np.asarray(entry.loadings), entry.match
+    if match is None:
+        tiles = [Tile(name, (("", image),)) for name, image in zip(entry.labels, learnt, strict=True)]
+        return Figure(tile_grid(tiles[:MOST_COMPONENTS], shape, Scale.of(learnt)), wide=True)
+    true = np.asarray(entry.truth.components, dtype=np.float64)
+    tiles = [_pair(entry, match, k, true[k]) for k in range(len(true))]
+    unmatched = np.setdiff1d(np.arange(len(learnt)), match.index)
+    tiles += [Tile(f"{entry.labels[i]}, without partner", (("true", None), ("learnt", learnt[i]))) for i in unmatched]
+    note = "Each true component beside the learnt one it was matched with."
+    return Figure(tile_grid(tiles[:MOST_COMPONENTS], shape, Scale.of(learnt, true)), note, wide=True)
+
+
+def _pair(entry: Entry, match: Match, k: int, true: np.ndarray) -> Tile:
+    partner = int(match.index[k])
+    if partner < 0:
+        return Tile("not found", (("true", true), ("learnt", None)))
+    learnt = np.asarray(entry.loadings)[partner] * match.sign[k]
+    return Tile(f"{entry.labels[partner]}, cosine {match.similarity[k]:.3f}", (("true", true), ("learnt", learnt)))
+
+
+def _heat_map(entry: Entry) -> Figure:
+    values = np.asarray(entry.loadings)[:MOST_COMPONENTS]
+    columns = entry.columns
+    note = "One row for each component, one column for each feature."
+    d = values.shape[1]
+    if d > MOST_COLUMNS:
+        strongest = np.argsort(-np.sum(values**2, axis=0), kind="stable")[:MOST_COLUMNS]
+        keep = np.sort(strongest)
+        values, columns = values[:, keep], None if columns is None else [columns[j] for j in keep]
+        note = f"One row for each component; of {d:,} features, the {MOST_COLUMNS} with the largest entries."
+    if columns is not None and len(columns) > MOST_COLUMN_NAMES:
+        columns = None
+    scale = Scale.of(values)
+    return Figure(heat_map(values, entry.names[:MOST_COMPONENTS], columns, scale) + legend(scale), note, wide=True)
+
+
+def _true_usage(entry: Entry) -> np.ndarray | None:
+    """The true usage in the order of the learnt components, NaN for those without a partner; shape (K,)."""
+    known, match = getattr(entry.truth, "usage", None), entry.match
+    if known is None or match is None:
+        return None
+    marks = np.full(len(entry.names), np.nan)
+    paired = match.index >= 0
+    marks[match.index[paired]] = np.asarray(known, dtype=np.float64)[paired]
+    return marks
+
+
+def _dense(values: Any) -> np.ndarray:
+    return host(values.toarray() if hasattr(values, "toarray") else values)

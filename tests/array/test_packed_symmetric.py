@@ -1,0 +1,33 @@
+"""Products of pairs of columns: the kernel, the plain form, and quadratic forms made of them."""
+
+from __future__ import annotations
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from latens.array.packed_symmetric import packed, unpacked, with_pairs, with_pairs_plain
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 1), (5, 4), (30, 11), (3, 0)])
+def test_the_kernel_is_the_plain_form(shape: tuple[int, int], dtype: type) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    assert np.array_equal(with_pairs(x), with_pairs_plain(x))
+    assert with_pairs(x).dtype == dtype
+    assert np.array_equal(with_pairs(np.asfortranarray(x)), with_pairs(x))
+
+
+def test_other_libraries_get_the_same_numbers() -> None:
+    x = np.random.default_rng(1).normal(size=(6, 3))
+    assert np.array_equal(np.asarray(with_pairs(array_api_strict.asarray(x))), with_pairs(x))
+
+
+def test_quadratic_forms_are_products_with_packed_matrices() -> None:
+    rng = np.random.default_rng(2)
+    x, root = rng.normal(size=(9, 5)), rng.normal(size=(2, 5, 5))
+    matrices = root @ np.swapaxes(root, 1, 2)
+    forms = np.einsum("ni,kij,nj->nk", x, matrices, x)
+    assert with_pairs(x)[:, 5:] @ packed(matrices).T == pytest.approx(forms)
+    sums = unpacked((np.ones((1, 9)) @ with_pairs(x))[:, 5:], 5)
+    assert sums[0] == pytest.approx(x.T @ x)
