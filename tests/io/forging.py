@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import latens
-from latens.io.npy import layout_of, with_layout
+from latens.io.archive.npy import layout_of, with_layout
 from tests.io.fits import fitted
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import latens
-from latens.io.archive import VERSION
+from latens.io.archive.writing import VERSION
 from tests.contract.variants import VARIANTS, Variant
 from tests.io.forging import Forgery
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.io.table import ESTIMATORS
+from latens.io.registry import ESTIMATORS
 from tests.io.golden_files import FOLDER, GOLDEN, LARGEST, answers_of, path_of
 
 VERSIONS = sorted(int(folder.name.removeprefix("v")) for folder in FOLDER.iterdir())

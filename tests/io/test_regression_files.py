@@ -10,7 +10,7 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
-from latens.io.fitted import Fitted, parameters_of, rebuilt
+from latens.io.estimator_state import Fitted, parameters_of, rebuilt
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "evidence": {},

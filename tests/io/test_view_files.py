@@ -15,9 +15,9 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
-from latens.io.kept import kept_of
-from latens.io.shapes import SHAPES
-from latens.io.soundness import arrays_in
+from latens.io.checks.multi_view_checks import kept_of
+from latens.io.checks.shape_checks import SHAPES
+from latens.io.checks.value_checks import arrays_in
 from tests.io.fits import difference, estimators_differ
 from tests.io.forging import Forgery
 

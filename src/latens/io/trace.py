@@ -10,7 +10,7 @@ import numpy as np
 
 from latens.core import Iteration
 from latens.errors import FileRefused
-from latens.io.hints import hints_of
+from latens.io.checks.type_checks import hints_of
 
 __all__ = ["from_columns", "to_columns"]
 

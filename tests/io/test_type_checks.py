@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from latens.io.hints import fits
+from latens.io.checks.type_checks import fits
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

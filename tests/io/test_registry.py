@@ -10,10 +10,10 @@ import pytest
 
 from latens.estimators.binary_factors import E_STEPS
 from latens.estimators.multi_view.starts import LIKELIHOODS
-from latens.io.fitted import Fitted
-from latens.io.shapes import SHAPES
-from latens.io.soundness import arrays_in
-from latens.io.table import ESTIMATORS, RECORDS, estimator_class, name_of, record_class
+from latens.io.checks.shape_checks import SHAPES
+from latens.io.checks.value_checks import arrays_in
+from latens.io.estimator_state import Fitted
+from latens.io.registry import ESTIMATORS, RECORDS, estimator_class, name_of, record_class
 from latens.models.likelihoods.measured import Measured
 from tests.io.fits import SETTINGS, fitted
 

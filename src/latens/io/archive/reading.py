@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from latens.errors import FileRefused
-from latens.io.archive import HEADER, LARGEST_HEADER, member_of
-from latens.io.header import parse_header
-from latens.io.npy import DTYPES, npy_prefix, npy_size, raw, with_layout
+from latens.io.archive.header import parse_header
+from latens.io.archive.npy import DTYPES, npy_prefix, npy_size, raw, with_layout
+from latens.io.archive.writing import HEADER, LARGEST_HEADER, member_of
 
 __all__ = ["read_archive"]
 

@@ -1,7 +1,8 @@
 """The classes a file may name. Nothing else is ever constructed, and nothing is imported by a name from a file.
 
-A new model adds a row to ESTIMATORS, its records to RECORDS, and the shapes of its arrays to `latens.io.shapes`. What
-an estimator knows besides its posterior it names in a class attribute `kept`, with annotations that say of what type.
+A new model adds a row to ESTIMATORS, its records to RECORDS, and the shapes of its arrays to
+`latens.io.checks.shape_checks`. What an estimator knows besides its posterior it names in a class attribute `kept`,
+with annotations that say of what type.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ RECORDS = {
     "FactorStatistics": "latens.models.factor_analysis.model:FactorStatistics",
     "Factors": "latens.models.factor_analysis.model:Factors",
     "FewRows": "latens.models.factor_analysis.sums_wide:FewRows",
-    "Fitted": "latens.io.fitted:Fitted",
+    "Fitted": "latens.io.estimator_state:Fitted",
     "Fractions": "latens.families.fractions:Fractions",
     "Frame": "latens.estimators.rows.units:Frame",
     "Gamma": "latens.families.gamma:Gamma",

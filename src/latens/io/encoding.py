@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from latens.errors import FileRefused
-from latens.io.hints import fits, hints_of
-from latens.io.npy import dtype_name
-from latens.io.table import name_of, record_class
+from latens.io.archive.npy import dtype_name
+from latens.io.checks.type_checks import fits, hints_of
+from latens.io.registry import name_of, record_class
 
 __all__ = ["DEEPEST", "decode", "encode"]
 

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from latens.errors import FileRefused
-from latens.io.archive import FORMAT, VERSION
-from latens.io.npy import DTYPES
+from latens.io.archive.npy import DTYPES
+from latens.io.archive.writing import FORMAT, VERSION
 
 __all__ = ["parse_header"]
 

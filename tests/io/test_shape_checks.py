@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latens.io.shapes import shape_matches
+from latens.io.checks.shape_checks import shape_matches
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
-from latens.io.npy import dtype_name, layout_of, little_endian, npy_prefix, npy_size, raw
+from latens.io.archive.npy import dtype_name, layout_of, little_endian, npy_prefix, npy_size, raw
 
 __all__ = ["FORMAT", "HEADER", "LARGEST_HEADER", "VERSION", "member_of", "write_archive"]
 

@@ -13,10 +13,10 @@ from latens.core import Fit, State
 from latens.errors import FileRefused
 from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
-from latens.io.agreement import check_agreement
-from latens.io.kept import check_kept, check_samples, check_state, check_views, kept_of, width_of
-from latens.io.soundness import check_domains, check_finite, check_settings, kinds
-from latens.io.table import ESTIMATORS, estimator_class, name_of
+from latens.io.checks.multi_view_checks import check_kept, check_samples, check_state, check_views, kept_of, width_of
+from latens.io.checks.parameter_checks import check_agreement
+from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
+from latens.io.registry import ESTIMATORS, estimator_class, name_of
 from latens.io.trace import from_columns, to_columns
 from latens.system.threads import one_blas_thread
 

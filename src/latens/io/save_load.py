@@ -9,11 +9,11 @@ from typing import Any
 from latens import __version__
 from latens.errors import FileRefused
 from latens.estimators.parameters import check_fitted
-from latens.io.archive import FORMAT, VERSION, write_archive
-from latens.io.fitted import Fitted, parameters_of, rebuilt
-from latens.io.reading import read_archive
-from latens.io.table import ESTIMATORS, estimator_class, name_of
-from latens.io.tree import decode, encode
+from latens.io.archive.reading import read_archive
+from latens.io.archive.writing import FORMAT, VERSION, write_archive
+from latens.io.encoding import decode, encode
+from latens.io.estimator_state import Fitted, parameters_of, rebuilt
+from latens.io.registry import ESTIMATORS, estimator_class, name_of
 from latens.system.atomic_write import replacing
 
 __all__ = ["load", "save"]

@@ -13,9 +13,9 @@ from latens.errors import FileRefused
 from latens.estimators.base import living_components
 from latens.estimators.multi_view.streams import Waiting
 from latens.estimators.multi_view.wide_table import Layout
-from latens.io.hints import fits, hints_of
-from latens.io.shapes import check_shapes
-from latens.io.soundness import arrays_in
+from latens.io.checks.shape_checks import check_shapes
+from latens.io.checks.type_checks import fits, hints_of
+from latens.io.checks.value_checks import arrays_in
 from latens.models.likelihoods.measured import Measured
 from latens.models.multi_view.model import MultiView
 
