@@ -54,6 +54,7 @@ SECTIONS = (
         "weights.update:run",
     ),
     Section("library.imports", "CPU time of importing", "library.imports:run"),
+    Section("library.intake", "reading a CSV file of 20,000 columns (needs pandas)", "library.intake:run"),
     Section("library.falls", "falls of the bound over random fits", "library.falls:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )

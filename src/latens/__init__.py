@@ -20,6 +20,7 @@ _HOMES = {
     "NoisyICA": "latens.estimators.noisy_ica.estimator",
     "NoisyOr": "latens.estimators.noisy_or",
     "load": "latens.io",
+    "read": "latens.intake",
     "report": "latens.report",
     "save": "latens.io",
 }

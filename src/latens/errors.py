@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "AbsentColumns",
     "BoundNotFinite",
     "ConstantColumns",
     "DoubtfulScale",
@@ -15,7 +16,9 @@ __all__ = [
     "NotSettled",
     "SourcesTooLight",
     "StillSnapshots",
+    "TableRefused",
     "UnknownGroups",
+    "UnseenLevels",
     "ValuesCut",
 ]
 
@@ -68,9 +71,21 @@ class UnknownGroups(UserWarning):
     """Some samples are of groups that were not there when the model was fitted: the likeliest of its own is taken."""
 
 
+class UnseenLevels(UserWarning):
+    """Some values of a column were not there when the model was fitted: they are taken as missing."""
+
+
+class AbsentColumns(UserWarning):
+    """Some columns of the model are not in a table: they are taken as missing in every row."""
+
+
 class BoundNotFinite(FloatingPointError):
     """A term of the bound became NaN or infinite; the message names it."""
 
 
 class FileRefused(ValueError):
     """A file is not a model this version can read safely."""
+
+
+class TableRefused(ValueError):
+    """A file or table cannot be read as rows of samples; the message says what to type."""

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from latens.estimators.association import associate
-from latens.estimators.summary_table import Table
+from latens.system.summary_table import Table
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(60, 2))

@@ -17,9 +17,9 @@ from latens.estimators.parameters import whole_number
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, is_foreign
-from latens.estimators.summary_table import Table
 from latens.inference.local_fixed_point import settle
 from latens.system.seeds import generator
+from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
 
 __all__ = ["Answers"]

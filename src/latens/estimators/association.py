@@ -10,7 +10,7 @@ from scipy import stats
 
 from latens.array import Floats
 from latens.estimators.multi_view.input_tables import listed
-from latens.estimators.summary_table import Table
+from latens.system.summary_table import Table
 
 __all__ = ["associate"]
 

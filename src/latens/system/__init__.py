@@ -1,1 +1,1 @@
-"""What is neither an array nor mathematics: files written whole, optional packages, seeds, threads."""
+"""What is neither an array nor mathematics: whole files, optional packages, seeds, tables of results, threads."""

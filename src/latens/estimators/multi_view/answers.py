@@ -32,10 +32,10 @@ from latens.estimators.multi_view.units import frame_of_views, signs
 from latens.estimators.multi_view.wide_table import Layout, WideTable, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.validation import check_codes
-from latens.estimators.summary_table import Table
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
 from latens.system.seeds import generator
+from latens.system.summary_table import Table
 
 __all__ = ["MultiViewAnswers"]
 

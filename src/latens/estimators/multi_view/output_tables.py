@@ -15,9 +15,9 @@ from latens.array.transfer import host
 from latens.core import Rows
 from latens.estimators.multi_view.input_tables import is_plain
 from latens.estimators.multi_view.wide_table import Layout
-from latens.estimators.summary_table import Table
 from latens.models.multi_view.model import MultiViewPosterior
 from latens.system.optional_imports import require
+from latens.system.summary_table import Table
 
 __all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictive_limits", "row_labels", "strongest"]
 

@@ -1,0 +1,138 @@
+"""What each column of a table is, and what is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+__all__ = ["KEPT", "KINDS", "Column", "counted_kinds", "plural"]
+
+KEPT = "kept"
+# Kinds of columns that models take, with their plural in a sentence.
+KINDS = {
+    "number": "numbers",
+    "scale": "scales",
+    "count": "counts",
+    "binary": "yes/no",
+    "category": "categories",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a file.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        number, scale (few whole numbers), count, binary or category; of columns that are not kept also constant,
+        empty, counter, id, date or text.
+    role : str
+        kept, dropped, row names, target, weights or groups.
+    note : str
+        What was done with it, in words.
+    n_missing : int
+        Rows without a value, codes for missing included.
+    levels : tuple of str
+        Of a category, or (what is 0, what is 1) of a binary column.
+    codes : tuple of float
+        Numbers that stand for missing.
+    decimal : str
+        The decimal mark of numbers that were written as text.
+    log1p : bool
+        Whether log(1 + value) is taken.
+    """
+
+    name: str
+    kind: str
+    role: str = KEPT
+    note: str = ""
+    n_missing: int = 0
+    levels: tuple[str, ...] = ()
+    codes: tuple[float, ...] = ()
+    decimal: str = "."
+    log1p: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        return self.role == KEPT
+
+    @property
+    def encoded_names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers that it becomes.
+
+        >>> Column("species", "category", levels=("Adelie", "Gentoo")).encoded_names
+        ('species = Adelie', 'species = Gentoo')
+        """
+        if self.kind == "category":
+            return tuple(f"{self.name} = {level}" for level in self.levels)
+        return (self.name,)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; what has its default value is left out."""
+        defaults = {each.name: each.default for each in fields(self)}
+        found = {name: value for name, value in asdict(self).items() if value != defaults[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Column:
+        """The column that plain data describe.
+
+        Raises
+        ------
+        ValueError
+            If they describe none.
+        """
+        expected: dict[str, type] = {
+            "name": str, "kind": str, "role": str, "note": str, "n_missing": int, "levels": list, "codes": list,
+            "decimal": str, "log1p": bool,
+        }  # fmt: skip
+        if not isinstance(content, Mapping) or not {"name", "kind"} <= set(content) <= set(expected):
+            raise ValueError(f"{str(content)[:80]!r} describes no column")
+        for name, value in content.items():
+            if type(value) is not expected[name]:
+                raise ValueError(f"{name} of a column is {str(value)[:80]!r}, expected {expected[name].__name__}")
+        if not all(isinstance(level, str) for level in content.get("levels", ())):
+            raise ValueError("a level is no text")
+        if not all(type(code) in (int, float) for code in content.get("codes", ())):
+            raise ValueError("a code for missing is no number")
+        if content.get("role", KEPT) == KEPT and content["kind"] not in KINDS:
+            raise ValueError(f"no kind of column is called {content['kind'][:40]!r}")
+        if content.get("decimal", ".") not in (".", ","):
+            raise ValueError(f"no decimal mark is {content['decimal'][:40]!r}")
+        if content["kind"] == "binary" and content.get("role", KEPT) == KEPT and len(content.get("levels", ())) != 2:
+            raise ValueError("a binary column has two levels")
+        more: dict[str, Any] = {
+            name: tuple(map(str if name == "levels" else float, content[name]))
+            for name in ("levels", "codes")
+            if name in content
+        }
+        return cls(**{**content, **more})
+
+
+def counted_kinds(columns: tuple[Column, ...]) -> str:
+    """Columns in a sentence.
+
+    >>> counted_kinds((Column("a", "number"), Column("b", "binary"), Column("c", "id", "dropped")))
+    '3 columns: 1 number, 1 yes/no; dropped 1: c'
+    """
+    parts = []
+    for kind, several in KINDS.items():
+        count = sum(column.kind == kind and column.is_kept for column in columns)
+        if count:
+            parts.append(f"{count:,} {several if count > 1 else {'binary': 'yes/no'}.get(kind, kind)}")
+    text = f"{len(columns):,} {plural('column', len(columns))}: {', '.join(parts) or 'none kept'}"
+    for role in ("row names", "target", "weights", "groups"):
+        text += "".join(f"; {role}: {column.name}" for column in columns if column.role == role)
+    dropped = [column.name for column in columns if column.role == "dropped"]
+    if dropped:
+        more = f" and {len(dropped) - 5} more" if len(dropped) > 5 else ""
+        text += f"; dropped {len(dropped):,}: {', '.join(dropped[:5])}{more}"
+    return text
+
+
+def plural(noun: str, count: int) -> str:
+    """The noun for so many things."""
+    return noun if count == 1 else f"{noun}s"

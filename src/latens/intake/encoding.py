@@ -1,0 +1,271 @@
+"""How the columns of a table become numbers: learnt once, kept with the model, applied to every later table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from latens.errors import AbsentColumns, TableRefused, UnseenLevels
+from latens.intake.columns import KEPT, Column
+from latens.intake.layouts import SparseTable
+from latens.intake.marks import number_in
+from latens.intake.raw_table import RawTable, Values, level_text
+from latens.system.optional_imports import require
+
+__all__ = ["VIEWS", "Encoded", "Encoding", "unique_names"]
+
+Floats = NDArray[np.float64]
+VERSION = 1
+ENTRIES = {"version", "row_names", "format", "transpose", "columns"}
+# Views by kind of column: those of one likelihood together.
+VIEWS = {"numbers": ("number", "scale"), "counts": ("count",), "yes_no": ("binary",), "categories": ("category",)}
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Rows as numbers: a column each for numbers, counts and yes/no, one for each level of a category."""
+
+    matrix: Any  # (n, D), NaN where missing; CSR where the table is sparse
+    columns: tuple[Column, ...]  # those that were kept
+    row_names: tuple[str, ...] | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the matrix."""
+        return tuple(name for column in self.columns for name in column.encoded_names)
+
+    def frame(self) -> Any:
+        """The matrix as a pandas frame with its names; an array where there is no pandas, or CSR rows as they are."""
+        return _framed(self.matrix, self.names, self.row_names)
+
+    def views(self) -> dict[str, Any]:
+        """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
+        kind_of = [column.kind for column in self.columns for _ in column.encoded_names]
+        out = {}
+        for view, kinds in VIEWS.items():
+            at = [j for j, kind in enumerate(kind_of) if kind in kinds]
+            if at:
+                out[view] = _framed(self.matrix[:, at], [self.names[j] for j in at], self.row_names)
+        return out
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The kept columns of a table with what is needed to read others like it.
+
+    >>> encoding = Encoding((Column("smokes", "binary", levels=("no", "yes")), Column("age", "number")))
+    >>> raw = RawTable(("age", "smokes"), (np.array([40.0, 50.0]), np.array(["yes", None], dtype=object)))
+    >>> encoding.encode(raw).matrix
+    array([[ 1., 40.],
+           [nan, 50.]])
+    """
+
+    columns: tuple[Column, ...]
+    row_name_column: str | None = None
+    format: str = "matrix"
+    transpose: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers."""
+        return tuple(name for column in self.columns for name in column.encoded_names)
+
+    def encode(self, table: Any) -> Encoded:
+        """Rows of a table with the same columns, in any order, as numbers.
+
+        A column that is absent is missing in every row, and so is a level that was not there before; both are counted
+        in a warning. Columns beyond those of the fit are left alone.
+
+        Parameters
+        ----------
+        table : RawTable, or data frame of pandas or polars
+
+        Raises
+        ------
+        TableRefused
+            If not one of the columns is there.
+        """
+        if isinstance(table, SparseTable):
+            return self._encode_sparse(table)
+        raw = table if isinstance(table, RawTable) else RawTable.of_frame(table)
+        place = self._places(raw)
+        blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
+        matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
+        return Encoded(matrix, self.columns, self._row_names(raw))
+
+    def _encode_sparse(self, table: SparseTable) -> Encoded:
+        """Rows of mostly zeros: a column that is absent is 0, one that is new is left out and counted."""
+        at = {name: j for j, name in enumerate(table.names)}
+        known = [(i, at[column.name]) for i, column in enumerate(self.columns) if column.name in at]
+        if not known:
+            raise TableRefused(
+                f"none of the {len(self.columns)} columns of the model is in this table: it wants "
+                f"{_listed([column.name for column in self.columns])}, and there are {_listed(table.names)}."
+            )
+        chosen = csr_array(
+            (np.ones(len(known)), ([j for _, j in known], [i for i, _ in known])),
+            shape=(len(table.names), len(self.columns)),
+        )
+        matrix = csr_array(table.matrix @ chosen)
+        logs = np.array([column.log1p for column in self.columns])
+        if logs.any():
+            at_log = logs[matrix.indices]
+            matrix.data[at_log] = np.log1p(matrix.data[at_log])
+        return Encoded(matrix, self.columns, table.row_names)
+
+    def _places(self, raw: RawTable) -> dict[str, int]:
+        exact = {name: j for j, name in enumerate(raw.names)}
+        loose = {name.strip().casefold(): j for j, name in enumerate(raw.names)}
+        found = {
+            column.name: at
+            for column in self.columns
+            if (at := exact.get(column.name, loose.get(column.name.strip().casefold()))) is not None
+        }
+        absent = [column.name for column in self.columns if column.name not in found]
+        if absent and not found:
+            raise TableRefused(
+                f"none of the {len(self.columns)} columns of the model is in this table: it wants "
+                f"{_listed([column.name for column in self.columns])}, and there are {_listed(raw.names)}."
+            )
+        if absent:
+            warnings.warn(
+                f"{len(absent)} column(s) of the model are not in this table and are taken as missing: "
+                f"{_listed(absent)}.",
+                AbsentColumns,
+                stacklevel=4,
+            )
+        return found
+
+    def _block(self, column: Column, raw: RawTable, at: int | None) -> Floats:
+        """(n, 1) numbers, or (n, L) with a column for each level."""
+        if at is None:
+            return np.full((raw.n_rows, len(column.encoded_names)), np.nan)
+        values = raw.values[at]
+        if column.kind in ("binary", "category"):
+            number = _level_numbers(column, values)
+            if column.kind == "binary":
+                return number[:, None]
+            hot: Floats = (number[:, None] == np.arange(len(column.levels))).astype(np.float64)
+            hot[np.isnan(number)] = np.nan
+            return hot
+        return _numbers(column, values, raw.decimal)[:, None]
+
+    def _row_names(self, raw: RawTable) -> tuple[str, ...] | None:
+        if self.row_name_column in raw.names:
+            return unique_names(raw.values[raw.names.index(self.row_name_column)])
+        return raw.row_names
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for the file of a model."""
+        return {
+            "version": VERSION,
+            "row_names": self.row_name_column,
+            "format": self.format,
+            "transpose": self.transpose,
+            "columns": [column.to_json() for column in self.columns],
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> Encoding:
+        """The encoding that plain data describe.
+
+        Raises
+        ------
+        ValueError
+            If they describe none.
+        """
+        if not isinstance(content, Mapping) or set(content) != ENTRIES:
+            raise ValueError(f"its encoding of columns is not told by {', '.join(sorted(ENTRIES))}")
+        if content["version"] != VERSION or not isinstance(content["columns"], list):
+            raise ValueError(f"its encoding of columns has version {str(content['version'])[:20]}; expected {VERSION}")
+        if not isinstance(content["row_names"], str | None):
+            raise ValueError("its encoding names no column of row names")
+        if not isinstance(content["format"], str) or type(content["transpose"]) is not bool:
+            raise ValueError("its encoding of columns does not say how they lie")
+        columns = tuple(map(Column.from_json, content["columns"]))
+        if any(column.role != KEPT for column in columns) or len({column.name for column in columns}) < len(columns):
+            raise ValueError("its encoding lists a column twice, or one that was not kept")
+        return cls(columns, content["row_names"], content["format"], content["transpose"])
+
+
+def _level_numbers(column: Column, values: Values) -> Floats:
+    """(n,) the number of each row's level, NaN where it is missing or was never seen."""
+    at = {level.casefold(): float(i) for i, level in enumerate(column.levels)}
+    at |= {level: float(i) for i, level in enumerate(column.levels)}
+    texts = list(_level_texts(column, values))
+    found = np.array([np.nan if text is None else at.get(text, at.get(text.casefold(), np.nan)) for text in texts])
+    strange = [text for text, number in zip(texts, found, strict=True) if text is not None and np.isnan(number)]
+    if strange:
+        warnings.warn(
+            f"column {column.name!r} holds {len(strange)} value(s) that were not there at the fit, taken as missing: "
+            f"{_listed(list(dict.fromkeys(strange)))}; known are {_listed(column.levels)}.",
+            UnseenLevels,
+            stacklevel=5,
+        )
+    return found
+
+
+def _level_texts(column: Column, values: Values) -> Iterator[str | None]:
+    codes = set(column.codes)
+    for value in values:
+        missing = value is None or value != value or (isinstance(value, float) and value in codes)
+        yield None if missing else level_text(value)
+
+
+def _numbers(column: Column, values: Values, decimal: str) -> Floats:
+    if values.dtype.kind == "M":
+        raise TableRefused(f"column {column.name!r} holds dates here and was numbers at the fit; give numbers.")
+    if values.dtype == object:
+        mark = decimal if decimal == "," else column.decimal
+        read = [None if value is None else number_in(value, mark) for value in values]
+        numbers = np.array([np.nan if number is None else number for number in read])
+        words = [value for value, number in zip(values, read, strict=True) if value is not None and number is None]
+        if words:
+            warnings.warn(
+                f"column {column.name!r} holds {len(words)} value(s) that are no numbers, taken as missing, such as "
+                f"{words[0][:20]!r}.",
+                UnseenLevels,
+                stacklevel=5,
+            )
+    else:
+        numbers = values.astype(np.float64)
+    if column.codes:
+        numbers[np.isin(numbers, column.codes)] = np.nan
+    numbers[np.isinf(numbers)] = np.nan
+    if column.log1p:
+        if np.nanmin(numbers, initial=0.0) < 0:
+            raise TableRefused(f"column {column.name!r} has negative values, so log(1 + value) cannot be taken of it.")
+        numbers = np.log1p(numbers)
+    return numbers
+
+
+def unique_names(values: Values) -> tuple[str, ...]:
+    """Names of rows: text, made unique by a number where rows share one."""
+    taken: dict[str, int] = {}
+    out = []
+    for i, value in enumerate(values):
+        text = f"row {i}" if value is None or value != value else level_text(value)
+        taken[text] = taken.get(text, 0) + 1
+        out.append(text if taken[text] == 1 else f"{text} ({taken[text]})")
+    return tuple(out)
+
+
+def _framed(matrix: Any, names: Sequence[str], rows: Sequence[str] | None) -> Any:
+    if issparse(matrix):
+        return matrix
+    try:
+        pandas = require("pandas", "table")
+    except ImportError:
+        return matrix
+    return pandas.DataFrame(matrix, columns=list(names), index=None if rows is None else list(rows))
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more

@@ -1,0 +1,385 @@
+"""`latens.read`: a file as rows that models take, and what was done with each of its columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from latens.errors import TableRefused
+from latens.intake.columns import Column, counted_kinds, plural
+from latens.intake.encoding import Encoded, Encoding, unique_names
+from latens.intake.layouts import SparseTable, looks_long, looks_transposed
+from latens.intake.raw_table import RawTable, Values, level_text
+from latens.intake.sources import load_tables
+from latens.intake.treatment import Choices, treat
+from latens.system.optional_imports import require
+from latens.system.summary_table import Table
+
+__all__ = ["Intake", "Part", "encode_like", "join_views", "read"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One table of a file: its columns, their treatment and their values."""
+
+    columns: tuple[Column, ...]
+    table: RawTable | SparseTable  # with codes for missing taken out and numbers read
+    encoding: Encoding
+
+    def encoded(self) -> Encoded:
+        return self.encoding.encode(self.table)
+
+    def aside(self, role: str) -> Values | None:
+        """Values of the column with a role, such as the target; None where there is none."""
+        at = next((j for j, column in enumerate(self.columns) if column.role == role), None)
+        return None if at is None or isinstance(self.table, SparseTable) else self.table.values[at]
+
+
+@dataclass(frozen=True, eq=False)
+class Intake:
+    """What was read from a file, or from several that are views of the same rows.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The columns that were kept, cleaned, with the names of the rows.
+    columns : Table
+        A row for each column of the file: its kind, what was done with it, and why.
+    notes : tuple of str
+        What was found out about the file as a whole.
+    """
+
+    source: str
+    parts: Mapping[str, Part]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table; of the longest, where there are several."""
+        return max(_n_rows(part.table) for part in self.parts.values())
+
+    @property
+    def columns(self) -> Table:
+        several = len(self.parts) > 1
+        heads = (*(("view",) if several else ()), "column", "kind", "treatment", "missing", "note")
+        rows = [
+            (*((view,) if several else ()), each.name, each.kind, each.role, each.n_missing, each.note)
+            for view, part in self.parts.items()
+            for each in part.columns
+        ]
+        return Table(heads, tuple(rows))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(note for part in self.parts.values() for note in part.table.notes)
+
+    @property
+    def frame(self) -> Any:
+        """The kept columns as a pandas frame; with several tables, two-level columns (view, column)."""
+        pandas = require("pandas", "table")
+        frames = {view: _frame(part, pandas) for view, part in self.parts.items()}
+        return next(iter(frames.values())) if len(frames) == 1 else pandas.concat(frames, axis=1)
+
+    @property
+    def encodings(self) -> dict[str, Encoding]:
+        """By table, what later files are read with."""
+        return {view: part.encoding for view, part in self.parts.items()}
+
+    def encoded(self) -> Encoded:
+        """All kept columns as numbers, with their names."""
+        if len(self.parts) > 1:
+            raise TableRefused(f"{self.source} holds several tables ({', '.join(self.parts)}); take views() of it.")
+        return next(iter(self.parts.values())).encoded()
+
+    def matrix(self) -> Any:
+        """(n, D) numbers, NaN where missing: a column for each level of a category. Sparse where the file is."""
+        return self.encoded().matrix
+
+    def views(self) -> dict[str, Any]:
+        """Frames by kind of column (numbers, counts, yes_no, categories), or those of the file where it has several."""
+        return join_views({view: part.encoded() for view, part in self.parts.items()})
+
+    def encode(self, table: Any) -> Encoded:
+        """The rows of another table, such as a raw data frame, read as this one was."""
+        if len(self.parts) > 1:
+            raise TableRefused("several tables were read; encode each by its own encoding: .encodings[view].")
+        return next(iter(self.parts.values())).encoding.encode(table)
+
+    def aside(self, role: str) -> Values | None:
+        """The column with a role: "target", "weights" or "groups"; None where none was named."""
+        found = [values for part in self.parts.values() if (values := part.aside(role)) is not None]
+        return found[0] if found else None
+
+    def sentence(self) -> str:
+        """Rows, columns by kind, and what was dropped, in a line."""
+        lines = [counted_kinds(part.columns) for part in self.parts.values()]
+        if len(lines) > 1:
+            lines = [f"{view}: {line}" for view, line in zip(self.parts, lines, strict=True)]
+        return f"{self.n_rows:,} {plural('row', self.n_rows)}; {'; '.join(lines)}"
+
+    def treated(self) -> list[tuple[str, str]]:
+        """(column, what was done) for every column about which there is something to say."""
+        return [
+            (column.name if len(self.parts) == 1 else f"{view}: {column.name}", told)
+            for view, part in self.parts.items()
+            for column in part.columns
+            if (told := _told(column))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.sentence()}\n{self.columns}"
+
+    __repr__ = __str__
+
+
+def read(
+    source: Any,
+    *,
+    format: str | None = None,
+    sep: str | None = None,
+    index_col: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    target: str | None = None,
+    weights: str | None = None,
+    groups: str | None = None,
+    missing: Sequence[float] | str = "auto",
+    log1p: Sequence[str] = (),
+    transpose: bool = False,
+    sheet: str | int | None = None,
+) -> Intake:
+    """Read a file into rows that models take, and say what was done with each column.
+
+    Text files are read whatever their separator, encoding, decimal mark, header or marks of missing values. Columns
+    are told apart by what they hold: numbers, scales, counts, yes/no and categories are kept; constant columns, dates,
+    row counters and text that differs in every row are not. Nothing is dropped without a word: the kept, the dropped
+    and the row names are all columns of the file.
+
+    Parameters
+    ----------
+    source : path, data frame, or dict of them
+        CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu or mtx. A dict holds views of the same rows.
+    format : {"matrix", "transactions", "long", "edges"}, optional
+        Rows by columns; a list of items in each line; a line for each value (sample, feature, value, perhaps view);
+        or pairs. None finds out.
+    sep : str, optional
+        The separator of a text file, where it cannot be told.
+    index_col : str, optional
+        The column that names the rows.
+    columns, drop, category : sequence of str
+        Columns to keep, and no others; to leave out; to take as categories whatever they hold.
+    target, weights, groups : str, optional
+        Columns that are no features, to be had by `aside`.
+    missing : "auto", "none" or sequence of float
+        Numbers that stand for missing: an extreme such as -999 that is far from the rest and repeated, none, or these.
+    log1p : sequence of str
+        Columns of which log(1 + value) is taken; "all" for every column of numbers.
+    transpose : bool
+        Whether features are in rows.
+    sheet : str or int, optional
+        The sheet of an Excel file; the first otherwise.
+
+    Returns
+    -------
+    Intake
+        With `.frame`, `.columns` (the treatment), `.matrix()`, `.views()` and `.encode(new)`.
+
+    Raises
+    ------
+    TableRefused
+        If the file cannot be read as rows of samples; the message says what to type.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, latens
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "people.csv"
+    ...     _ = path.write_text("age,weight,height\\n31,70.5,1.7\\n45,81,1.8\\n27,NA,1.6\\n")
+    ...     table = latens.read(path)
+    >>> print(table.columns)
+    column  kind    treatment  missing  note
+    age     number  kept       0
+    weight  number  kept       1
+    height  number  kept       0
+    """
+    choices = Choices(
+        index_col, None if columns is None else tuple(columns), tuple(drop), tuple(category), target, weights, groups,
+        _codes(missing), tuple(log1p),
+    )  # fmt: skip
+    several = isinstance(source, Mapping)
+    given: Mapping[str, Any] = source if several else {"": source}
+    parts: dict[str, Part] = {}
+    for view, one in given.items():
+        tables = _tables(one, format, sep, sheet)
+        for name, table in tables.items():
+            label = view if several and len(tables) == 1 else f"{view} {name}".strip()
+            parts[label] = _part(table, choices, format, transpose, _label(one), several)
+    return Intake(", ".join(_label(one) for one in given.values()), parts)
+
+
+def encode_like(
+    source: Any, encodings: Mapping[str, Encoding], *, sep: str | None = None, sheet: str | int | None = None
+) -> dict[str, Encoded]:
+    """New rows of a file, data frame, or dict of them by view, read with the encodings of a fit.
+
+    Raises
+    ------
+    TableRefused
+        If there is a view that the fit did not have, or nothing of what it had.
+    """
+    given: Mapping[str, Any] = source if isinstance(source, Mapping) else {"": source}
+    first = next(iter(encodings.values()))
+    out = {}
+    for view, one in given.items():
+        tables = _tables(one, first.format, sep, sheet)
+        for name, table in tables.items():
+            label = view if view and len(tables) == 1 else f"{view} {name}".strip()
+            label = next(iter(encodings)) if len(encodings) == len(given) == len(tables) == 1 else label
+            if label not in encodings:
+                raise TableRefused(
+                    f"the model has no view {label!r}; it has {', '.join(map(repr, encodings))}: --view NAME=FILE."
+                )
+            table = table.transposed() if encodings[label].transpose else table
+            out[label] = encodings[label].encode(table)
+    return out
+
+
+def join_views(encoded: Mapping[str, Encoded]) -> dict[str, Any]:
+    """Frames by view; a table of several kinds of columns is cut by kind."""
+    out: dict[str, Any] = {}
+    for view, table in encoded.items():
+        by_kind = table.views()
+        if len(encoded) == 1:
+            return by_kind
+        if len(by_kind) == 1:
+            out[view] = next(iter(by_kind.values()))
+        else:
+            out |= {f"{view} {kind}": frame for kind, frame in by_kind.items()}
+    return out
+
+
+def _tables(source: Any, format: str | None, sep: str | None, sheet: str | int | None) -> Mapping[str, Any]:
+    if isinstance(source, str | os.PathLike):
+        return load_tables(Path(source).expanduser(), format, sep, sheet)
+    if hasattr(source, "columns"):
+        return {"x": RawTable.of_frame(source)}
+    raise TableRefused(f"a {type(source).__name__} cannot be read; give the path of a file, or a data frame.")
+
+
+def _part(
+    table: RawTable | SparseTable, choices: Choices, format: str | None, transpose: bool, label: str, several: bool
+) -> Part:
+    if transpose:
+        table = table.transposed()
+    if isinstance(table, SparseTable):
+        return _sparse_part(table, choices, format, transpose, label)
+    if table.n_rows < 2:
+        raise TableRefused(f"{label} has {table.n_rows} row; columns can be told apart from two rows on.")
+    if format is None and looks_long(table):
+        raise TableRefused(
+            f"{label} looks like a long table, one line per value ({', '.join(table.names)}): type --format long "
+            "(format='long' in Python), or --format matrix if each line is a sample."
+        )
+    if several:  # not every file of several views has every column that was named
+        choices = replace(
+            choices, drop=_present(choices.drop, table), category=_present(choices.category, table),
+            log1p=_present(choices.log1p, table, "all"), columns=choices.columns and _present(choices.columns, table),
+            index_col=choices.index_col if choices.index_col in table.names else None,
+            target=None if choices.target not in table.names else choices.target,
+            weights=None if choices.weights not in table.names else choices.weights,
+            groups=None if choices.groups not in table.names else choices.groups,
+        )  # fmt: skip
+    columns, values = treat(table, choices)
+    names = next((column.name for column in columns if column.role == "row names"), None)
+    rows = table.row_names if names is None else unique_names(values[table.names.index(names)])
+    if format is None and not transpose:
+        _refuse_transposed(label, [column.name for column in columns if column.is_kept], rows)
+    kept = tuple(column for column in columns if column.is_kept)
+    encoding = Encoding(kept, names, format or "matrix", transpose)
+    return Part(columns, replace(table, values=values, row_names=rows), encoding)
+
+
+def _sparse_part(table: SparseTable, choices: Choices, format: str | None, transpose: bool, label: str) -> Part:
+    choices.check(table.names)
+    if format is None and not transpose:
+        _refuse_transposed(label, table.names, table.row_names)
+    csc = table.matrix.tocsc()
+    kinds = []
+    for j, name in enumerate(table.names):
+        data = csc.data[csc.indptr[j] : csc.indptr[j + 1]]
+        out = name in choices.drop or (choices.columns is not None and name not in choices.columns)
+        if out or not len(data):
+            kinds.append(Column(name, "constant", "dropped", "as asked" if out else "always 0"))
+        elif np.all(data == 1):
+            kinds.append(Column(name, "binary", levels=("0", "1")))
+        else:
+            whole = bool(np.all(data == np.floor(data)) and np.all(data > 0))
+            kinds.append(Column(name, "count" if whole else "number", log1p=bool({name, "all"} & set(choices.log1p))))
+    kept = tuple(column for column in kinds if column.is_kept)
+    return Part(tuple(kinds), table, Encoding(kept, None, format or table.format, transpose))
+
+
+def _refuse_transposed(label: str, names: Sequence[str], rows: Sequence[str] | None) -> None:
+    if looks_transposed(names, rows):
+        raise TableRefused(
+            f"{label} looks like features x samples: its rows are called {_few(rows or ())}, its columns "
+            f"{_few(names)}. Type --transpose (transpose=True in Python), or --format matrix if rows are samples."
+        )
+
+
+def _frame(part: Part, pandas: Any) -> Any:
+    if isinstance(part.table, SparseTable):
+        kept = [j for j, column in enumerate(part.columns) if column.is_kept]
+        return pandas.DataFrame.sparse.from_spmatrix(
+            part.table.matrix[:, kept], part.table.row_names, [part.columns[j].name for j in kept]
+        )
+    series: dict[str, Any] = {}
+    for column, values in zip(part.columns, part.table.values, strict=True):
+        if not column.is_kept:
+            continue
+        if column.kind == "category" or (column.kind == "binary" and values.dtype == object):
+            folded = {level.casefold(): level for level in column.levels}
+            texts = [None if value is None or value != value else level_text(value) for value in values]
+            series[column.name] = pandas.Categorical(
+                [text if text is None or text in column.levels else folded.get(text.casefold()) for text in texts],
+                categories=list(column.levels),
+            )
+        else:
+            series[column.name] = values
+    rows = None if part.table.row_names is None else list(part.table.row_names)
+    return pandas.DataFrame(series, index=rows)
+
+
+def _codes(missing: Sequence[float] | str) -> tuple[float, ...] | None:
+    if isinstance(missing, str):
+        if missing not in ("auto", "none"):
+            raise TableRefused(f"missing={missing!r} is not known; give 'auto', 'none' or numbers such as [-999].")
+        return None if missing == "auto" else ()
+    return tuple(map(float, missing))
+
+
+def _told(column: Column) -> str:
+    if column.is_kept:
+        return column.note
+    return f"{column.role}: {column.note}" if column.note else column.role
+
+
+def _n_rows(table: RawTable | SparseTable) -> int:
+    return table.n_rows if isinstance(table, RawTable) else int(table.matrix.shape[0])
+
+
+def _present(names: tuple[str, ...], table: RawTable, *also: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name in table.names or name in also)
+
+
+def _label(source: Any) -> str:
+    return Path(source).name if isinstance(source, str | os.PathLike) else f"this {type(source).__name__}"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, list(names)[:3])) + (", ..." if len(names) > 3 else "")

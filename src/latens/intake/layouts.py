@@ -1,0 +1,178 @@
+"""Tables that are not rows by columns: lists of items, edges, and one line per value."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from latens.errors import TableRefused
+from latens.intake.raw_table import RawTable, Values, level_text
+
+__all__ = ["SparseTable", "from_edges", "from_long", "from_transactions", "looks_long", "looks_transposed"]
+
+SAMPLE_WORDS = ("sample", "id", "subject", "patient", "cell", "row", "user", "document", "case", "basket", "order")
+FEATURE_WORDS = ("feature", "variable", "gene", "item", "term", "word", "key", "column", "marker", "product", "measure")
+VALUE_WORDS = ("value", "count", "n", "amount", "rating", "expression", "measurement", "weight", "quantity")
+GENE_NAME = re.compile(r"ENS[A-Z]*[GTP]\d{6,}(\.\d+)?|\d+(_[sxafri])?_at|cg\d{8}|rs\d{3,}|(hsa|mmu)-(mir|let)-.*", re.I)
+SAMPLE_NAME = re.compile(
+    r"(TCGA|GSM|SRR|ERR|SAMN|SAMEA|GTEX)[-_A-Z0-9.]*\d.*|(sample|subject|patient|cell|donor|s|p)[-_. ]?\d+", re.I
+)
+GENES = 0.8  # share of names that look like genes or samples
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """Rows of mostly zeros, with names."""
+
+    matrix: csr_array
+    names: tuple[str, ...]
+    row_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    format: str = "matrix"  # how the file lays it out
+
+    def transposed(self) -> SparseTable:
+        rows = self.row_names or tuple(f"x{i}" for i in range(self.matrix.shape[0]))
+        return SparseTable(csr_array(self.matrix.T), rows, self.names, (*self.notes, "transposed"), self.format)
+
+
+def from_transactions(lines: Sequence[Sequence[str]]) -> SparseTable:
+    """Lists of items as rows of ones.
+
+    >>> table = from_transactions([["milk", "bread"], ["milk"], ["eggs", "milk", "milk"]])
+    >>> table.names, table.matrix.toarray().tolist()
+    (('milk', 'bread', 'eggs'), [[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    """
+    at: dict[str, int] = {}
+    rows, columns = [], []
+    for i, items in enumerate(lines):
+        for item in dict.fromkeys(items):
+            rows.append(i)
+            columns.append(at.setdefault(item, len(at)))
+    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(lines), len(at)))
+    return SparseTable(matrix, tuple(at), notes=(f"{len(lines):,} lists of {len(at):,} items",), format="transactions")
+
+
+def from_edges(raw: RawTable) -> SparseTable:
+    """Pairs, perhaps with a weight, as a matrix: a row for each source, a column for each target."""
+    if len(raw.names) not in (2, 3):
+        raise TableRefused(
+            f"an edge list has two columns, source and target, and perhaps a weight; this file has {len(raw.names)}."
+        )
+    source, target = _labels(raw.values[0]), _labels(raw.values[1])
+    weight = raw.values[2] if len(raw.names) == 3 else np.ones(len(source))
+    if weight.dtype.kind != "f":
+        raise TableRefused(f"the third column of an edge list is a weight; {raw.names[2]!r} holds text.")
+    known = [i for i in range(len(source)) if source[i] is not None and target[i] is not None]
+    rows, columns = _numbered(source[i] for i in known), _numbered(target[i] for i in known)
+    places = [rows[source[i]] for i in known], [columns[target[i]] for i in known]
+    matrix = csr_array((np.nan_to_num(weight[known], nan=1.0), places), shape=(len(rows), len(columns)))
+    return SparseTable(matrix, tuple(map(str, columns)), tuple(map(str, rows)), (f"{len(known):,} edges",), "edges")
+
+
+def from_long(raw: RawTable) -> dict[str, RawTable]:
+    """One line per value as one table per view: columns sample, feature and value, and perhaps view.
+
+    Raises
+    ------
+    TableRefused
+        If these columns cannot be told, or a sample has two values of a feature.
+    """
+    sample, feature, value, view = _long_columns(raw)
+    parts = _labels(raw.values[view]) if view is not None else np.full(raw.n_rows, "x", dtype=object)
+    out = {}
+    for name in dict.fromkeys(part for part in parts if part is not None):
+        at = np.flatnonzero(parts == name)
+        out[name] = _pivot(raw, at, sample, feature, value)
+    return out
+
+
+def looks_long(raw: RawTable) -> bool:
+    """Whether a table has one line per sample and feature."""
+    if len(raw.names) not in (3, 4) or raw.n_rows < 6:
+        return False
+    try:
+        sample, feature, value, view = _long_columns(raw)
+    except TableRefused:
+        return False
+    named = sum(any(word in raw.names[j].lower() for word in words)
+                for j, words in ((sample, SAMPLE_WORDS), (feature, FEATURE_WORDS), (value, VALUE_WORDS)))  # fmt: skip
+    keys = list(zip(*(_labels(raw.values[j]) for j in (sample, feature, view) if j is not None), strict=True))
+    n_samples, n_features = (len({key[i] for key in keys}) for i in (0, 1))
+    crossed = len(set(keys)) == len(keys) and n_samples * n_features <= 4 * len(keys)
+    several = min(n_samples, n_features) >= 2 and n_samples < len(keys) and n_features < len(keys)
+    return crossed and several and named >= 2
+
+
+def looks_transposed(names: Sequence[str], rows: Sequence[str] | None) -> bool:
+    """Whether rows carry names of genes, or columns those of samples while rows are many more."""
+    if not rows or len(names) < 2 or len(rows) < 4:
+        return False
+
+    def share(pattern: re.Pattern[str], given: Sequence[str]) -> float:
+        return sum(pattern.fullmatch(name) is not None for name in given[:1000]) / len(given[:1000])
+
+    if share(GENE_NAME, rows) >= GENES:
+        return share(GENE_NAME, names) < GENES
+    return len(rows) >= 5 * len(names) and share(SAMPLE_NAME, names) >= GENES and share(SAMPLE_NAME, rows) < 0.2
+
+
+def _long_columns(raw: RawTable) -> tuple[int, int, int, int | None]:
+    """Where sample, feature, value and view stand: by name, else by what the columns hold."""
+    lower = [name.strip().lower() for name in raw.names]
+    numbers = [j for j, values in enumerate(raw.values) if values.dtype.kind == "f"]
+    found: dict[str, int] = {}
+    for part, words in (("sample", SAMPLE_WORDS), ("feature", FEATURE_WORDS), ("value", VALUE_WORDS)):
+        for word in words:
+            hits = [j for j, name in enumerate(lower) if word in re.split(r"[^a-z]+", name) and j not in found.values()]
+            if hits and part not in found and (part != "value" or hits[0] in numbers):
+                found[part] = hits[0]
+    view = next((j for j, name in enumerate(lower) if name in ("view", "modality", "assay")), None)
+    left = [j for j in range(len(raw.names)) if j not in found.values() and j != view]
+    if "value" not in found and (candidates := [j for j in left if j in numbers]):
+        found["value"] = candidates[-1]
+        left.remove(candidates[-1])
+    for part in ("sample", "feature"):
+        if part not in found and left:
+            found[part] = left.pop(0)
+    if len(found) < 3 or len(set(found.values())) < 3:
+        raise TableRefused(
+            f"a long table has the columns sample, feature and value (and perhaps view); this one has "
+            f"{', '.join(map(repr, raw.names[:6]))}. Rename them."
+        )
+    return found["sample"], found["feature"], found["value"], view
+
+
+def _pivot(raw: RawTable, at: NDArray[Any], sample: int, feature: int, value: int) -> RawTable:
+    samples, features = _labels(raw.values[sample])[at], _labels(raw.values[feature])[at]
+    values = raw.values[value][at]
+    rows, columns = _numbered(samples), _numbered(features)
+    dtype: Any = np.float64 if values.dtype.kind == "f" else object
+    matrix = np.full((len(rows), len(columns)), np.nan if dtype is np.float64 else None, dtype=dtype)
+    where = [rows[name] * len(columns) + columns[other] for name, other in zip(samples, features, strict=True)]
+    if len(set(where)) < len(where):
+        often = Counter(where)
+        twice = next(i for i in range(len(where)) if often[where[i]] > 1)
+        raise TableRefused(
+            f"sample {samples[twice]!r} has more than one value of {features[twice]!r}; a long table has one line for "
+            "each pair. Keep one of them, or their mean."
+        )
+    matrix.ravel()[where] = values
+    return RawTable(tuple(map(str, columns)), tuple(matrix.T), row_names=tuple(map(str, rows)), notes=("long table",))
+
+
+def _labels(values: Values) -> NDArray[Any]:
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = None if value is None or value != value else level_text(value)
+    return out
+
+
+def _numbered(labels: Any) -> Mapping[Any, int]:
+    return {label: i for i, label in enumerate(dict.fromkeys(labels))}

@@ -1,0 +1,145 @@
+"""Columns as they were read, before anyone asks what they are: numbers, text or dates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latens.errors import TableRefused
+from latens.intake.marks import is_missing_mark
+
+__all__ = ["RawTable", "Values", "level_text"]
+
+Values = NDArray[Any]  # float64 with NaN, objects (str or None), or datetime64
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Names and values of the columns of a table.
+
+    Parameters
+    ----------
+    names : tuple of str
+    values : tuple of arrays (n,)
+        float64 with NaN for missing; objects that are text, or None for missing; or datetime64.
+    levels : dict of tuples
+        Levels that the table itself declares for a column, in their order.
+    row_names : tuple of str, optional
+        Names of the rows that are no column of the table, such as the index of a data frame.
+    row_name_column : str, optional
+        The column that is known to name the rows.
+    units, notes
+        Units of columns by name, and what was found out about the file as a whole.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Values, ...]
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    row_names: tuple[str, ...] | None = None
+    row_name_column: str | None = None
+    decimal: str = "."
+    units: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.values[0]) if self.values else 0
+
+    @classmethod
+    def of_frame(cls, frame: Any, **more: Any) -> RawTable:
+        """The columns of a data frame of pandas or polars."""
+        names = tuple(map(str, frame.columns))
+        levels: dict[str, tuple[str, ...]] = {}
+        if not hasattr(frame, "iloc"):
+            return cls(names, tuple(_objects(frame[name].to_list()) for name in frame.columns), **more)
+        values = _frame_values(frame, names, levels)
+        own = getattr(frame.index, "start", None) != 0 or getattr(frame.index, "step", None) != 1
+        return cls(names, values, levels, tuple(map(str, frame.index)) if own else None, **more)
+
+    def transposed(self) -> RawTable:
+        """Rows for columns: the first column of text, if there is one, names the new columns."""
+        named = [j for j, values in enumerate(self.values) if values.dtype == object]
+        others = [j for j in range(len(self.names)) if j not in named]
+        if len(named) > 1 or not others:
+            texts = ", ".join(repr(self.names[j]) for j in named)
+            raise TableRefused(
+                f"a table to be transposed has names in one column and numbers in the others; {texts} hold text. "
+                "Leave the others out: --drop NAME (drop=[...] in Python)."
+            )
+        matrix = np.column_stack([self.values[j] for j in others])
+        names = self.row_names or tuple(f"x{i}" for i in range(len(matrix)))
+        if named:
+            names = tuple(str(name) for name in self.values[named[0]])
+        return RawTable(
+            _distinct(names), tuple(matrix), row_names=tuple(self.names[j] for j in others),
+            notes=(*self.notes, "transposed"),
+        )  # fmt: skip
+
+
+def level_text(value: Any) -> str:
+    """A value as the name of a level: whole numbers without a point.
+
+    >>> level_text(3.0), level_text(" yes "), level_text(True)
+    ('3', 'yes', 'True')
+    """
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str, ...]]) -> tuple[Values, ...]:
+    """Columns of a pandas frame; those of plain numbers are taken all at once."""
+    kinds = list(frame.dtypes)
+    plain = [j for j, kind in enumerate(kinds) if isinstance(kind, np.dtype) and kind.kind in "fiu"]
+    out: list[Any] = [None] * len(kinds)
+    if plain:
+        block = np.asfortranarray(frame.iloc[:, plain].to_numpy(dtype=np.float64))
+        for at, j in enumerate(plain):
+            out[j] = block[:, at]
+    for j, kind in enumerate(kinds):
+        if out[j] is not None:
+            continue
+        series = frame.iloc[:, j]
+        if hasattr(kind, "categories"):
+            levels[names[j]] = tuple(map(level_text, kind.categories))
+            out[j] = _objects([None if value != value else level_text(value) for value in series.tolist()])
+        elif getattr(kind, "kind", "") == "M":
+            out[j] = series.to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
+        elif getattr(kind, "kind", "") in "fiu":
+            out[j] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            out[j] = _objects(series.tolist())
+    return tuple(out)
+
+
+def _objects(values: Sequence[Any]) -> Values:
+    """Values of any types: numbers where all are, else text with None for what is missing."""
+    known = [value for value in values if value is not None and value == value]
+    if known and all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):
+        return np.array([np.nan if value is None or value != value else float(value) for value in values])
+    if known and all(hasattr(value, "isoformat") for value in known):
+        texts = [value.isoformat() if hasattr(value, "isoformat") and value == value else "NaT" for value in values]
+        try:
+            return np.array(texts, dtype="M8[ns]")
+        except ValueError:
+            pass  # times of day, or with time zones
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        missing = value is None or value != value or str(value) in ("<NA>", "NaT")
+        text = None if missing else level_text(value)
+        out[i] = None if text is None or is_missing_mark(text) else text
+    return out
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Names made unique by a number."""
+    taken: dict[str, int] = {}
+    out = []
+    for name in names:
+        taken[name] = taken.get(name, 0) + 1
+        out.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
+    return tuple(out)

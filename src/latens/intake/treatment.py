@@ -1,0 +1,336 @@
+"""The kind of each column by what it holds, and whether it is kept: the rules of the intake, in their order."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latens.errors import TableRefused
+from latens.intake.columns import Column
+from latens.intake.marks import number_in, number_style
+from latens.intake.missing_codes import missing_codes
+from latens.intake.raw_table import RawTable, Values, level_text
+
+__all__ = ["Choices", "treat"]
+
+Floats = NDArray[np.float64]
+
+MOST_LEVELS = 20  # of a category that is recognised
+MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
+LARGEST_STEP = 10  # whole numbers that span no more are a scale
+ENOUGH_NUMBERS = 0.95  # share of a column that are numbers, so that the rest is taken as missing
+ENOUGH_DATES = 0.9
+LEAST_TWO = 10  # values with fractions that show that there are only two
+LEAST_COUNTER = 5  # rows that show that numbers count the rows
+TRUE_WORDS = frozenset({"yes", "y", "true", "t", "1", "on", "present", "positive", "pos", "+", "ja", "oui", "si", "x"})
+ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|index|rowid|row|nr|no)($|[^a-z])|^$")
+DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( \d{1,2}:\d{2}.*)?"
+    r"|\d{1,2}[ -][A-Za-z]{3,9}\.?[ -]\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the caller decided about columns; the rest is decided by what they hold."""
+
+    index_col: str | None = None
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    target: str | None = None
+    weights: str | None = None
+    groups: str | None = None
+    missing: tuple[float, ...] | None = None  # None looks for codes; () takes numbers as they are
+    log1p: tuple[str, ...] = ()
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse names that are no columns, with the nearest that are."""
+        given = [*(self.columns or ()), *self.drop, *self.category, *(name for name in self.log1p if name != "all")]
+        given += [name for name in (self.index_col, self.target, self.weights, self.groups) if name is not None]
+        for name in given:
+            if name not in names:
+                raise TableRefused(f"there is no column {name!r}; {_nearest(name, names)}")
+
+
+def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Values, ...]]:
+    """Every column with its kind and role, and its values with codes for missing taken out and numbers read.
+
+    Returns
+    -------
+    columns : tuple of Column
+        One for each column of the table, in its order.
+    values : tuple of arrays
+        Numbers, or text with None.
+    """
+    choices.check(raw.names)
+    columns: list[Column | None] = [None] * len(raw.names)
+    values: list[Values] = list(raw.values)
+    for j, name in enumerate(raw.names):
+        if raw.values[j].dtype.kind == "M":
+            columns[j] = Column(name, "date", "dropped", "dates are not modelled", int(np.isnat(raw.values[j]).sum()))
+        elif raw.values[j].dtype == object:
+            columns[j], values[j] = _text_column(raw, j, name in choices.category)
+    numeric = [j for j, column in enumerate(columns) if column is None or column.kind == "number"]
+    for j, column, cleaned in _number_columns(raw, numeric, columns, values, choices):
+        columns[j], values[j] = column, cleaned
+    done = [_chosen(column, choices) for column in columns if column is not None]
+    return tuple(_with_row_names(done, raw, choices)), tuple(values)
+
+
+def _chosen(column: Column, choices: Choices) -> Column:
+    """The caller's word about a column goes before any rule."""
+    for role, name in (("target", choices.target), ("weights", choices.weights), ("groups", choices.groups)):
+        if column.name == name:
+            return replace(column, role=role, note=column.note if column.is_kept else "")
+    if column.name in choices.drop:
+        return replace(column, role="dropped", note="as asked")
+    if choices.columns is not None and column.name not in (*choices.columns, choices.index_col):
+        return replace(column, role="dropped", note="not among those asked for")
+    if (column.name in choices.log1p or "all" in choices.log1p) and column.kind in ("number", "count", "scale"):
+        return replace(column, log1p=True, kind="number", note="; ".join(filter(None, [column.note, "log(1 + value)"])))
+    return column
+
+
+def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> list[Column]:
+    """One column names the rows: the caller's, the file's, or the first that counts or tells apart all rows."""
+    wanted = choices.index_col or raw.row_name_column
+    if wanted is None and raw.row_names is None:
+        able = [column for column in columns if column.kind in ("counter", "id") and column.role == "dropped"]
+        free = [column for column in able if column.note not in ("as asked", "not among those asked for")]
+        wanted = next((column.name for column in free if column.n_missing == 0), None)
+    return [
+        replace(column, role="row names", note=_names_note(column)) if column.name == wanted else column
+        for column in columns
+    ]
+
+
+def _names_note(column: Column) -> str:
+    return {"counter": "counts the rows", "id": "different in every row"}.get(column.kind, "as asked")
+
+
+def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Values]:
+    """What a column of text is; one of numbers in disguise comes back as numbers."""
+    name, values = raw.names[j], raw.values[j]
+    counts = Counter(value for value in values if value is not None)
+    n_seen = sum(counts.values())
+    n_missing = len(values) - n_seen
+    if not n_seen:
+        return Column(name, "empty", "dropped", "no value at all", n_missing), values
+    if as_category:
+        return _category(name, counts, n_missing, raw.levels.get(name)), values
+    if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, raw.decimal)) is not None:
+        numbers = {text: number_in(text, raw.decimal) for text in counts}
+        read = np.array([np.nan if (x := numbers.get(value)) is None else x for value in values])
+        return replace(column, n_missing=int(np.isnan(read).sum())), read
+    if len(counts) == 1:
+        return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
+    dates = sum(DATE.fullmatch(text) is not None for text in counts)
+    if dates >= ENOUGH_DATES * len(counts):
+        return Column(name, "date", "dropped", "dates are not modelled", n_missing), values
+    if name not in raw.levels and len(counts) == len(values) >= 3:
+        return Column(name, "id", "dropped", "text, different in every row", n_missing), values
+    folded = _fold_case(counts)
+    if len(folded) == 1:
+        return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
+    if len(folded) == 2:
+        return _two_levels(name, sorted(folded), n_missing), values
+    if len(folded) <= MOST_LEVELS or name in raw.levels:
+        return _category(name, folded, n_missing, raw.levels.get(name)), values
+    note = f"text with {len(folded):,} levels; --category {_quoted(name)} keeps it"
+    return Column(name, "text", "dropped", note, n_missing), values
+
+
+def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: str) -> Column | None:
+    """A column of numbers with currencies, thousands or percents, or with a few words among them."""
+    if any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in counts):
+        return None  # leading zeros: a code
+    numbers = {text for text in counts if number_in(text, decimal) is not None}
+    n_numbers = sum(counts[text] for text in numbers)
+    if len(numbers) < 2 or n_numbers < ENOUGH_NUMBERS * n_seen:
+        return None
+    words = sorted(set(counts) - numbers, key=lambda text: -counts[text])
+    style = number_style(numbers, decimal)
+    notes = [] if style == "text" else [style]
+    if words:
+        notes.append(f"{n_seen - n_numbers} value(s) that are no numbers taken as missing, such as {words[0][:20]!r}")
+    return Column(name, "number", note="; ".join(notes), decimal=decimal)
+
+
+def _fold_case(counts: Counter[str]) -> Counter[str]:
+    """Levels that differ by case alone counted as one, under the form that is most frequent."""
+    groups: dict[str, Counter[str]] = {}
+    for text, times in counts.items():
+        groups.setdefault(text.casefold(), Counter())[text] += times
+    return Counter({forms.most_common(1)[0][0]: sum(forms.values()) for forms in groups.values()})
+
+
+def _two_levels(name: str, levels: Sequence[str], n_missing: int) -> Column:
+    zero, one = levels
+    if zero.casefold() in TRUE_WORDS and one.casefold() not in TRUE_WORDS:
+        zero, one = one, zero
+    note = "" if (zero, one) == ("0", "1") else f"1 = {one}, 0 = {zero}"
+    return Column(name, "binary", note=note, n_missing=n_missing, levels=(zero, one))
+
+
+def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[str, ...] | None) -> Column:
+    levels = declared or tuple(sorted(counts, key=_natural))
+    if len(levels) > MOST_CHOSEN_LEVELS:
+        raise TableRefused(
+            f"column {name!r} has {len(levels):,} levels, and a category may have {MOST_CHOSEN_LEVELS:,}; leave it "
+            f"out: --drop {_quoted(name)}."
+        )
+    if len(levels) < 2:
+        return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)
+    if len(levels) == 2:
+        return _two_levels(name, levels, n_missing)
+    shown = ", ".join(levels[:4]) + (", ..." if len(levels) > 4 else "")
+    return Column(name, "category", note=f"{len(levels)} levels: {shown}", n_missing=n_missing, levels=levels)
+
+
+def _number_columns(
+    raw: RawTable, numeric: Sequence[int], columns: Sequence[Column | None], values: Sequence[Values], choices: Choices
+) -> list[tuple[int, Column, Values]]:
+    """Columns of numbers, looked at all at once where that is possible."""
+    if not numeric:
+        return []
+    matrix = np.column_stack([values[j] for j in numeric])
+    infinite = np.isinf(matrix)
+    matrix[infinite] = np.nan
+    codes = _codes(matrix, choices)
+    for at, found in codes.items():
+        matrix[np.isin(matrix[:, at], list(found)), at] = np.nan
+    facts = _Facts.of(matrix)
+    out = []
+    for at, j in enumerate(numeric):
+        before = columns[j] or Column(raw.names[j], "number")
+        notes = [before.note, f"unit: {raw.units[before.name]}" if before.name in raw.units else ""]
+        notes += [f"{value:g} taken as missing, {times} times (--missing none keeps it)"
+                  for value, times in codes.get(at, {}).items()]  # fmt: skip
+        notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
+        column = _number_column(before.name, facts, at, matrix[:, at], before.name in choices.category)
+        note = "; ".join(filter(None, [*notes, column.note]))
+        column = replace(column, note=note, decimal=before.decimal, codes=tuple(codes.get(at, ())))
+        out.append((j, column, matrix[:, at]))
+    return out
+
+
+def _codes(matrix: Floats, choices: Choices) -> dict[int, dict[float, int]]:
+    if choices.missing is not None:
+        times = {at: {code: int((matrix[:, at] == code).sum()) for code in choices.missing}
+                 for at in range(matrix.shape[1])}  # fmt: skip
+        return {at: found for at, each in times.items() if (found := {code: n for code, n in each.items() if n})}
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(matrix), np.fmax.reduce(matrix)
+        least = np.maximum(2, 0.01 * (~np.isnan(matrix)).sum(axis=0))
+        repeated = ((matrix == low).sum(axis=0) >= least) | ((matrix == high).sum(axis=0) >= least)
+    able = np.flatnonzero(repeated & (low != high))
+    return {int(at): found for at in able if (found := missing_codes(matrix[:, at]))}
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What can be said of many columns of numbers at once."""
+
+    n_rows: int
+    n_missing: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    whole: NDArray[np.bool_]
+    two: NDArray[np.bool_]  # only two values
+    counter: NDArray[np.bool_]  # one more in each row
+    zeros: NDArray[np.bool_]
+    mean: Floats
+    variance: Floats
+    skew: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats) -> _Facts:
+        hole = np.isnan(matrix)
+        seen = np.maximum((~hole).sum(axis=0), 1)
+        with np.errstate(all="ignore"):
+            low, high = np.fmin.reduce(matrix), np.fmax.reduce(matrix)
+            whole = (hole | (matrix == np.floor(matrix))).all(axis=0)
+            two = (hole | (matrix == low) | (matrix == high)).all(axis=0)
+            counter = (np.diff(matrix, axis=0) == 1).all(axis=0) if len(matrix) > 1 else np.zeros(len(low), dtype=bool)
+            mean = np.nansum(matrix, axis=0) / seen
+            centred = np.where(hole, 0.0, matrix - mean)
+            variance = (centred**2).sum(axis=0) / seen
+            skew = (centred**3).sum(axis=0) / seen
+        return cls(
+            len(matrix), hole.sum(axis=0), low, high, whole, two, counter, (matrix == 0).any(axis=0), mean, variance,
+            skew,
+        )  # fmt: skip
+
+
+def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_category: bool) -> Column:
+    low, high, n_missing = float(facts.low[at]), float(facts.high[at]), int(facts.n_missing[at])
+    if n_missing == facts.n_rows:
+        return Column(name, "empty", "dropped", "no value at all", n_missing)
+    if as_category:
+        texts = Counter(level_text(value) for value in values if value == value)
+        return _category(name, texts, n_missing, None)
+    if low == high:
+        return Column(name, "constant", "dropped", f"always {low:g}", n_missing)
+    if facts.counter[at] and _counts_rows(name, low, facts.n_rows):
+        return Column(name, "counter", "dropped", "counts the rows", n_missing)
+    if facts.two[at] and (facts.whole[at] or facts.n_rows - n_missing >= LEAST_TWO):
+        note = "" if (low, high) == (0, 1) else f"1 = {high:g}, 0 = {low:g}"
+        return Column(name, "binary", note=note, n_missing=n_missing, levels=(level_text(low), level_text(high)))
+    if facts.whole[at]:
+        if ID_NAME.search(_words(name)) and n_missing == 0 and len(np.unique(values)) == len(values) >= LEAST_COUNTER:
+            return Column(name, "id", "dropped", "whole numbers, different in every row", n_missing)
+        if _is_count(facts, at):
+            return Column(name, "count", n_missing=n_missing)
+        if high - low <= LARGEST_STEP and low >= 0:
+            return Column(name, "scale", note=f"whole numbers from {low:g} to {high:g}", n_missing=n_missing)
+    return Column(name, "number", n_missing=n_missing)
+
+
+def _counts_rows(name: str, first: float, n_rows: int) -> bool:
+    named = bool(ID_NAME.search(_words(name)))
+    return named or (first in (0, 1) and n_rows >= LEAST_COUNTER)
+
+
+def _is_count(facts: _Facts, at: int) -> bool:
+    """Zeros, a tail to the right, and a variance of about the mean: small whole numbers alone are no counts."""
+    mean, variance = float(facts.mean[at]), float(facts.variance[at])
+    if facts.low[at] < 0 or not facts.zeros[at] or mean <= 0:
+        return False
+    skewed = facts.skew[at] >= 0.5 * variance**1.5 / np.sqrt(mean)  # half of a Poisson variable's skewness
+    return bool(skewed) and 0.5 <= variance / mean <= 3
+
+
+def _words(name: str) -> str:
+    """A name in small letters, its words apart: PassengerId -> passenger_id.
+
+    >>> _words("PassengerId"), _words("ID"), _words("patient.id")
+    ('passenger_id', 'id', 'patient.id')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _natural(text: str) -> tuple[Any, ...]:
+    """Levels that are numbers in the order of numbers, before those that are not."""
+    number = number_in(text)
+    return (0, number, text) if number is not None else (1, 0.0, text)
+
+
+def _nearest(name: str, names: Collection[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(names), n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    shown = list(names)
+    return f"there are {', '.join(map(repr, shown[:8]))}{' ...' if len(shown) > 8 else ''}."
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if re.search(r"[^\w.=-]", name) else name

@@ -1,0 +1,102 @@
+"""Files that cannot be rows of samples: one line that says what was seen and what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.errors import TableRefused
+
+LONG = "sample,feature,value\n" + "".join(f"s{i},f{j},{i * j + 0.5}\n" for i in range(5) for j in range(4))
+GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\n" for i in range(30))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("name", "content", "options", "words"),
+    [
+        ("empty.csv", b"", {}, ["empty.csv is empty"]),
+        ("blank.csv", b"\n \n\n", {}, ["blank.csv is empty"]),
+        ("header.csv", b"a,b,c\n", {}, ["header.csv has a header and no rows"]),
+        ("one.csv", b"a,b\n1,2\n", {}, ["one.csv has 1 row"]),
+        ("picture.png", b"\x89PNG\r\n", {}, ["end with .png are not read", "Save it as CSV"]),
+        ("binary.csv", b"ab\0\0cd\0ef,gh\n" * 5 + bytes(range(1, 200)), {}, ["is no text"]),
+        ("long.csv", LONG.encode(), {}, ["looks like a long table", "--format long", "format='long'"]),
+        ("genes.csv", GENES.encode(), {}, ["features x samples", "'ENSG00000000000'", "--transpose", "transpose=True"]),
+        ("ragged.csv", b"a,b\n" + b"1,2\n" * 40 + b"1,2,3\n", {}, ["line 42", "3 fields, the others 2"]),
+        ("old.xls", b"\xd0\xcf\x11\xe0", {}, ["old.xls", "save it as .xlsx or CSV"]),
+        ("broken.xlsx", b"PK no", {}, ["broken.xlsx is no Excel file"]),
+        ("broken.parquet", b"PAR1 no", {}, ["broken.parquet is no Parquet file"]),
+        ("broken.npy", b"no", {}, ["broken.npy is no file of numbers"]),
+        ("packed.csv.gz", b"no gzip", {}, ["packed.csv.gz cannot be unpacked"]),
+        ("table.csv", b"age,sex\n1,m\n2,f\n", {"drop": ["aeg"]}, ["no column 'aeg'", "did you mean 'age'?"]),
+        ("table.csv", b"age,sex\n1,m\n2,f\n", {"index_col": "zzz"}, ["no column 'zzz'", "there are 'age', 'sex'"]),
+        ("table.csv", b"age,sex\n1,m\n2,f\n", {"format": "wide"}, ["format='wide' is not known", "transactions"]),
+        ("table.csv", b"age,sex\n1,m\n2,f\n", {"missing": "some"}, ["missing='some'", "[-999]"]),
+        ("edges.csv", b"a,b,c,d\n1,2,3,4\n2,3,4,5\n", {"format": "edges"}, ["two columns, source and target"]),
+        ("twice.csv", (LONG + "s0,f0,9\n").encode(), {"format": "long"}, ["'s0' has more than one value of 'f0'"]),
+        ("texts.csv", b"a,b,c\nx,y,1\nz,w,2\n", {"transpose": True}, ["names in one column", "--drop NAME"]),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line(
+    name: str, content: bytes, options: dict[str, Any], words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableRefused) as caught:
+        latens.read(tmp_path / name, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+def test_a_misspelt_path_names_the_file_that_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(FileNotFoundError, match=r"no file .*patient\.csv; did you mean .*patients\.csv\?"):
+        latens.read(tmp_path / "patient.csv")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        latens.read(tmp_path / "nowhere" / "patient.csv")
+    with pytest.raises(TableRefused, match="is a folder; name a file in it"):
+        latens.read(tmp_path)
+
+
+def save_objects(path: Path) -> None:
+    np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "words"),
+    [
+        ("objects.npy", save_objects, "would run code"),
+        ("line.npy", lambda path: np.save(path, np.arange(5.0)), r"shape \(5,\)"),
+        ("words.npy", lambda path: np.save(path, np.array([["a"]])), "expected numbers"),
+        ("none.npz", lambda path: np.savez(path, y=np.arange(3.0)), r"no matrix of numbers .* y \(3,\)"),
+        ("unequal.npz", lambda path: np.savez(path, a=np.eye(3), b=np.eye(4)), r"a 3, b 4"),
+    ],
+)
+def test_arrays_that_are_no_tables_are_refused(
+    name: str, write: Callable[[Path], None], words: str, tmp_path: Path
+) -> None:
+    write(tmp_path / name)
+    with pytest.raises(TableRefused, match=words):
+        latens.read(tmp_path / name)
+
+
+def test_what_is_no_path_and_no_frame_is_refused() -> None:
+    with pytest.raises(TableRefused, match="a int cannot be read; give the path of a file, or a data frame"):
+        latens.read(3)
+
+
+@pytest.mark.extras
+def test_excel_without_its_reader_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    with pytest.raises(TableRefused, match=r"needs openpyxl: pip install 'latens\[table\]'. Or save the sheet as CSV"):
+        latens.read(tmp_path / "sheet.xlsx")
