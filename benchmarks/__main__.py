@@ -43,6 +43,7 @@ SECTIONS = (
     Section("multi-view.binary", "rare binary entries predicted", "views.contest:rare_binaries"),
     Section("multi-view.memory", "memory beyond the data, beside mofapy2", "views.contest:memory"),
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),
+    Section("intervals.regression", "coverage of coefficients and predictions", "intervals.regression:run"),
     Section(
         "mixtures.iterations", "one iteration of a Gaussian mixture over scikit-learn's", "mixtures.iterations:run"
     ),

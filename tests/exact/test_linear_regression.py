@@ -8,7 +8,8 @@ from math import log, pi
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm, t
+from scipy.optimize import brentq
+from scipy.stats import chi2, multivariate_normal, norm, t
 from sklearn.linear_model import BayesianRidge
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -62,18 +63,14 @@ def test_evidence_is_that_of_scikit_learn_where_the_models_coincide() -> None:
     assert model.coef_ == pytest.approx(peer.coef_, rel=1e-7)
     assert model.intercept_ == pytest.approx(peer.intercept_)
     assert (model.alpha_, model.beta_) == pytest.approx((peer.lambda_, peer.alpha_), rel=1e-7)
-    assert model.coef_covariance_ == pytest.approx(peer.sigma_, rel=1e-6)
     assert model.elbo_ == pytest.approx(peer.scores_[-1], rel=1e-10)
     mean, std = model.predict(x, return_std=True)
     assert mean == pytest.approx(peer.predict(x), rel=1e-7)
-    # its deviation leaves out that of the intercept, and that the precisions are estimates: with its numbers
-    gaps, weights = x - x.mean(axis=0), peer.sigma_
-    told = np.trace(weights @ gaps.T @ gaps) * peer.alpha_
-    free = 60 - 1 - told
-    prior = peer.lambda_ * np.sum((gaps @ weights) ** 2, axis=1)
-    noise = peer.predict(x, return_std=True)[1] ** 2 + 1 / (60 * peer.alpha_) - prior
-    wider = [(t(dof).ppf(0.975) / norm.ppf(0.975)) ** 2 for dof in (free, told)]
-    assert std**2 == pytest.approx(wider[0] * (free + 1) / free * noise + wider[1] * prior, rel=1e-6)
+    assert model.posterior_.covariance * (model.frame_.target.scale / model.frame_.scale) ** 2 == pytest.approx(
+        peer.sigma_, rel=1e-6
+    )
+    # its deviations leave out that of the intercept, and that the precisions are estimates
+    assert 1 < np.min(model.coef_std_ / np.sqrt(np.diag(peer.sigma_))) < 1.1
     assert 1 < np.min(std / peer.predict(x, return_std=True)[1]) < 1.1
 
 
@@ -86,6 +83,114 @@ def test_without_a_prior_the_interval_is_that_of_least_squares() -> None:
     scale = np.sqrt(left[0] / dof * (1 + np.sum((new @ np.linalg.inv(design.T @ design)) * new, axis=1)))
     assert mean == pytest.approx(new @ best)
     assert 1.96 * std == pytest.approx(t(dof).ppf(0.975) * scale, rel=1e-4)
+
+
+def by_quadrature(
+    x: np.ndarray, y: np.ndarray, alpha: float | None, beta: float | None, new: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Central 95 % of the weights (2, D) and of a new target at one row (2,), by a sum over a grid of both precisions.
+
+    With an intercept. Where alpha is None columns are measured in their own standard deviations, and
+    (beta / alpha)^1/2 is half-Cauchy; where beta is None, 1 / beta is its density.
+    """
+    unit = x.std(axis=0) if alpha is None else np.ones(x.shape[1])
+    middle, level, n = x.mean(axis=0), y.mean(), len(y)
+    z, v, at = (x - middle) / unit, y - level, (new - middle) / unit
+    centres, scales, targets, widths, heights = [], [], [], [], []
+    for log_beta in np.linspace(-9, 7, 97) if beta is None else [np.log(beta)]:
+        for log_alpha in np.linspace(-14, 14, 113) if alpha is None else [np.log(alpha)]:
+            a, b = np.exp(log_alpha), np.exp(log_beta)
+            inverse = np.linalg.inv(a * np.eye(x.shape[1]) + b * z.T @ z)
+            m = b * inverse @ z.T @ v
+            height = 0.5 * len(m) * log_alpha + 0.5 * np.linalg.slogdet(inverse)[1]
+            height += 0.5 * (n - 1) * log_beta - 0.5 * b * np.sum((v - z @ m) ** 2) - 0.5 * a * m @ m
+            r = np.sqrt(b / a)
+            heights.append(height + (np.log(r) - np.log1p(r * r) if alpha is None else 0.0))
+            centres.append(m / unit)
+            scales.append(np.sqrt(np.diag(inverse)) / unit)
+            targets.append(level + m @ at)
+            widths.append(np.sqrt(at @ inverse @ at + (1 + 1 / n) / b))
+    shares = np.exp(np.array(heights) - max(heights))
+    shares /= shares.sum()
+
+    def ends(mean: np.ndarray, std: np.ndarray) -> list[float]:
+        reach = 200 * std.max()
+        return [
+            brentq(lambda t, p=p: shares @ norm.cdf((t - mean) / std) - p, mean.min() - reach, mean.max() + reach)
+            for p in (0.025, 0.975)
+        ]
+
+    weights = [ends(m, s) for m, s in zip(np.array(centres).T, np.array(scales).T, strict=True)]
+    return np.array(weights).T, np.array(ends(np.array(targets), np.array(widths)))
+
+
+@pytest.mark.parametrize("given", [(None, None), (0.5, None), (None, 2.0)])
+def test_intervals_are_those_of_a_sum_over_all_precisions(given: tuple) -> None:
+    rng = np.random.default_rng(21)
+    x = rng.normal(size=(7, 2)) * [1.0, 3.0] + [4.0, -2.0]
+    y = x @ [1.0, 0.2] + 3 + 0.6 * rng.normal(size=7)
+    new = np.array([[5.0, 1.0]])
+    model = latens.BayesianLinearRegression(*("evidence" if each is None else each for each in given)).fit(x, y)
+    weights, target = by_quadrature(x, y, *given, new[0])
+    table = model.intervals(quantities="coef")
+    assert np.array([table["lower"], table["upper"]]) == pytest.approx(weights, abs=1e-3)
+    _, std = model.predict(new, return_std=True)
+    assert std == pytest.approx([(target[1] - target[0]) / (2 * 1.959964)], rel=2e-3)
+    assert model.coef_std_ == pytest.approx((weights[1] - weights[0]) / (2 * 1.959964), rel=2e-3)
+    assert np.sqrt(np.diag(model.coef_covariance_)) == pytest.approx(model.coef_std_)
+    draws = model.set_params(random_state=0).sample_coef(40_000)
+    assert np.quantile(draws, [0.025, 0.975], axis=0) == pytest.approx(weights, rel=0.05, abs=0.05)
+
+
+def test_uncertainty_does_not_depend_on_the_units_of_single_columns() -> None:
+    x, y = problem(22, n=15)
+    one, two = (latens.BayesianLinearRegression().fit(x * unit, y) for unit in (1.0, [1e-3, 1.0, 50.0, 1e4]))
+    assert two.coef_std_ * [1e-3, 1.0, 50.0, 1e4] == pytest.approx(one.coef_std_, rel=1e-6)
+
+
+def test_a_table_of_intervals_says_what_it_rests_on() -> None:
+    x, y = problem(23, n=8, d=2)
+    model = latens.BayesianLinearRegression().fit(x, y)
+    wide, narrow = model.intervals(level=0.9), model.intervals(method="mean-field", level=0.9)
+    assert wide.columns[:4] == ("parameter", "component", "feature", "view")
+    assert wide["parameter"] == ["coef", "coef", "intercept", "beta"]
+    assert wide["feature"] == ["x0", "x1", "", ""]
+    assert all(wide["sound"])
+    assert not any(narrow["sound"])
+    assert set(narrow["why"]) == {"alpha and beta taken as known"}
+    for (low, high), (inner_low, inner_high) in zip(
+        zip(wide["lower"], wide["upper"], strict=True), zip(narrow["lower"], narrow["upper"], strict=True), strict=True
+    ):
+        assert low < inner_low <= inner_high < high
+    given = latens.BayesianLinearRegression(1.0, 1.0).fit(x, y).intervals()
+    assert all(given["sound"])
+    assert given["std"][:2] == pytest.approx(latens.BayesianLinearRegression(1.0, 1.0).fit(x, y).coef_std_)
+
+
+def test_the_interval_of_the_noise_is_that_of_its_gamma_where_weights_are_nothing() -> None:
+    rng = np.random.default_rng(24)
+    y = rng.normal(size=30)
+    model = latens.BayesianLinearRegression().fit(np.ones((30, 1)), y)  # a constant column explains nothing
+    table = model.intervals(quantities=["beta"])
+    left = np.sum((y - y.mean()) ** 2)
+    assert [table["lower"][0], table["upper"][0]] == pytest.approx(chi2(29).ppf([0.025, 0.975]) / left, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 1.0}, "level=1.0 is no probability; choose a number above 0 and below 1"),
+        ({"level": "high"}, "level='high' is no probability"),
+        ({"method": "gibbs"}, "method='gibbs' is not known; choose one of 'auto', 'mean-field'"),
+        ({"components": [0]}, "a regression has no components"),
+        ({"quantities": "means"}, "quantities='means' is not known; choose one of 'coef', 'intercept', 'beta'"),
+        ({"quantities": []}, "asks for nothing"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(options: dict, message: str) -> None:
+    model = latens.BayesianLinearRegression().fit(*problem(n=10))
+    with pytest.raises(ValueError, match=message):
+        model.intervals(**options)
 
 
 def rational(x: np.ndarray, y: np.ndarray, alpha: float, beta: float) -> tuple[list[float], list[float], float]:
@@ -220,6 +325,7 @@ def test_targets_that_are_all_the_same(kind: tuple, level: float) -> None:
     assert mean == pytest.approx(level, rel=1e-14)
     assert np.isfinite([model.elbo_, model.alpha_, model.beta_]).all()
     assert np.isfinite(model.coef_covariance_).all()
+    assert np.all(model.coef_std_ > 0)
     assert np.all((std > 0) & np.isfinite(std))
     if level and kind[1] != 1.0:
         assert np.all(std < 1e-14 * abs(level))
@@ -320,15 +426,18 @@ def test_more_columns_than_rows() -> None:
 @pytest.mark.parametrize("kind", ["evidence", "gamma"])
 @pytest.mark.parametrize(("n", "d", "least"), [(5, 2, 0.87), (10, 3, 0.91), (25, 4, 0.93)])
 def test_intervals_cover_what_they_claim(kind: str, n: int, d: int, least: float) -> None:
-    inside = []
-    for seed in range(100):
+    targets, coefficients = [], []
+    for seed in range(80):
         rng = np.random.default_rng(100 + seed)
         x, weights = rng.normal(size=(n + 40, d)), rng.normal(size=d)
         y = x @ weights + 2 + rng.normal(size=n + 40)
         model = latens.BayesianLinearRegression(kind, kind, tol=1e-5).fit(x[:n], y[:n])
         mean, std = model.predict(x[n:], return_std=True)
-        inside.append(np.mean(np.abs(mean - y[n:]) < 1.96 * std))
-    assert least < np.mean(inside) < 0.975
+        targets.append(np.mean(np.abs(mean - y[n:]) < 1.96 * std))
+        table = model.intervals(quantities="coef")
+        coefficients.append(np.mean((table["lower"] < weights) & (weights < table["upper"])))
+    assert least < np.mean(targets) < 0.98
+    assert 0.89 < np.mean(coefficients) < 0.98
 
 
 @pytest.mark.parametrize(

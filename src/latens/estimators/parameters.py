@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-__all__ = ["all_or_nothing", "check_fitted", "one_of", "positive_number", "whole_number", "yes_or_no"]
+__all__ = [
+    "all_or_nothing",
+    "check_fitted",
+    "one_of",
+    "positive_number",
+    "probability",
+    "some_of",
+    "whole_number",
+    "yes_or_no",
+]
 
 
 @contextmanager
@@ -69,6 +78,32 @@ def one_of(name: str, value: Any, options: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(map(repr, options))}.")
     return value
+
+
+def some_of(name: str, value: Any, options: Iterable[str]) -> list[str]:
+    """Some of a few names, or one of them; all, where None is given.
+
+    >>> some_of("quantities", "means", ["weights", "means"])
+    ['means']
+    """
+    options = list(options)
+    if value is None:
+        return options
+    given = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
+    if not given:
+        raise ValueError(f"{name}={value!r} asks for nothing; choose from {', '.join(map(repr, options))}.")
+    return [one_of(name, each, options) for each in given]
+
+
+def probability(name: str, value: Any) -> float:
+    """A number between 0 and 1, neither of them.
+
+    >>> probability("level", 0.95)
+    0.95
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or not 0 < float(value) < 1:
+        raise ValueError(f"{name}={value!r} is no probability; choose a number above 0 and below 1, such as 0.95.")
+    return float(value)
 
 
 def yes_or_no(name: str, value: Any) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -15,9 +16,19 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
-from latens.estimators.parameters import all_or_nothing, positive_number, whole_number, yes_or_no
+from latens.estimators.interval_table import INTERVAL_COLUMNS
+from latens.estimators.parameters import (
+    all_or_nothing,
+    one_of,
+    positive_number,
+    probability,
+    some_of,
+    whole_number,
+    yes_or_no,
+)
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import is_foreign, refuse_dates
+from latens.estimators.summary_table import Table
 from latens.inference.ascent import ascend
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
@@ -27,11 +38,14 @@ from latens.models.linear_regression import (
     expected,
     regression_sums,
 )
+from latens.models.regression_integral import integrated
 from latens.system.seeds import generator
 
 __all__ = ["BayesianLinearRegression", "RegressionFrame"]
 
 NAMES = ("evidence", "gamma")
+CENTRAL = (0.025, 0.975)  # where a Normal that is told instead of another distribution agrees with it
+WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
 GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
 
 
@@ -82,8 +96,13 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : array (D,)
-        Posterior mean of the weights.
+        Posterior mean of the weights, given `alpha_` and `beta_`.
+    coef_std_ : array (D,)
+        How uncertain each weight is, alpha and beta too where they were not given: these are integrated out, which
+        leaves a mixture of Student-t distributions. It is the standard deviation of the Normal with the same
+        central 95 % interval, so that it is finite from two rows on.
     coef_covariance_ : array (D, D)
+        With `coef_std_` on its diagonal, squared, and the correlations of the same posterior.
     intercept_ : float
     alpha_, beta_ : float
         In the units of the data; posterior means with "gamma".
@@ -138,12 +157,11 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected targets (n,); with `return_std` also the standard deviation of a new target, noise included.
 
-        It holds the uncertainty of the weights and the intercept, and of alpha and beta where these were not given.
-        A new target then has a Student-t distribution, of as many degrees of freedom as rows are left once weights
-        and intercept are determined; with few of them its own standard deviation is infinite. What is returned is
-        that of the Normal with the same central 95 % interval, so that mean -+ 1.96 std is meant to hold 95 % whatever
-        the number of rows. Where weights explain every row, the noise is known to one degree of freedom at best; and
-        after a single row, with an intercept and noise that was not given, it is infinite.
+        It holds the uncertainty of the weights and the intercept, and of alpha and beta where these were not given:
+        they are integrated out, and a new target is then a mixture of Student-t distributions, whose own standard
+        deviation may be infinite. What is returned is that of the Normal with the same central 95 % interval, so that
+        mean -+ 1.96 std is meant to hold 95 % whatever the number of rows. After a single row, with an intercept and
+        noise that was not given, it is infinite.
         """
         check_is_fitted(self)
         if is_foreign(X):  # answered in kind
@@ -153,18 +171,104 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         mean = x @ self.coef_ + self.intercept_
         if not return_std:
             return mean
+        return mean, self._target_std(x)
+
+    def _target_std(self, x: Floats) -> Floats:
+        """(n,), of new targets at rows x."""
+        if self._integral is not None:
+            low, high = self._integral.line_quantiles(self.frame_.enter(Rows(x)).x, CENTRAL, noise=True)
+            return np.asarray((high - low) / WIDTH * self.frame_.target.scale)
+        if not self._precisions_given:
+            return np.full(len(x), np.inf)
         gaps = x - self._center
-        pulled = gaps @ self.coef_covariance_
-        weights = np.sum(pulled * gaps, axis=1)
-        prior = np.minimum(np.sum((np.sqrt(self.alpha_) * pulled) ** 2, axis=1), weights)
-        return mean, np.sqrt(self._widening[0] * (weights - prior + self._noise) + self._widening[1] * prior)
+        return np.asarray(np.sqrt(np.sum(gaps @ self.coef_covariance_ * gaps, axis=1) + self._noise))
 
     def sample_coef(self, n_samples: int = 1) -> Floats:
-        """(n_samples, D), draws of the weights from their posterior."""
+        """(n_samples, D), draws of the weights from their posterior, alpha and beta integrated out if not given."""
         check_is_fitted(self)
-        n = whole_number("n_samples", n_samples)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
         step = self.frame_.target.scale / self.frame_.scale
-        return np.asarray(self.posterior_.draws(generator(self.random_state), n) * step)
+        drawn = self.posterior_.draws(rng, n) if self._integral is None else self._integral.draws(rng, n)
+        return np.asarray(drawn * step)
+
+    def intervals(
+        self, X: Any = None, level: float = 0.95, method: str = "auto", quantities: Any = None, components: Any = None
+    ) -> Table:
+        """Central intervals of weights, intercept and noise precision, in the units of the data.
+
+        Parameters
+        ----------
+        X : ignored
+            There because other estimators need their rows; the sums of this one tell all that rows would.
+        level : float
+            The probability an interval is meant to hold.
+        method : "auto" or "mean-field"
+            "auto" integrates alpha and beta out where they were not given, which leaves mixtures of Student-t
+            distributions; "mean-field" takes the posterior given `alpha_` and `beta_`, which is too narrow.
+        quantities : sequence of "coef", "intercept" and "beta", optional
+            Which to tell of; all, if not given.
+        components : None
+            A regression has no components.
+
+        Returns
+        -------
+        Table
+            One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why.
+        """
+        check_is_fitted(self)
+        level = probability("level", level)
+        one_of("method", method, ["auto", "mean-field"])
+        if components is not None:
+            raise ValueError(f"components={components!r}: a regression has no components; leave it out.")
+        asked = some_of("quantities", quantities, ["coef", "intercept", "beta"])
+        ends = (0.5 * (1 - level), 0.5 * (1 + level))
+        narrow = method == "mean-field" and not self._precisions_given
+        parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
+        sound = not narrow and (self._precisions_given or self._integral is not None)
+        why = "" if sound else "alpha and beta taken as known" if narrow else "one row does not tell the noise"
+        estimates = {"coef": self.coef_, "intercept": np.array([self.intercept_]), "beta": np.array([self.beta_])}
+        names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "beta": [""]}
+        rows = [
+            (name, "", feature, "", float(estimate), float(std), float(low), float(high), sound, why)
+            for name in asked
+            for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
+        ]
+        return Table(INTERVAL_COLUMNS, tuple(rows))
+
+    def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """Standard deviation, lower and upper end of each quantity, alpha and beta integrated out."""
+        integral, along = self._integral, self.frame_.target
+        assert integral is not None
+        step, origin = along.scale / self.frame_.scale, self.frame_.enter(Rows(np.zeros((1, len(self.coef_))))).x
+        low, high = integral.weight_quantiles(ends) * step
+        line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
+        noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * along.scale * along.scale)
+        if not self.fit_intercept:
+            line = np.zeros_like(line)
+        return {
+            "coef": (self.coef_std_, low, high),
+            "intercept": ((line[3] - line[2]) / WIDTH, line[0], line[1]),
+            "beta": tuple(np.atleast_1d(part) for part in ((noise[2] - noise[3]) / WIDTH, noise[1], noise[0])),
+        }
+
+    def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """The same given `alpha_` and `beta_`: Normals, and a noise that is known."""
+        step = self.frame_.target.scale / self.frame_.scale
+        covariance = self.posterior_.covariance * step * step
+        std = np.sqrt(np.diag(covariance))
+        line = np.zeros(1)
+        if self.fit_intercept:
+            line = np.sqrt(self._center @ covariance @ self._center + 1 / (self.beta_ * self.state_.stats.n))[None]
+        z, beta = ndtri(ends[1]), np.array([self.beta_])
+        return {
+            "coef": (std, self.coef_ - z * std, self.coef_ + z * std),
+            "intercept": (line, self.intercept_ - z * line, self.intercept_ + z * line),
+            "beta": (np.zeros(1), beta, beta),
+        }
+
+    def _columns(self) -> Floats:
+        names = getattr(self, "feature_names_in_", None)
+        return np.array([f"x{d}" for d in range(len(self.coef_))]) if names is None else np.asarray(names)
 
     def _see(self, X: Any, y: Any, sample_weight: Any, before: RegressionSums | None, *, streaming: bool) -> Self:
         fresh = before is None
@@ -210,7 +314,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         self.model_, self.frame_, self.trace_, self.posterior_ = model, frame, fit.trace, q
         self.state_ = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
-        self.coef_covariance_ = q.covariance * step * step
+        self._integral = integrated(model, sums)
+        self._keep_spread(q, step)
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
         self._center = frame.leave(means[0])
         level = float(along.leave(np.array([means[1]]))[0])
@@ -219,10 +324,26 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             self.alpha_ = min(float(expected(q.alpha) / step / step), float(np.finfo(float).max))
             self.beta_ = min(float(expected(q.beta) / along.scale / along.scale), float(np.finfo(float).max))
         self._noise = (along.scale / expected(q.beta)) * along.scale * (1 + model.intercept / sums.n)
-        self._widening = model.widening(q, sums)
         self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * frame.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
+
+    def _keep_spread(self, q: RegressionPosterior, step: float) -> None:
+        if self._integral is None:
+            self.coef_covariance_ = q.covariance * step * step
+            if not self._precisions_given:  # one row, of which an intercept takes all: nothing tells the noise
+                self.coef_covariance_ = np.diag(np.full(len(q.mean), np.inf))
+            self.coef_std_ = np.sqrt(np.diag(self.coef_covariance_))
+            return
+        low, high = self._integral.weight_quantiles(CENTRAL) * step
+        self.coef_std_ = (high - low) / WIDTH
+        spread = self._integral.covariance
+        ratio = self.coef_std_ / np.sqrt(np.diag(spread))
+        self.coef_covariance_ = spread * ratio * ratio[:, None]
+
+    @property
+    def _precisions_given(self) -> bool:
+        return not (isinstance(self.model_.alpha, str) or isinstance(self.model_.beta, str))
 
     def _build(self, sums: RegressionSums, frame: RegressionFrame) -> LinearRegression:
         along, intercept = frame.target, bool(self.fit_intercept)

@@ -8,18 +8,7 @@ each given, chosen to maximise the evidence, or have Gamma posteriors, q(theta) 
 evidence the bound is the log evidence itself. Rows enter through their first two moments alone, which add; columns may
 differ in size by many powers of ten (`latens.array.graded_eigen`).
 
-A new target has the mean c + m'x and, with alpha and beta given, the variance
-
-    noise + prior    noise = (1 + 1/n) / beta + x'V (beta X'X) V x    prior = alpha x'V V x    (x less the mean row)
-
-1/n stands for the intercept; without one the sum is 1/beta + x'V x. A beta that the rows told leaves a Student-t: of
-n - 1 - D degrees of freedom without a prior, of n - 1 where the prior leaves no weight, both exactly. Between them
-
-    g   = tr(V beta X'X)           weights that the rows determine, from 0 to D; (n - g) / beta is their squared error
-    nu  = n - 1 - g                degrees of freedom of the noise, whose scale is (n - g) / nu times that above
-    nu' = g                        of the prior's precision, where that was not given either
-
-and both parts are widened by the square of what a Student-t's central 95 % are wider than a Normal's.
+How sure weights and predictions are where alpha or beta are not given: `regression_integral`.
 
 Cost O(D^3) once and for each posterior, O(D) for each evidence, whatever the number of rows.
 
@@ -28,14 +17,12 @@ References: MacKay (1992); Bishop (2006), sections 3.3, 3.5 and 10.3.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import ndtri, stdtrit
 
 from latens.array import Floats, Index
 from latens.array.domains import positive_definite, real
@@ -44,14 +31,12 @@ from latens.core import Statistics
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LOG_2PI
 
-__all__ = ["LinearRegression", "Nothing", "RegressionPosterior", "RegressionSums", "regression_sums"]
+__all__ = ["LinearRegression", "Nothing", "RegressionPosterior", "RegressionSums", "Spectrum", "regression_sums"]
 
 WIDEST = 32.0  # e-folds beyond the data's own scales, to either side, in which the evidence is searched
 STEP = 0.5
 HAIR = 1e-13  # of the sum of squares of y
 ROUNDING = 64 * float(np.finfo(float).eps)  # of a sum of squares: what is left of it below that says nothing
-CENTRAL = 0.975  # the quantile at which a Student-t and the Normal told instead of it agree
-LEAST_DOF = 1.0  # of a Student-t, where weights explain every row
 
 
 @dataclass(frozen=True)
@@ -127,12 +112,12 @@ class RegressionSums(Statistics):
         return xx, np.where(varied & told, xy, 0.0), float(yy) if told else 0.0
 
     @cached_property
-    def centred_spectrum(self) -> _Spectrum:
-        return _Spectrum.of(self.n, *self.about(True))
+    def centred_spectrum(self) -> Spectrum:
+        return Spectrum.of(self.n, *self.about(True))
 
     @cached_property
-    def plain_spectrum(self) -> _Spectrum:
-        return _Spectrum.of(self.n, *self.about(False))
+    def plain_spectrum(self) -> Spectrum:
+        return Spectrum.of(self.n, *self.about(False))
 
 
 def regression_sums(x: Floats, y: Floats, weight: Floats | None) -> RegressionSums:
@@ -143,7 +128,7 @@ def regression_sums(x: Floats, y: Floats, weight: Floats | None) -> RegressionSu
 
 
 @dataclass(frozen=True)
-class _Spectrum:
+class Spectrum:
     """The regression in the axes of X'X."""
 
     n: float
@@ -152,7 +137,7 @@ class _Spectrum:
     rest: float  # of y'y, which no weights explain
 
     @classmethod
-    def of(cls, n: float, xx: Floats, xy: Floats, yy: float) -> _Spectrum:
+    def of(cls, n: float, xx: Floats, xy: Floats, yy: float) -> Spectrum:
         axes = graded_axes(xx)
         r = len(axes.values)
         heights = axes.scaled[:, :r].T @ (xy / axes.size) / np.sqrt(axes.values)
@@ -177,22 +162,22 @@ class _Spectrum:
         """||y - X m||^2."""
         return self.rest + float(np.sum((self.axes.root @ mean - self.heights) ** 2))
 
-    def determined(self, ratio: float) -> float:
-        """How many weights the rows determine, against a prior of precision ratio times beta."""
-        return float(np.sum(self.axes.values / (ratio + self.axes.values)))
-
     def log_evidence(self, alpha: float, beta: float, resolution: float = 0.0) -> float:
-        energy = 0.5 * beta * self.left(alpha / beta, resolution)
-        volume = -0.5 * float(np.sum(np.log1p(beta / alpha * self.axes.values)))
-        return float(volume + 0.5 * self.n * (np.log(beta) - LOG_2PI) - energy)
+        return float(self.log_evidences(np.array([alpha]), np.array([beta]), resolution)[0])
 
-    def left(self, ratio: float, resolution: float = 0.0) -> float:
-        """||y - X m||^2 + ratio ||m||^2 at the best m.
+    def log_evidences(self, alpha: Floats | float, beta: Floats | float, resolution: float) -> Floats:
+        """(J,), of each pair of precisions (J,), of which one may be the same in all."""
+        energy = 0.5 * beta * self.left(np.asarray(alpha / beta), resolution)
+        volume = -0.5 * np.sum(np.log1p(beta / alpha * self.axes.values[:, None]), axis=0)
+        return np.asarray(volume + 0.5 * self.n * (np.log(beta) - LOG_2PI) - energy)
+
+    def left(self, ratios: Floats, resolution: float = 0.0) -> Floats:
+        """(J,), ||y - X m||^2 + ratio ||m||^2 at the best m of each ratio.
 
         A hair more: where columns can explain every row, noise would go to 0 and the evidence to infinity.
         """
-        shrunk = float(np.sum(self.heights**2 * (ratio / (ratio + self.axes.values))))
-        return self.rest + shrunk + max(HAIR * self.yy, self.n * resolution)
+        shrunk = self.heights**2 @ (ratios / (ratios + self.axes.values[:, None]))
+        return np.asarray(self.rest + shrunk + max(HAIR * self.yy, self.n * resolution))
 
 
 @dataclass(frozen=True)
@@ -236,20 +221,6 @@ class LinearRegression:
             "kl_beta": -q.beta.kl(beta) if isinstance(q.beta, Gamma) and isinstance(beta, Gamma) else 0.0,
         }
 
-    def widening(self, q: RegressionPosterior, stats: RegressionSums) -> tuple[float, float]:
-        """What the two parts of a new target's variance are to be multiplied by: that of the noise and of the prior.
-
-        Infinite for the noise where only one row was seen and an intercept takes it.
-        """
-        told = self.spectrum(stats).determined(expected(q.alpha) / expected(q.beta))
-        prior = _wider(told) if isinstance(self.alpha, str) else 1.0
-        if not isinstance(self.beta, str):
-            return 1.0, prior
-        if stats.n <= self.intercept:
-            return math.inf, prior
-        free = max(stats.n - told - self.intercept, LEAST_DOF)
-        return _wider(free) * (free + self.intercept) / free, prior
-
     def floats_per_row(self, k: int) -> int:
         return self.n_features
 
@@ -258,7 +229,7 @@ class LinearRegression:
         """Whether nothing but the weights is uncertain, whose posterior is exact."""
         return "gamma" not in (self.alpha, self.beta)
 
-    def spectrum(self, stats: RegressionSums) -> _Spectrum:
+    def spectrum(self, stats: RegressionSums) -> Spectrum:
         return stats.centred_spectrum if self.intercept else stats.plain_spectrum
 
     @property
@@ -292,39 +263,36 @@ class LinearRegression:
             beta = stats.n / left
         return alpha, beta
 
-    def _most_evident(self, at: _Spectrum) -> tuple[float, float]:
+    def _most_evident(self, at: Spectrum) -> tuple[float, float]:
         """alpha and beta at the top of the evidence, along whichever of them is free."""
         widths = np.log(at.axes.values) if len(at.axes.values) else np.zeros(1)  # columns that never vary say nothing
         low, high = float(widths.min()), float(widths.max())
         noise = float(np.log(at.n / max(at.yy, at.n * self.resolution)))
 
-        def height(alpha: float, beta: float) -> float:
-            return at.log_evidence(alpha, beta, self.resolution)
+        def height(alpha: Floats | float, beta: Floats | float) -> Floats:
+            return at.log_evidences(alpha, beta, self.resolution)
 
         if self.alpha == "evidence" and self.beta == "evidence":
             # given their ratio, the best beta has a closed form
 
-            def both(log_ratio: float) -> tuple[float, float]:
-                beta = at.n / at.left(float(np.exp(log_ratio)), self.resolution)
-                return float(np.exp(log_ratio)) * beta, beta
+            def both(logs: Floats) -> tuple[Floats, Floats]:
+                beta = at.n / at.left(np.exp(logs), self.resolution)
+                return np.exp(logs) * beta, beta
 
-            return both(_top(lambda log_ratio: height(*both(log_ratio)), low, high))
+            alpha, beta = both(np.array([_top(lambda logs: height(*both(logs)), low, high)]))
+            return float(alpha[0]), float(beta[0])
         if self.alpha == "evidence":
-            beta, given = float(self.beta), float(np.log(self.beta))
-            best = _top(lambda log: height(float(np.exp(log)), beta), low + min(given, noise), high + max(given, noise))
-            return float(np.exp(best)), beta
-        alpha = float(self.alpha)
+            given = float(np.log(self.beta))
+            ends = low + min(given, noise), high + max(given, noise)
+            return float(np.exp(_top(lambda logs: height(np.exp(logs), float(self.beta)), *ends))), float(self.beta)
         if self.beta == "evidence":
-            return alpha, float(np.exp(_top(lambda log: height(alpha, float(np.exp(log))), noise, noise)))
-        return alpha, float(self.beta)
+            best = _top(lambda logs: height(float(self.alpha), np.exp(logs)), noise, noise)
+            return float(self.alpha), float(np.exp(best))
+        return float(self.alpha), float(self.beta)
 
 
 def expected(value: Gamma | float) -> float:
     return float(value.mean[0]) if isinstance(value, Gamma) else float(value)
-
-
-def _wider(dof: float) -> float:
-    return float(stdtrit(max(dof, LEAST_DOF), CENTRAL) / ndtri(CENTRAL)) ** 2
 
 
 def expected_log(value: Gamma | float) -> float:
@@ -335,20 +303,20 @@ def _number(kind: float | str) -> float:
     return 1.0 if isinstance(kind, str) else float(kind)
 
 
-def _top(height: Callable[[float], float], low: float, high: float) -> float:
+def _top(height: Callable[[Floats], Floats], low: float, high: float) -> float:
     """Where a function of one number is highest: the best of a grid, and between its neighbours the root of the slope.
 
     Slopes are differences of fourth order; heights alone would tell the place to half the digits only.
     """
     grid = np.arange(low - WIDEST, high + WIDEST + STEP, STEP)
-    best = int(np.argmax([height(float(at)) for at in grid]))
+    best = int(np.argmax(height(grid)))
     if best in (0, len(grid) - 1):
         return float(grid[best])
 
     def slope(at: float, h: float = 1e-2) -> float:
-        return 8 * (height(at + h) - height(at - h)) - (height(at + 2 * h) - height(at - 2 * h))
+        return float(np.array([1.0, -8.0, 8.0, -1.0]) @ height(at + h * np.array([-2.0, -1.0, 1.0, 2.0])))
 
     low, high = float(grid[best - 1]), float(grid[best + 1])
     if slope(low) > 0 > slope(high):
         return float(brentq(slope, low, high, xtol=1e-14))
-    return float(minimize_scalar(lambda at: -height(float(at)), bounds=(low, high), method="bounded").x)
+    return float(minimize_scalar(lambda at: -float(height(np.array([at]))[0]), bounds=(low, high), method="bounded").x)

@@ -19,7 +19,7 @@ def weights(entry: Entry) -> Section | None:
     model = entry.model
     if not hasattr(model, "coef_covariance_"):
         return None
-    centres, errors = np.asarray(model.coef_), np.sqrt(np.diag(model.coef_covariance_))
+    centres, errors = np.asarray(model.coef_), np.asarray(model.coef_std_)
     names = entry.columns or [f"column {i}" for i in range(len(centres))]
     surest = np.argsort(-np.abs(centres) / np.maximum(errors, np.finfo(float).tiny), kind="stable")
     told, drawn = np.sort(surest[:MOST_TOLD]), np.sort(surest[:MOST_DRAWN])

@@ -1,0 +1,1 @@
+"""Coverage: how often intervals hold the truth they claim to hold."""
