@@ -28,7 +28,6 @@ from latens.estimators.parameters import (
 )
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import is_foreign, refuse_dates
-from latens.estimators.summary_table import Table
 from latens.inference.ascent import ascend
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
@@ -40,6 +39,7 @@ from latens.models.linear_regression import (
 )
 from latens.models.regression_integral import integrated
 from latens.system.seeds import generator
+from latens.system.summary_table import Table
 
 __all__ = ["BayesianLinearRegression", "RegressionFrame"]
 
