@@ -1,18 +1,23 @@
-"""Fixtures that run a test for every way of fitting."""
+"""Fixtures that run a test for every estimator, or for every way of fitting one."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from tests.estimators.settings import SETTINGS, Make, maker, switched_rows
+from tests.estimators.subjects import SUBJECTS, VARIANTS, Subject
 
 
-@pytest.fixture(params=SETTINGS)
-def make(request: pytest.FixtureRequest) -> Make:
-    return maker(request.param)
+@pytest.fixture(params=SUBJECTS)
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return SUBJECTS[request.param]
 
 
-@pytest.fixture
-def X() -> np.ndarray:
-    return switched_rows()
+@pytest.fixture(params=VARIANTS)
+def variant(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[name for name in SUBJECTS if not SUBJECTS[name].supervised])
+def transformer(request: pytest.FixtureRequest) -> Subject:
+    """Every estimator whose answer is `transform`."""
+    return SUBJECTS[request.param]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from latens.errors import BoundNotFinite
-from latens.estimators.binary_factors import BinaryFactorAnalysis
-from tests.estimators.settings import Make, switched_rows
+from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from tests.estimators.switching_causes import switched_rows
 
 X = switched_rows(60, 4)
 NAN = np.nan
@@ -22,54 +20,6 @@ def with_value(value: Any, dtype: Any = float) -> np.ndarray:
     x = X.astype(dtype)
     x[3, 1] = value
     return x
-
-
-REFUSED_ROWS: dict[str, tuple[Any, str]] = {
-    "nothing": (np.empty((0, 4)), r"(?i)0 sample.*minimum of 2"),
-    "no columns": (np.empty((5, 0)), r"(?i)0 feature.*minimum of 1"),
-    "an empty list": ([], r"(?i)expected 2D|0 sample|Reshape"),
-    "one dimension": (np.arange(6.0), r"(?is)expected 2D array.*reshape"),
-    "a number": (3.0, r"(?is)expected 2D array.*reshape"),
-    "three dimensions": (np.zeros((3, 4, 2)), r"(?i)dim 3.*expected <= 2|dim 3"),
-    "words": (np.array([["a", "b"], ["c", "d"]]), r"(?i)convert string to float|numeric"),
-    "objects that are no numbers": (np.array([[{}, 1], [2, 3]], dtype=object), r"(?i)float|numeric|number"),
-    "infinity": (with_value(np.inf), r"(?i)infinity"),
-    "minus infinity": (with_value(-np.inf), r"(?i)infinity"),
-    "complex numbers": (with_value(1j, complex), r"(?i)complex"),
-    "nothing but holes": (np.full((5, 3), NAN), r"shape \(5, 3\) holds nothing but NaN; give at least one"),
-    "one row": (X[:1], r"(?i)1 sample.*minimum of 2"),
-    "rows of unequal length": ([[1.0, 2.0], [3.0]], r"(?i)inhomogeneous|sequence"),
-    "nothing at all": (None, r"(?i)NoneType|expected 2D|None"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED_ROWS)
-@pytest.mark.parametrize("method", ["fit", "partial_fit", "fit_transform"])
-def test_rows_that_cannot_be_fitted_are_refused(name: str, method: str) -> None:
-    rows, words = REFUSED_ROWS[name]
-    model = BinaryFactorAnalysis(2, n_init=1, random_state=0)
-    before = dict(vars(model))
-    with pytest.raises((ValueError, TypeError), match=words):
-        getattr(model, method)(rows)
-    assert vars(model) == before
-
-
-@pytest.mark.parametrize(
-    "name", ["nothing", "one dimension", "three dimensions", "words", "infinity", "complex numbers"]
-)
-@pytest.mark.parametrize("method", ["transform", "score_samples", "impute"])
-def test_questions_about_such_rows_are_refused_too(name: str, method: str) -> None:
-    model = BinaryFactorAnalysis(2, n_init=1, random_state=0).fit(X)
-    with pytest.raises((ValueError, TypeError)):
-        getattr(model, method)(REFUSED_ROWS[name][0])
-
-
-@pytest.mark.parametrize("method", ["transform", "score_samples", "impute", "score", "partial_fit"])
-@pytest.mark.parametrize("columns", [3, 5])
-def test_rows_with_other_columns_are_refused_by_both_numbers(method: str, columns: int) -> None:
-    model = BinaryFactorAnalysis(2, n_init=1, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=rf"(?s){columns} features.*expecting 4 features"):
-        getattr(model, method)(np.ones((5, columns)))
 
 
 REFUSED_SETTINGS: list[tuple[dict[str, Any], str]] = [
@@ -141,29 +91,6 @@ def test_settings_are_kept_as_given_until_they_are_used() -> None:
     assert BinaryFactorAnalysis(n_components=-3).n_components == -3
 
 
-REFUSED_WEIGHTS: dict[str, tuple[Any, str]] = {
-    "negative": (np.r_[-1.0, np.ones(59)], r"(?i)negative.*sample_weight|sample_weight.*negative"),
-    "missing": (np.r_[NAN, np.ones(59)], r"(?i)sample_weight.*NaN"),
-    "infinite": (np.r_[np.inf, np.ones(59)], r"(?i)sample_weight.*infinity"),
-    "all zero": (np.zeros(60), r"(?i)sample.weight.*(positive|zero)"),
-    "too few": (np.ones(59), r"(?i)sample_weight.*\(59,\).*\(60,\)"),
-    "too many": (np.ones(61), r"(?i)sample_weight.*\(61,\).*\(60,\)"),
-    "a table": (np.ones((60, 2)), r"(?i)sample.weight"),
-    "words": (["a"] * 60, r"(?i)float|numeric|string"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED_WEIGHTS)
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_weights_that_make_no_sense_are_refused(name: str, method: str) -> None:
-    weight, words = REFUSED_WEIGHTS[name]
-    model = BinaryFactorAnalysis(2, n_init=1, random_state=0)
-    before = dict(vars(model))
-    with pytest.raises((ValueError, TypeError), match=words):
-        getattr(model, method)(X, sample_weight=weight)
-    assert vars(model) == before
-
-
 def test_weight_only_on_rows_with_nothing_observed_is_refused() -> None:
     x = X.copy()
     x[0] = NAN
@@ -180,37 +107,12 @@ def holes(rows: Any = (), columns: Any = ()) -> np.ndarray:
     return x
 
 
-rng = np.random.default_rng(0)
-
 AWKWARD_ROWS: dict[str, np.ndarray] = {
-    "rows of holes": holes(rows=[0, 5, 59]),
-    "columns of holes": holes(columns=[1]),
-    "all but one value missing": np.where(np.arange(240).reshape(60, 4) == 7, X, NAN),
-    "one value in each row": np.where(np.arange(240).reshape(60, 4) % 5 == 0, X, NAN),
     "a constant column": np.hstack([X, np.full((60, 1), 7.0)]),
-    "a column of zeros": np.hstack([X, np.zeros((60, 1))]),
-    "a column that hardly varies": np.hstack([X, 1e6 + 1e-9 * rng.normal(size=(60, 1))]),
-    "duplicate columns": np.hstack([X, X]),
     "constant rows": np.ones((60, 4)) * [1.0, 2, 3, 4],
-    "all zeros": np.zeros((60, 4)),
-    "all ones": np.ones((60, 4)),
-    "a single value": np.full((60, 4), -3.7),
+    "duplicate columns": np.hstack([X, X]),
     "two rows": X[:2],
-    "two equal rows": X[[0, 0]],
-    "three rows": X[:3],
     "fewer rows than components": X[:4],
-    "more columns than rows": rng.normal(size=(6, 40)),
-    "one column": X[:, :1],
-    "one column of zeros and ones": (X[:, :1] > 0).astype(float),
-    "an outlier": np.vstack([X, 1e8 * np.ones((1, 4))]),
-    "huge and tiny columns": X * [1e-100, 1.0, 1e50, 1e100],
-    "the smallest numbers": X * 1e-305,
-    "the largest numbers": X / np.abs(X).max() * 1e307,
-    "integers": np.round(X).astype(int),
-    "zeros and ones": (X > 0.5).astype(float),
-    "negative numbers only": -np.abs(X) - 1,
-    "noise": rng.normal(size=(60, 4)),
-    "heavy tails": rng.standard_cauchy((60, 4)),
 }
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -223,56 +125,12 @@ WAYS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def refused(call: Callable[[], object], kinds: tuple[type[Exception], ...]) -> str | None:
-    """What an error says, or None where there is none."""
-    try:
-        call()
-    except kinds as error:
-        return str(error)
-    return None
-
-
-@pytest.mark.parametrize("rows", AWKWARD_ROWS)
-@pytest.mark.parametrize("way", WAYS)
-def test_awkward_rows_get_finite_answers_or_a_clear_refusal(rows: str, way: str) -> None:
-    x = AWKWARD_ROWS[rows]
-    model = BinaryFactorAnalysis(5, **{"n_init": 2, "max_iter": 100, "random_state": 0, **WAYS[way]})
-    before = dict(vars(model))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=UserWarning)
-        warnings.simplefilter("error", category=RuntimeWarning)
-        refusal = refused(lambda: model.fit(x), (ValueError, BoundNotFinite))
-        if refusal is not None:
-            assert re.search(r"(?i)rescale|divide|too (large|small)|give|choose", refusal), refusal
-            assert vars(model) == before
-            return
-        answers = [
-            model.transform(x),
-            *model.transform(x, return_std=True),
-            model.score_samples(x),
-            *model.impute(x, return_std=True),
-            model.inverse_transform(model.transform(x)),
-            model.sample(5)[0],
-            *model.sample_posterior(2).values(),
-            *(value for name, value in vars(model).items() if name.endswith("_") and isinstance(value, np.ndarray)),
-            np.array([model.elbo_, model.score(x)]),
-            np.asarray(model.noise_variance_),
-        ]
-    for values in answers:
-        if values.dtype.kind == "f":
-            assert np.all(np.isfinite(values))
-    assert np.all((model.transform(x) >= 0) & (model.transform(x) <= 1 + 1e-12))
-    assert np.all(model.noise_variance_ > 0)
-    model.summary()
-
-
 @pytest.mark.filterwarnings("error::latens.errors.ElboDecreased")
 @pytest.mark.parametrize("rows", ["two rows", "fewer rows than components", "constant rows", "duplicate columns"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_perfect_fit_does_not_look_like_a_fault(rows: str, way: str) -> None:
     """Noise falls to its floor there, and rounding of the residuals is multiplied by its inverse."""
-    for seed in range(3):
-        BinaryFactorAnalysis(5, **{"max_iter": 200, "random_state": seed, **WAYS[way]}).fit(AWKWARD_ROWS[rows])
+    BinaryFactorAnalysis(5, **{"n_init": 2, "max_iter": 200, "random_state": 0, **WAYS[way]}).fit(AWKWARD_ROWS[rows])
 
 
 def test_a_constant_column_is_reproduced() -> None:
@@ -305,11 +163,6 @@ def test_a_column_of_holes_is_not_learnt_and_does_not_disturb_the_others() -> No
 def test_data_without_structure_has_hardly_any_component() -> None:
     rows = np.random.default_rng(1).normal(size=(300, 5))
     assert BinaryFactorAnalysis(6, fit_intercept=True, random_state=0).fit(rows).n_components_ == 1
-
-
-def test_more_components_than_columns_or_rows_are_allowed(make: Make) -> None:
-    model = make(7, n_init=1).fit(X[:5])
-    assert np.all(np.isfinite(model.transform(X)))
 
 
 def test_one_row_may_be_asked_about() -> None:

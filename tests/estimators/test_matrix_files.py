@@ -12,12 +12,7 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
-from tests.estimators.matrix import SUBJECTS, Subject
-
-
-@pytest.fixture(params=SUBJECTS)
-def subject(request: pytest.FixtureRequest) -> Subject:
-    return SUBJECTS[request.param]
+from tests.estimators.subjects import Subject
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from latens.estimators.rows import sampling
 from latens.estimators.rows.sampling import blocks, filled, sample_rows
 from latens.estimators.rows.units import Frame
 from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
-from tests.estimators.settings import switched_rows
+from tests.estimators.switching_causes import switched_rows
 
 
 @pytest.mark.parametrize("c", [1e-150, 1e-3, 1.0, 1e150])
