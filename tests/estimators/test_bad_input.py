@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
+from latens.estimators.binary_factors import BinaryFactorAnalysis
 from tests.estimators.switching_causes import switched_rows
 
 X = switched_rows(60, 4)

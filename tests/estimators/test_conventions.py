@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from latens.core import Iteration
-from latens.estimators import sampling
+from latens.estimators.rows import sampling
 from tests.estimators.subjects import SUBJECTS, VARIANTS, Subject, shared_fit, table, targets
 from tests.estimators.verdict import complaints
 

@@ -13,8 +13,8 @@ import pytest
 
 from latens.core import Iteration
 from latens.errors import FitInterrupted
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
-from latens.models.binary_factors import BinaryFactors
+from latens.estimators.binary_factors import BinaryFactorAnalysis
+from latens.models.binary_factors.model import BinaryFactors
 from tests.estimators.subjects import SUBJECTS, Subject, table
 from tests.estimators.switching_causes import switched_rows
 
@@ -141,8 +141,8 @@ LONG_FIT = """
 import _thread, itertools, warnings
 import numpy as np
 from latens.errors import FitInterrupted
-from latens.estimators.binary_factor_analysis import BinaryFactorAnalysis
-from latens.models.binary_factors import BinaryFactors
+from latens.estimators.binary_factors import BinaryFactorAnalysis
+from latens.models.binary_factors.model import BinaryFactors
 
 rng = np.random.default_rng(0)
 X = (rng.random((N, 12)) < 0.3) @ rng.normal(size=(12, 12)) + rng.normal(size=(N, 12))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.estimators import sampling
+from latens.estimators.rows import sampling
 from tests.estimators.subjects import VARIANTS, Subject, shared_fit, table, targets
 
 COMPLETE = [(name, False) for name in VARIANTS]

@@ -168,3 +168,10 @@ def test_only_keeps_parts_in_the_given_order() -> None:
     assert np.array_equal(Beta(on, off).only(keep).off, [6.0, 4.0])
     assert np.array_equal(Gamma(on, off).only(keep).shape, [3.0, 1.0])
     assert np.array_equal(Share(on / 10).only(keep).mean, [0.3, 0.1])
+
+
+def test_draws_of_a_vague_gamma_are_positive_and_have_inverses() -> None:
+    """Most of its mass lies below the smallest number that there is."""
+    drawn = Gamma(np.full(200, 1e-3), np.full(200, 1e-3)).sample(np.random.default_rng(0))
+    assert np.all(drawn.mean > 0)
+    assert np.all(np.isfinite(drawn.mean_inverse**2))

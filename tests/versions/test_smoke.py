@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latens
-from tests.estimators.matrix import SUBJECTS
+from tests.estimators.subjects import SUBJECTS
 
 
 def test_every_public_estimator_is_among_the_subjects() -> None:

@@ -43,6 +43,7 @@ from latens.system.summary_table import Table
 
 __all__ = ["BayesianLinearRegression", "RegressionFrame"]
 
+LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that unit, is still a number
 NAMES = ("evidence", "gamma")
 CENTRAL = (0.025, 0.975)  # where a Normal that is told instead of another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
@@ -311,6 +312,11 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def _keep(self, model: LinearRegression, frame: RegressionFrame, fit: Fit) -> None:
         """Store the state and publish it in the units of the data."""
         q, sums, along, step = fit.state.q, fit.state.stats, frame.target, frame.target.scale / frame.scale
+        if np.max(step) > LARGEST_STEP:
+            raise ValueError(
+                f"values of X are so small beside those of y, by {np.max(step):.3g}, that variances of the weights are "
+                "beyond the range of numbers; try X in a smaller unit, such as X * 1e150."
+            )
         self.model_, self.frame_, self.trace_, self.posterior_ = model, frame, fit.trace, q
         self.state_ = replace(fit.state, locals=None)
         self.coef_ = q.mean * step

@@ -17,6 +17,8 @@ from latens.families.known import Known
 
 __all__ = ["Gamma"]
 
+SMALLEST_DRAW = 1e-150
+
 
 @dataclass(frozen=True)
 class Gamma:
@@ -73,7 +75,8 @@ class Gamma:
         return float(np.sum(each))
 
     def sample(self, rng: np.random.Generator) -> Known:
-        return Known(np.asarray(rng.gamma(self.shape, 1 / self.rate)))
+        """A draw; one that a vague Gamma puts below all numbers is the smallest whose inverse can be squared."""
+        return Known(np.maximum(rng.gamma(self.shape, 1 / self.rate), SMALLEST_DRAW))
 
     def only(self, keep: Index) -> Gamma:
         return Gamma(self.shape[keep], self.rate[keep])
