@@ -5,9 +5,12 @@ from __future__ import annotations
 import click
 
 import latens
+from latens.cli.apply import impute, predict, report, score, transform
 from latens.cli.demo import demo
 from latens.cli.experiments import experiments
 from latens.cli.failures import FriendlyGroup, debug_option
+from latens.cli.fit import fit
+from latens.cli.models import models
 
 __all__ = ["main"]
 
@@ -18,9 +21,9 @@ __all__ = ["main"]
 def main() -> None:
     """Hidden causes behind data, with honest uncertainty.
 
-    `latens demo` shows what that means on built-in images.
+    `latens fit data.csv --open` reads a table and shows what it found; `latens demo` does so with built-in images.
     """
 
 
-main.add_command(demo)
-main.add_command(experiments)
+for command in (fit, transform, predict, impute, score, report, models, demo, experiments):
+    main.add_command(command)

@@ -7,11 +7,11 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import click
 
-__all__ = ["Progress", "aligned", "printable"]
+__all__ = ["FitProgress", "Progress", "aligned", "printable"]
 
 PLAIN = str.maketrans({"×": "x", "÷": "/", "σ": "sigma", "γ": "gamma", "²": "^2"})
 EVERY = 5.0  # seconds between lines of one kind where lines cannot be rewritten
@@ -72,6 +72,42 @@ class Progress:
         if kind != self._kind or now - self._shown > EVERY:
             self._kind, self._shown = kind, now
             click.echo(f"{text} ...", err=True)
+
+
+class FitProgress(Progress):
+    """The same line about a fit: components, bound, how far of the iterations allowed, time so far and at most left."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        super().__init__(quiet=quiet)
+        self._name, self._most = "", 0
+        self._began = time.monotonic()
+        self._first: tuple[int, float] | None = None  # the first iteration, which pays for the start
+
+    def start(self, name: str, size: int | None, most: int) -> None:
+        """Begin with a model of this name, of at most so many components and iterations."""
+        self._name, self._most = name, most
+        self._began, self._first = time.monotonic(), None
+        self(f"fitting {name}" + (f" with at most {size} components" if size else ""))
+
+    def iteration(self, event: Any) -> None:
+        """Called after each iteration of a fit."""
+        now = time.monotonic()
+        if self._first is None or event.step <= self._first[0]:
+            self._first = (event.step, now)
+        done = event.step - self._first[0]
+        share = min(1.0, (event.step + 1) / max(self._most, 1))
+        bar = "#" * round(4 * share) + "-" * (4 - round(4 * share))
+        left = ""
+        if done >= 5:
+            rest = (now - self._first[1]) / done * max(0, self._most - event.step - 1)
+            left = f", at most {_clock(rest)} left"
+        seconds = _clock(now - self._began)
+        self(f"fitting {self._name}  K={event.n_components}  bound {event.elbo:,.1f}  {bar}  {seconds}{left}")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from latens.errors import FitInterrupted
+from latens.errors import FitInterrupted, TableRefused
 
-__all__ = ["FriendlyGroup", "Refused", "debug_option"]
+__all__ = ["FriendlyGroup", "Refused", "debug_option", "one_line"]
 
 DEBUG = "latens.debug"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +26,32 @@ class Refused(click.ClickException):
 class FriendlyGroup(click.Group):
     """Turns what a command raises into one line and exit status 1, and warnings into one line each."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say what was meant by a word that is no command: a file, or a command misspelt."""
+        word = args[0]
+        if self.get_command(ctx, word) is None and not word.startswith("-"):
+            raise Refused(self._meant(ctx, word, args[1:]))
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they are wanted, not that of the alphabet."""
+        return list(self.commands)
+
+    def _meant(self, ctx: click.Context, word: str, rest: list[str]) -> str:
+        from difflib import get_close_matches
+
+        path = Path(word)
+        if path.suffix == ".latens":
+            return f"{word} is a model; did you mean latens report {word} --data FILE, or latens transform {word} FILE?"
+        if path.suffix or path.exists():
+            return f"{word} is no command; did you mean latens fit {' '.join([word, *rest])}?"
+        names = self.list_commands(ctx)
+        close = get_close_matches(word, names, n=1, cutoff=0.5)
+        words = f"did you mean latens {close[0]}?" if close else f"there are {', '.join(names)}."
+        return f"there is no command {word!r}; {words}"
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with warnings.catch_warnings():
@@ -33,12 +60,13 @@ class FriendlyGroup(click.Group):
                 return super().invoke(ctx)
         except FitInterrupted as interruption:
             raise click.Abort from interruption
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
             if ctx.find_root().meta.get(DEBUG):
                 raise
-            raise click.ClickException(_one_line(error)) from error
+            mistake = isinstance(error, TableRefused | FileNotFoundError)
+            raise (Refused if mistake else click.ClickException)(_one_line(error)) from error
 
 
 def debug_option(command: F) -> F:
@@ -53,13 +81,19 @@ def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.find_root().meta[DEBUG] = True
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+    click.echo(f"Warning: {one_line(str(message))}", err=True)
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    known = isinstance(error, OSError | ValueError)
+    text = one_line(str(error))
+    if isinstance(error, MemoryError):
+        return f"not enough memory{text and f' ({text})'}; read fewer columns (--columns) or rows."
+    known = isinstance(error, OSError | ValueError | ImportError)
     if known and text:
         return text
     return f"{type(error).__name__}: {text or 'no further words'} (--debug shows where)"

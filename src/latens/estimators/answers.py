@@ -16,7 +16,7 @@ from latens.core import Rows, State
 from latens.estimators.parameters import whole_number
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
-from latens.estimators.rows.validation import check_codes, check_rows, is_foreign
+from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign
 from latens.inference.local_fixed_point import settle
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
@@ -57,6 +57,7 @@ class Answers(TransformerMixin):
 
         With `return_std` also the predictive standard deviation of each filled entry, 0 where observed.
         """
+        X = encoded_rows(self, X)
         mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
         xp = array_namespace(mean)
         X = X.toarray() if is_sparse(X) else X

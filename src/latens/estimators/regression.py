@@ -27,7 +27,7 @@ from latens.estimators.parameters import (
     yes_or_no,
 )
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import is_foreign, refuse_dates
+from latens.estimators.rows.validation import encoded_rows, is_foreign, refuse_dates
 from latens.inference.ascent import ascend
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
@@ -168,6 +168,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         if is_foreign(X):  # answered in kind
             answer = self.predict(host(X), return_std)
             return tuple(like(part, X) for part in answer) if return_std else like(answer, X)
+        X = encoded_rows(self, X)
         x = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False), dtype=np.float64)
         mean = x @ self.coef_ + self.intercept_
         if not return_std:
@@ -273,6 +274,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def _see(self, X: Any, y: Any, sample_weight: Any, before: RegressionSums | None, *, streaming: bool) -> Self:
         fresh = before is None
+        if fresh:
+            self.__dict__.pop("encodings_", None)  # that of another table
+        X = encoded_rows(self, X)
         generator(self.random_state)  # to be refused now, not when weights are drawn
         refuse_dates(X)
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))

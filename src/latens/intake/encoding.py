@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from latens.intake.marks import number_in
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.optional_imports import require
 
-__all__ = ["VIEWS", "Encoded", "Encoding", "unique_names"]
+__all__ = ["VIEWS", "Encoded", "Encoding", "encodings_from_text", "encodings_to_text", "unique_names"]
 
 Floats = NDArray[np.float64]
 VERSION = 1
@@ -43,6 +44,16 @@ class Encoded:
     def frame(self) -> Any:
         """The matrix as a pandas frame with its names; an array where there is no pandas, or CSR rows as they are."""
         return _framed(self.matrix, self.names, self.row_names)
+
+    def decode(self, matrix: Floats) -> dict[str, Any]:
+        """Numbers like those of `matrix` back as the table's own columns: levels for yes/no and categories."""
+        out: dict[str, Any] = {}
+        start = 0
+        for column in self.columns:
+            block = np.asarray(matrix)[:, start : start + len(column.encoded_names)]
+            start += len(column.encoded_names)
+            out[column.name] = _decoded(column, block)
+        return out
 
     def views(self) -> dict[str, Any]:
         """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
@@ -194,6 +205,27 @@ class Encoding:
         return cls(columns, content["row_names"], content["format"], content["transpose"])
 
 
+def encodings_to_text(encodings: Mapping[str, Encoding] | None) -> str | None:
+    """Encodings by table as JSON, for the file of a model."""
+    if encodings is None:
+        return None
+    return json.dumps({view: encoding.to_json() for view, encoding in encodings.items()})
+
+
+def encodings_from_text(text: str) -> dict[str, Encoding]:
+    """The encodings that `encodings_to_text` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the text holds none.
+    """
+    content = json.loads(text)
+    if not isinstance(content, dict) or not content:
+        raise ValueError("its encoding of columns names no table")
+    return {view: Encoding.from_json(each) for view, each in content.items()}
+
+
 def _level_numbers(column: Column, values: Values) -> Floats:
     """(n,) the number of each row's level, NaN where it is missing or was never seen."""
     at = {level.casefold(): float(i) for i, level in enumerate(column.levels)}
@@ -243,6 +275,19 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
             raise TableRefused(f"column {column.name!r} has negative values, so log(1 + value) cannot be taken of it.")
         numbers = np.log1p(numbers)
     return numbers
+
+
+def _decoded(column: Column, block: Floats) -> Any:
+    """One column from its numbers; the most probable level where numbers are probabilities."""
+    if column.kind not in ("binary", "category"):
+        return np.expm1(block[:, 0]) if column.log1p else block[:, 0]
+    missing = np.asarray(np.isnan(block).any(axis=1))
+    level = np.where(missing, 0, block.argmax(axis=1) if column.kind == "category" else block[:, 0] > 0.5)
+    if column.kind == "binary" and column.levels == ("0", "1"):
+        return np.where(missing, np.nan, level)
+    return np.array(
+        [None if gone else column.levels[int(at)] for gone, at in zip(missing.tolist(), level, strict=True)], object
+    )
 
 
 def unique_names(values: Values) -> tuple[str, ...]:

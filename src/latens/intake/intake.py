@@ -249,12 +249,12 @@ def encode_like(
     return out
 
 
-def join_views(encoded: Mapping[str, Encoded]) -> dict[str, Any]:
-    """Frames by view; a table of several kinds of columns is cut by kind."""
+def join_views(encoded: Mapping[str, Encoded], encodings: Mapping[str, Encoding] | None = None) -> dict[str, Any]:
+    """Frames by view; a table of several kinds of columns is cut by kind. `encodings` are those of the fit."""
     out: dict[str, Any] = {}
     for view, table in encoded.items():
         by_kind = table.views()
-        if len(encoded) == 1:
+        if len(encodings or encoded) == 1:
             return by_kind
         if len(by_kind) == 1:
             out[view] = next(iter(by_kind.values()))

@@ -73,7 +73,7 @@ def _check_there(path: Path) -> None:
     from difflib import get_close_matches
 
     folder = path.parent if path.parent.is_dir() else None
-    names = [each.name for each in folder.iterdir()] if folder else []
+    names = [each.name for each in folder.iterdir() if _suffix(each) in (*TEXT, *BINARY)] if folder else []
     close = get_close_matches(path.name, names, n=1, cutoff=0.6)
     words = f"; did you mean {folder / close[0]}?" if folder and close else "."
     if folder is None:

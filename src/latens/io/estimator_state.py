@@ -13,6 +13,7 @@ from latens.core import Fit, State
 from latens.errors import FileRefused
 from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
+from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.multi_view_checks import check_kept, check_samples, check_state, check_views, kept_of, width_of
 from latens.io.checks.parameter_checks import check_agreement
 from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
@@ -41,6 +42,7 @@ class Fitted:
     component_names: list[str] | None = None
     output: str | None = None  # what `set_output` asked for
     kept: dict[str, Any] = field(default_factory=dict)  # attributes that the estimator's class names
+    encodings: str | None = None  # how columns of a file became numbers, as JSON
 
     @classmethod
     def of(cls, estimator: Any) -> Fitted:
@@ -55,6 +57,7 @@ class Fitted:
             n_features_in=int(estimator.n_features_in_),
             output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
             kept=kept_of(estimator),
+            encodings=encodings_to_text(getattr(estimator, "encodings_", None)),
             **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
         )
 
@@ -141,6 +144,8 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
         estimator.component_names_ = np.array(fitted.component_names, dtype=object)
     if fitted.output is not None:
         estimator.set_output(transform=fitted.output)
+    if fitted.encodings is not None:
+        estimator.encodings_ = _encodings(fitted)
     for name, value in fitted.kept.items():
         setattr(estimator, name, value)
     estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))
@@ -148,3 +153,12 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
         if name.endswith("_"):
             check_finite(value, name)
     return estimator
+
+
+def _encodings(fitted: Fitted) -> dict[str, Encoding]:
+    """How columns become numbers; as many numbers as the model has columns."""
+    encodings = encodings_from_text(fitted.encodings or "")
+    width = sum(len(encoding.names) for encoding in encodings.values())
+    if width != fitted.n_features_in:
+        raise FileRefused(f"its encoding makes {width} columns of a table; the model has {fitted.n_features_in}.")
+    return encodings

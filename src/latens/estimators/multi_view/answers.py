@@ -29,7 +29,7 @@ from latens.estimators.multi_view.output_tables import (
 )
 from latens.estimators.multi_view.row_names import group_numbers
 from latens.estimators.multi_view.units import frame_of_views, signs
-from latens.estimators.multi_view.wide_table import Layout, WideTable, lay_out
+from latens.estimators.multi_view.wide_table import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.validation import check_codes
 from latens.models.multi_view.explained import Deviances
@@ -109,6 +109,7 @@ class MultiViewAnswers(Answers):
         filled, or (filled, std), or (filled, low, high)
             In the containers of X; a dict of arrays for AnnData and MuData.
         """
+        X = encoded_views(self, X)
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._leave(array_namespace(mean).sqrt(variance), direction=True)
@@ -195,7 +196,7 @@ class MultiViewAnswers(Answers):
         """Samples as one wide table, as they were given."""
         check_is_fitted(self)
         table = lay_out(
-            X,
+            encoded_views(self, X),
             groups=groups,
             sample_weight=sample_weight,
             layout=replace(self.layout_, precise=()),

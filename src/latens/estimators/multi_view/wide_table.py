@@ -19,8 +19,9 @@ from latens.core import Rows
 from latens.estimators.multi_view.input_tables import View, is_plain, is_several, listed, one_table, read_views, single
 from latens.estimators.multi_view.row_names import align, group_numbers, row_positions
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
+from latens.intake import join_views
 
-__all__ = ["Layout", "WideTable", "lay_out"]
+__all__ = ["Layout", "WideTable", "encoded_views", "lay_out"]
 
 CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
 
@@ -113,6 +114,8 @@ def lay_out(
     -------
     WideTable
     """
+    if layout is None and estimator is not None:
+        estimator.__dict__.pop("encodings_", None)  # that of other tables
     if is_plain(views) and not _is_named_view(views, layout, estimator):
         return _plain(views, groups, sample_weight, layout, estimator, in_stream)
     given = read_views(views, layer, use_var, None if layout is None else layout.views)
@@ -136,6 +139,14 @@ def lay_out(
         x, seen = _fill(given, positions, picks, n, layout, labels)
     weight = None if sample_weight is None else check_weight(align("sample_weight", sample_weight, names, n), x)
     return WideTable(_occupying(Rows(x, seen, weight), layout), layout, names)
+
+
+def encoded_views(estimator: Any, X: Any) -> Any:
+    """A raw data frame as the views that the model was fitted to, where it knows how its columns were encoded."""
+    encodings = getattr(estimator, "encodings_", None)
+    if encodings is None or len(encodings) > 1 or not hasattr(X, "columns") or not is_plain(X):
+        return X
+    return join_views({view: encoding.encode(X) for view, encoding in encodings.items()})
 
 
 def _plain(

@@ -17,7 +17,16 @@ from latens.core import Rows
 from latens.errors import ValuesCut
 from latens.estimators.parameters import positive_number
 
-__all__ = ["binary_rows", "check_codes", "check_rows", "check_weight", "is_foreign", "occupied", "refuse_dates"]
+__all__ = [
+    "binary_rows",
+    "check_codes",
+    "check_rows",
+    "check_weight",
+    "encoded_rows",
+    "is_foreign",
+    "occupied",
+    "refuse_dates",
+]
 
 
 def is_foreign(X: Any) -> bool:
@@ -33,6 +42,9 @@ def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
     """
     if isinstance(X, Rows):
         return X
+    if reset:
+        estimator.__dict__.pop("encodings_", None)  # that of another table
+    X = encoded_rows(estimator, X)
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
     if not estimator.binary:
         return rows
@@ -42,6 +54,15 @@ def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
             f"{type(estimator).__name__} does not cut in sparse rows; pass (X > {estimator.binarize or 0.5:g})."
         )
     return binary_rows(rows, estimator.binarize)
+
+
+def encoded_rows(estimator: Any, X: Any) -> Any:
+    """A raw data frame as the numbers that the model was fitted to, where it knows how its columns were encoded."""
+    encodings = getattr(estimator, "encodings_", None)
+    if encodings is None or len(encodings) > 1 or not hasattr(X, "columns"):
+        return X
+    (encoding,) = encodings.values()
+    return X if tuple(map(str, X.columns)) == encoding.names else encoding.encode(X).frame()
 
 
 def occupied(rows: Rows) -> Rows:

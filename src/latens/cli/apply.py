@@ -1,0 +1,244 @@
+"""`latens transform | predict | impute | score | report`: a model in a file, asked about new rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+import latens
+from latens.cli.console import aligned, printable
+from latens.cli.failures import Refused, debug_option
+from latens.cli.reading import FILE, sources
+from latens.cli.targets import new_file
+
+if TYPE_CHECKING:
+    from latens.intake import Encoded
+
+__all__ = ["impute", "predict", "report", "score", "transform"]
+
+SHOWN = 10  # rows printed where no file was named
+
+
+def _about_rows(command: Callable[..., None]) -> click.Command:
+    """A command that takes a model and a file of rows."""
+    for option in (
+        debug_option,
+        click.option("--quiet", is_flag=True, help="Print the path of the file only."),
+        click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON."),
+        click.option("--force", is_flag=True, help="Replace a file that exists."),
+        click.option("--sheet", help="Sheet of an Excel file."),
+        click.option("--sep", help="Separator of a text file (found otherwise)."),
+        click.option(
+            "--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."
+        ),
+        click.option("--out", type=FILE, help="Where to write: .csv, .tsv, .parquet or .npy."),
+        click.argument("file", type=FILE, required=False),
+        click.argument("model", type=FILE),
+    ):
+        command = option(command)
+    return click.command()(command)
+
+
+@_about_rows
+def transform(model: Path, file: Path | None, **options: Any) -> None:
+    """Hidden values of new rows, such as scores."""
+    fitted, rows, encoded = _ask(model, file, options)
+    if not hasattr(fitted, "transform"):
+        raise Refused(f"{model} holds a {type(fitted).__name__}, which predicts: latens predict {model} FILE.")
+    names = [str(name) for name in fitted.get_feature_names_out()]
+    values = np.asarray(fitted.transform(rows))
+    _answer({name: values[:, k] for k, name in enumerate(names)}, encoded, options)
+
+
+@_about_rows
+def predict(model: Path, file: Path | None, **options: Any) -> None:
+    """The cluster or the predicted number of each new row.
+
+    With the probability of the cluster, or the standard deviation of the number.
+    """
+    fitted, rows, encoded = _ask(model, file, options)
+    if hasattr(fitted, "predict_proba"):
+        probability = np.asarray(fitted.predict_proba(rows))
+        best = probability.argmax(axis=1)
+        columns = {"cluster": best, "probability": probability[np.arange(len(best)), best]}
+    elif hasattr(fitted, "predict"):
+        mean, std = fitted.predict(rows, return_std=True)
+        columns = {"predicted": np.asarray(mean), "sd": np.asarray(std)}
+    else:
+        raise Refused(
+            f"{model} holds a {type(fitted).__name__}, which has no clusters and no target to predict: "
+            f"latens transform {model} FILE gives its hidden values."
+        )
+    _answer(columns, encoded, options)
+
+
+@_about_rows
+def impute(model: Path, file: Path | None, **options: Any) -> None:
+    """Fill missing values by what the model expects."""
+    fitted, rows, encoded = _ask(model, file, options)
+    if not hasattr(fitted, "impute"):
+        raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
+    filled = fitted.impute(rows)
+    columns: dict[str, Any] = {}
+    for view, table in encoded.items():
+        columns |= {name if len(encoded) == 1 else f"{view}: {name}": values
+                    for name, values in table.decode(_matrix_of(filled, table)).items()}  # fmt: skip
+    _answer(columns, encoded, options)
+
+
+@_about_rows
+def score(model: Path, file: Path | None, **options: Any) -> None:
+    """Log density of each new row; the lowest are odd."""
+    fitted, rows, encoded = _ask(model, file, options)
+    if not hasattr(fitted, "score_samples"):
+        raise Refused(f"{model} holds a {type(fitted).__name__}, which gives no density of rows.")
+    values = np.asarray(fitted.score_samples(rows))
+    what = "bound on the log density" if getattr(fitted, "score_is_bound_", False) else "log density"
+    _answer({what: values}, encoded, options, f"mean {what} of {len(values):,} rows: {values.mean():,.4f} nats")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--data", "file", type=FILE, help="The rows to show.")
+@click.option("--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it.")
+@click.option("--out", type=FILE, help="The page.  [default: MODEL.html]")
+@click.option("--sep", help="Separator of a text file (found otherwise).")
+@click.option("--sheet", help="Sheet of an Excel file.")
+@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@debug_option
+def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
+           sheet: str | None, open_page: bool) -> None:  # fmt: skip
+    """Write the page about a model."""
+    target = new_file(Path(f"{model.stem}.html") if out is None else out)
+    if file is None and not views:
+        fitted, rows = _load(model), None
+    else:
+        options = {"views": views, "sep": sep, "sheet": sheet, "out": None, "force": False}
+        fitted, rows, _ = _ask(model, file, options)
+    page = latens.report(fitted, rows, target)
+    click.echo(printable(str(page)))
+    if open_page:
+        click.launch(str(page))
+
+
+def _load(path: Path) -> Any:
+    if not path.exists():
+        raise Refused(f"there is no file {path}; latens fit FILE --out {path} makes one.")
+    if path.suffix != ".latens" and path.suffix in (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".npy"):
+        raise Refused(f"{path} is a table; name the model first: latens transform MODEL.latens {path}.")
+    return latens.load(path)
+
+
+def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded]]:
+    """The model, the rows as it takes them, and the tables they came from."""
+    from latens.intake import encode_like, join_views, read
+
+    fitted = _load(path)
+    if options["out"] is not None:
+        options["out"] = _target(options["out"], options["force"], path, file)
+    source = sources(file, options.pop("views"))
+    encodings = getattr(fitted, "encodings_", None)
+    sheet = options.pop("sheet", None)
+    if encodings is None:  # fitted in Python: its columns are those of the file
+        table = read(source, sep=options["sep"], missing="none")
+        encoded = {view: part.encoded() for view, part in table.parts.items()}
+    else:
+        encoded = encode_like(source, encodings, sep=options["sep"], sheet=sheet)
+    if hasattr(fitted, "layout_"):
+        return fitted, join_views(encoded, encodings), encoded
+    table_ = next(iter(encoded.values()))
+    rows = table_.frame() if hasattr(fitted, "feature_names_in_") else table_.matrix
+    if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
+        rows = rows.toarray()
+    return fitted, rows, encoded
+
+
+def _target(out: Path, force: bool, model: Path, file: Path | None) -> Path:
+    path = new_file(out)
+    if path.exists() and (path.samefile(model) or (file is not None and file.exists() and path.samefile(file))):
+        raise Refused(f"{out} is a file to be read; choose another name for what is written.")
+    if path.exists() and not force:
+        raise Refused(f"{out} exists; --force replaces it.")
+    if path.suffix not in (".csv", ".tsv", ".txt", ".parquet", ".npy"):
+        raise Refused(
+            f"{out} ends with {path.suffix or 'nothing'}; name a file that ends with .csv, .tsv, .parquet or .npy."
+        )
+    return path
+
+
+def _matrix_of(filled: Any, table: Encoded) -> Any:
+    """What was filled, in the order of the table's columns, whichever views it came back in."""
+    if not isinstance(filled, dict):
+        return np.asarray(filled, dtype=float)
+    matrix = np.array(table.matrix, dtype=float)
+    at = {name: j for j, name in enumerate(table.names)}
+    for view in filled.values():
+        for name in view.columns:
+            if str(name) in at:
+                matrix[:, at[str(name)]] = np.asarray(view[name], dtype=float)
+    return matrix
+
+
+def _answer(columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[str, Any], closing: str = "") -> None:
+    """Write the answers, or print the first of them."""
+    rows = next(iter(encoded.values())).row_names
+    names = list(rows) if rows is not None else list(range(len(next(iter(columns.values())))))
+    if options["out"] is not None:
+        _write(options["out"], names, columns)
+    if options["as_json"]:
+        values = {name: [_plain(value) for value in column] for name, column in columns.items()}
+        click.echo(json.dumps({"rows": [str(name) for name in names], **values}))
+        return
+    if options["out"] is not None:
+        click.echo(printable(str(options["out"])))
+    elif not options["quiet"]:
+        heads = ("row", *columns)
+        lines = [
+            (str(names[i]), *(_shown(column[i]) for column in columns.values())) for i in range(min(SHOWN, len(names)))
+        ]
+        click.echo(printable(aligned(heads, lines)))
+        if len(names) > SHOWN:
+            click.echo(f"... and {len(names) - SHOWN:,} more rows; --out FILE.csv writes all")
+    if closing and not options["quiet"]:
+        click.echo(closing)
+
+
+def _write(path: Path, names: list[Any], columns: dict[str, Any]) -> None:
+    import csv
+
+    from latens.system.atomic_write import replacing
+
+    if path.suffix == ".parquet":
+        from latens.system.optional_imports import require
+
+        frame = require("pandas", "table").DataFrame({"row": [str(name) for name in names], **columns})
+        with replacing(path) as file:
+            frame.to_parquet(file, index=False)
+        return
+    with replacing(path) as file:
+        if path.suffix == ".npy":
+            np.save(file, np.column_stack([np.asarray(column, dtype=float) for column in columns.values()]))
+            return
+        import io
+
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+        writer.writerow(["row", *columns])
+        writer.writerows(zip(names, *([_plain(value) for value in column] for column in columns.values()), strict=True))
+        text.detach()
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def _shown(value: Any) -> str:
+    value = _plain(value)
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,137 @@
+"""Models by the names that are typed, what they take, and which is chosen where none was named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import latens
+from latens.cli.failures import Refused
+from latens.intake import Column, Intake
+
+__all__ = ["AUTO", "MODELS", "Choice", "NamedModel", "available", "check_kinds", "choose", "model_name"]
+
+AUTO = "auto"
+MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
+ROWS_PER_COLUMN = 5
+SPARSE = 0.2  # share of ones below which ones are taken to be caused
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A model of the command line."""
+
+    estimator: str  # the class in latens
+    finds: str
+    part: str  # what one component is called
+    takes: tuple[str, ...]  # kinds of columns that it is made for
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def build(self, **parameters: Any) -> Any:
+        """The estimator, with those of the parameters that it has."""
+        cls = getattr(latens, self.estimator)
+        known = cls._get_param_names()
+        given = {**dict(self.settings), **parameters}
+        return cls(**{name: value for name, value in given.items() if name in known and value is not None})
+
+
+NUMBERS = ("number", "scale", "count")
+ANY = (*NUMBERS, "binary", "category")
+MODELS = {
+    "multi-view": NamedModel(
+        "MultiViewFactorAnalysis", "factors behind columns of every kind, or several tables", "factor", ANY
+    ),
+    "gaussian-mixture": NamedModel("GaussianMixture", "clusters of rows of numbers", "cluster", NUMBERS),
+    "bernoulli-mixture": NamedModel("BernoulliMixture", "clusters of yes/no rows", "cluster", ("binary", "category")),
+    "latent-classes": NamedModel("LatentClassAnalysis", "clusters of rows with columns of any kind", "class", ANY),
+    "factor-analysis": NamedModel(
+        "FactorAnalysis", "a few factors behind many numbers", "factor", NUMBERS, (("prior", "ard"),)
+    ),
+    "binary-factors": NamedModel(
+        "BinaryFactorAnalysis", "numbers as sums of causes that are on or off", "cause", (*NUMBERS, "binary")
+    ),
+    "noisy-or": NamedModel("NoisyOr", "hidden causes of yes/no rows", "cause", ("binary", "category")),
+    "noisy-ica": NamedModel("NoisyICA", "independent sources in sensors or signals", "source", NUMBERS),
+    "linear-regression": NamedModel(
+        "BayesianLinearRegression", "weights that predict --target, and how sure they are", "weight", ANY
+    ),
+}
+
+
+def available() -> dict[str, NamedModel]:
+    """The models that this version has."""
+    return {name: model for name, model in MODELS.items() if model.estimator in latens.__all__}
+
+
+def model_name(estimator: Any) -> str:
+    """The name of a fitted estimator's model."""
+    kind = type(estimator).__name__
+    return next((name for name, model in MODELS.items() if model.estimator == kind), kind)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model, and why it was taken."""
+
+    name: str
+    why: str
+
+
+def choose(name: str, table: Intake, target: str | None) -> Choice:
+    """The model that was named, or one by the kinds of the columns.
+
+    Several tables or several kinds of columns: factors over views by kind, which fill hidden cells of mixed tables
+    about as well as the usual imputers. Numbers alone: clusters, or factors where columns are many. Yes/no alone:
+    clusters, or hidden causes where ones are rare.
+    """
+    if name != AUTO:
+        return Choice(name, "as asked")
+    if target is not None:
+        return Choice("linear-regression", f"the column {target!r} is to be predicted")
+    columns = kept_columns(table)
+    kinds = Counter("number" if column.kind in NUMBERS else column.kind for column in columns)
+    if len(table.parts) > 1:
+        return Choice("multi-view", f"there are {len(table.parts)} tables")
+    if len(kinds) > 1 or "category" in kinds:
+        return Choice("multi-view", "columns are of several kinds")
+    n, d = table.n_rows, len(columns)
+    if "binary" in kinds:
+        matrix = table.matrix()
+        share = matrix.mean() if hasattr(matrix, "toarray") else float((matrix == 1).mean())
+        if share < SPARSE:
+            return Choice("noisy-or", f"all columns are yes/no, and {100 * share:.0f} % of the entries are yes")
+        return Choice("bernoulli-mixture", "all columns are yes/no")
+    if d > MOST_COLUMNS or n < ROWS_PER_COLUMN * d:
+        return Choice("factor-analysis", f"all columns are numbers, and {d:,} of them are many for {n:,} rows")
+    return Choice("gaussian-mixture", "all columns are numbers")
+
+
+def check_kinds(choice: Choice, table: Intake) -> str:
+    """Refuse columns that a model cannot take; return what to say of those that it takes as 0 and 1."""
+    model = MODELS[choice.name]
+    columns = kept_columns(table)
+    odd = [column.name for column in columns if column.kind not in model.takes]
+    if not columns:
+        raise Refused(f"{table.source} has no column left to fit: {table.sentence()}. See latens fit --dry-run.")
+    if not odd:
+        return ""
+    if "number" not in model.takes:
+        raise Refused(
+            f"{choice.name} takes yes/no columns and categories, and {_few(odd)} hold numbers: leave them out "
+            f"({' '.join(f'--drop {_quoted(name)}' for name in odd[:3])}{' ...' if len(odd) > 3 else ''}), or choose "
+            "--model multi-view."
+        )
+    return f"{_few(odd)} enter as 0 and 1; --model multi-view takes them as what they are"
+
+
+def kept_columns(table: Intake) -> list[Column]:
+    return [column for part in table.parts.values() for column in part.columns if column.is_kept]
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if not name.isidentifier() else name

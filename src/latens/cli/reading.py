@@ -1,0 +1,96 @@
+"""The options by which commands read files, once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from latens.cli.failures import Refused
+
+if TYPE_CHECKING:
+    from latens.intake import Intake
+
+__all__ = ["FILE", "read_table", "reading_options", "sources"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path)
+
+_OPTIONS = (
+    click.option("--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."),
+    click.option("--format", type=click.Choice(["matrix", "transactions", "long", "edges"]), help="How the file lies."),
+    click.option("--sep", help="Separator of a text file (found otherwise)."),
+    click.option("--sheet", help="Sheet of an Excel file (the first otherwise)."),
+    click.option("--index-col", metavar="NAME", help="The column that names the rows."),
+    click.option("--columns", multiple=True, metavar="NAMES", help="Keep only these; commas between, or repeat."),
+    click.option("--drop", multiple=True, metavar="NAMES", help="Leave these out."),
+    click.option("--category", multiple=True, metavar="NAMES", help="Take these as categories, whatever they hold."),
+    click.option("--target", metavar="NAME", help="The column to predict; it is kept out of the rows."),
+    click.option("--weights", metavar="NAME", help="The column that says how often a row counts."),
+    click.option("--missing", default="auto", show_default=True, metavar="NUMBERS",
+                 help="Numbers that stand for missing, such as -999; none: no such numbers."),
+    click.option("--log1p", multiple=True, metavar="NAMES", help="Take log(1 + value) of these; all: of all numbers."),
+    click.option("--transpose", is_flag=True, help="Features are in rows, samples in columns."),
+)  # fmt: skip
+
+
+def reading_options(command: F) -> F:
+    """Adds the options that say how files are read."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def sources(file: Path | None, views: tuple[str, ...]) -> Any:
+    """The one file, or files by the name of their view."""
+    if file is not None and views:
+        raise Refused(f"give one file, or several as --view NAME=FILE; {file} is beside --view {views[0]}.")
+    if file is None and not views:
+        raise Refused("name a file to read, such as latens fit data.csv, or several as --view NAME=FILE.")
+    if file is not None:
+        return file
+    named: dict[str, Path] = {}
+    for given in views:
+        name, equals, path = given.partition("=")
+        if not equals or not name or not path:
+            raise Refused(f"--view {given} names no view; write --view NAME=FILE, such as --view rna=rna.csv.")
+        if name in named:
+            raise Refused(f"two views are called {name!r}; give each its own name.")
+        named[name] = Path(path)
+    return named
+
+
+def read_table(file: Path | None, groups: str | None = None, **options: Any) -> Intake:
+    """The intake of what the options name."""
+    from latens.intake import read
+
+    source = sources(file, options.pop("views"))
+    sheet = options.pop("sheet", None)
+    names = {name: _names(options.pop(name)) for name in ("columns", "drop", "category", "log1p")}
+    missing = options.pop("missing")
+    return read(
+        source,
+        **options,
+        sheet=int(sheet) - 1 if sheet and sheet.isdigit() else sheet,
+        columns=names["columns"] or None,
+        drop=names["drop"],
+        category=names["category"],
+        log1p=names["log1p"],
+        missing=_codes(missing),
+        groups=groups,
+    )
+
+
+def _names(given: tuple[str, ...]) -> list[str]:
+    return [name.strip() for each in given for name in each.split(",") if name.strip()]
+
+
+def _codes(missing: str) -> Any:
+    if missing in ("auto", "none"):
+        return missing
+    try:
+        return [float(code) for code in missing.split(",")]
+    except ValueError:
+        raise Refused(f"--missing {missing} are no numbers; write --missing=-999 or --missing none.") from None

@@ -1,0 +1,273 @@
+"""`latens fit` and the commands that ask a fitted model: what they print, write, choose and keep."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import latens
+from latens.cli import main
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def done(*arguments: str | Path) -> Result:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two clusters in three columns, in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, (60, 3)), rng.normal(6, 1, (40, 3))].round(3)
+    X[3, 1] = np.nan
+    lines = [",".join("" if value != value else str(value) for value in row) for row in X]
+    (tmp_path / "n.csv").write_text("\n".join(["a,b,c", *lines]))
+    return Path("n.csv")
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=80)
+    lines = ["who,height,weight,smokes,town"]
+    for i in range(80):
+        weight = "" if i == 7 else f"{70 + 8 * z[i] + rng.normal():.2f}"
+        smokes = "yes" if z[i] + 0.5 * rng.normal() > 0 else "no"
+        town = ["Oslo", "Rome", "Lima"][int(np.clip(z[i] + 1.5, 0, 2))]
+        lines.append(f"p{i},{170 + 10 * z[i] + rng.normal():.1f},{weight},{smokes},{town}")
+    (tmp_path / "mixed.csv").write_text("\n".join(lines))
+    return Path("mixed.csv")
+
+
+def test_numbers_give_clusters_a_model_and_a_page(numbers: Path) -> None:
+    result = done("fit", numbers)
+    for words in (
+        *("100 rows; 3 columns: 3 numbers", "model: gaussian-mixture (all columns are numbers)", "2 clusters found"),
+        *("model: ", "page: ", "next: latens predict n.latens new.csv"),
+    ):
+        assert words in result.stdout
+    assert Path("n.latens").is_file()
+    assert Path("n.html").is_file()
+    assert "fitting gaussian-mixture" in result.stderr
+
+
+def test_the_same_as_in_python(numbers: Path) -> None:
+    done("fit", numbers, "--quiet", "--report", "none")
+    X = latens.read(numbers).encoded().frame()
+    model = latens.GaussianMixture(random_state=0).fit(X)
+    again = latens.load("n.latens")
+    assert again.elbo_ == model.elbo_
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert list(again.feature_names_in_) == ["a", "b", "c"]
+
+
+def test_quiet_prints_paths_alone_and_none_writes_nothing(numbers: Path, tmp_path: Path) -> None:
+    result = done("fit", numbers, "--quiet", "--out", "m.latens", "--report", "none")
+    assert result.output == f"{tmp_path / 'm.latens'}\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.latens", "n.csv"]
+
+
+def test_json_tells_everything(numbers: Path) -> None:
+    record = json.loads(done("fit", numbers, "--json", "-k", "2:3").stdout)
+    assert [column["column"] for column in record["columns"]] == ["a", "b", "c"]
+    assert record["columns"][1]["missing"] == 1
+    assert (record["model"], record["n_components"], record["rows"]) == ("gaussian-mixture", 2, 100)
+    assert [each["asked"] for each in record["sweep"]] == [2, 3]
+    assert record["bound"] == max(each["bound"] for each in record["sweep"])
+    assert Path(record["files"]["page"]).is_file()
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(numbers: Path, tmp_path: Path) -> None:
+    result = done("fit", numbers, "--dry-run", "--drop", "c")
+    assert "c       number  dropped    0        as asked" in result.stdout
+    assert "model: gaussian-mixture" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+    record = json.loads(done("fit", numbers, "--dry-run", "--json").stdout)
+    assert "bound" not in record
+    assert len(record["columns"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("factor-analysis", "factor"),
+        ("noisy-ica", "source"),
+        ("binary-factors", "cause"),
+        ("gaussian-mixture", "cluster"),
+    ],
+)
+def test_a_named_model_is_fitted(model: str, words: str, numbers: Path) -> None:
+    result = done("fit", numbers, "--model", model, "-k", "2", "--report", "none", "--out", "m.latens")
+    assert f"model: {model} (as asked)" in result.stdout
+    assert words in result.stdout
+    assert type(latens.load("m.latens")).__name__.lower() in {"factoranalysis", "noisyica", "binaryfactoranalysis",
+                                                              "gaussianmixture"}  # fmt: skip
+
+
+def test_regression_predicts_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2)).round(3)
+    y = 2 * X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=50)
+    lines = [f"{a},{b},{c:.4f}" for (a, b), c in zip(X, y, strict=True)]
+    Path("r.csv").write_text("\n".join(["a,b,y", *lines, "1.0,,2.0"]))
+    result = done("fit", "r.csv", "--target", "y", "--report", "none")
+    assert "model: linear-regression (the column 'y' is to be predicted)" in result.stdout
+    assert "1 row(s) with a missing value were left out" in result.stdout
+    Path("new.csv").write_text("b,a\n0,1\n1,0\n")
+    done("predict", "r.latens", "new.csv", "--out", "p.csv")
+    rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()]
+    assert rows[0] == ["row", "predicted", "sd"]
+    assert abs(float(rows[1][1]) - 2) < 0.2
+    assert abs(float(rows[2][1]) + 1) < 0.2
+
+
+def test_new_rows_are_asked_about(numbers: Path) -> None:
+    done("fit", numbers, "--quiet")
+    Path("new.csv").write_text("c,b,a\n0,0,0\n6,,6\n6,6,6\n")
+    result = done("predict", "n.latens", "new.csv")
+    clusters = [line.split()[1] for line in result.stdout.splitlines()[1:]]
+    assert clusters[0] != clusters[1] == clusters[2]
+    scores = json.loads(done("transform", "n.latens", "new.csv", "--json").stdout)
+    assert len(scores) == 3
+    assert scores["rows"] == ["0", "1", "2"]
+    assert "mean log density of 3 rows" in done("score", "n.latens", "new.csv").stdout
+    done("impute", "n.latens", "new.csv", "--out", "full.tsv")
+    full = [line.split("\t") for line in Path("full.tsv").read_text().splitlines()]
+    assert full[0] == ["row", "a", "b", "c"]
+    assert abs(float(full[2][2]) - 6) < 1.5
+    done("transform", "n.latens", "new.csv", "--out", "z.npy")
+    assert np.load("z.npy").shape == (3, 2)
+    page = done("report", "n.latens", "--data", "new.csv", "--out", "again.html").output.strip()
+    assert Path(page).is_file()
+
+
+@pytest.mark.extras
+def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_the_model(mixed: Path) -> None:
+    import pandas
+
+    result = done("fit", mixed)
+    for words in (
+        *(
+            "5 columns: 2 numbers, 1 yes/no, 1 category; row names: who",
+            "1 = yes, 0 = no",
+            "3 levels: Lima, Oslo, Rome",
+        ),
+        "model: multi-view (columns are of several kinds)",
+    ):
+        assert words in result.stdout
+    model = latens.load("mixed.latens")
+    frame = pandas.read_csv(mixed)
+    scores = model.transform(frame)
+    done("transform", "mixed.latens", mixed, "--out", "z.csv")
+    written = pandas.read_csv("z.csv", index_col="row")
+    np.testing.assert_allclose(written.to_numpy(), scores, rtol=1e-12)
+    assert list(written.index[:2]) == ["p0", "p1"]
+    views = latens.read(mixed).views()
+    np.testing.assert_array_equal(model.transform(views), scores)
+    filled = model.impute(frame)
+    assert not np.isnan(filled["numbers"].to_numpy()).any()
+    done("impute", "mixed.latens", mixed, "--out", "full.csv")
+    full = pandas.read_csv("full.csv", index_col="row")
+    assert list(full.columns) == ["height", "weight", "smokes", "town"]
+    assert full["weight"].notna().all()
+    assert set(full["town"]) == {"Oslo", "Rome", "Lima"}
+    model.fit(views)
+    assert not hasattr(model, "encodings_")
+
+
+@pytest.mark.extras
+def test_unseen_levels_and_absent_columns_are_said(mixed: Path) -> None:
+    done("fit", mixed, "--quiet", "--report", "none")
+    Path("new.csv").write_text("town,height,smokes\nParis,180,yes\nRome,160,no\n")
+    result = done("transform", "mixed.latens", "new.csv")
+    assert "column 'town' holds 1 value(s) that were not there at the fit, taken as missing: 'Paris'" in result.stderr
+    assert "1 column(s) of the model are not in this table and are taken as missing: 'weight'" in result.stderr
+
+
+@pytest.mark.extras
+def test_files_by_view_are_aligned_and_any_of_them_suffices(mixed: Path) -> None:
+    import pandas
+
+    rng = np.random.default_rng(0)
+    names = [f"p{i}" for i in range(80)]
+    pandas.DataFrame(rng.normal(size=(80, 6)).round(3), index=names, columns=list("abcdef")).to_csv("rna.csv")
+    result = done("fit", "--view", "rna=rna.csv", "--view", f"clinic={mixed}", "-k", "3", "--report", "none",
+                  "--out", "v.latens", "--groups", f"{mixed}:smokes", "--drop", "smokes")  # fmt: skip
+    assert "model: multi-view (there are 2 tables)" in result.stdout
+    done("transform", "v.latens", "--view", "rna=rna.csv", "--out", "z.csv")
+    assert len(Path("z.csv").read_text().splitlines()) == 81
+
+
+def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    sets = [["milk", "bread", "butter"], ["beer", "crisps", "nuts"], ["soap"]]
+    lines = [",".join(item for j in range(3) if rng.random() < 0.4 for item in sets[j]) for _ in range(150)]
+    Path("baskets.csv").write_text("\n".join(line or "water,tea,salt,rice,oil,flour,eggs" for line in lines))
+    result = done("fit", "baskets.csv", "--report", "none", "--model", "noisy-or", "-k", "5", "--max-iter", "60")
+    assert "lists of" in result.stdout
+    assert "causes found" in result.stdout
+    Path("new.csv").write_text("milk,bread\nbeer,nuts,wine\n")
+    assert "and" not in done("transform", "baskets.latens", "new.csv").stdout
+    dense = (rng.random((60, 4)) < 0.5).astype(float)
+    np.save("dense.npy", dense)
+    record = json.loads(done("fit", "dense.npy", "--dry-run", "--json").stdout)
+    assert record["model"] == "bernoulli-mixture"
+    np.save("rare.npy", (rng.random((200, 4)) < 0.1).astype(float))
+    assert json.loads(done("fit", "rare.npy", "--dry-run", "--json").stdout)["model"] == "noisy-or"
+    np.save("wide.npy", rng.normal(size=(30, 20)))
+    assert json.loads(done("fit", "wide.npy", "--dry-run", "--json").stdout)["model"] == "factor-analysis"
+
+
+def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from latens.cli.console import FitProgress
+
+    count = 0
+
+    def interrupt(self: FitProgress, event: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FitProgress, "iteration", interrupt)
+        result = call("fit", numbers, "--report", "none")
+    assert result.exit_code == 130
+    assert "interrupted: the best state so far is kept" in result.stdout
+    assert "to go on: the same command with --continue n.latens" in result.stdout
+    before = latens.load("n.latens").elbo_
+    done("fit", numbers, "--report", "none", "--continue", "n.latens")
+    assert latens.load("n.latens").elbo_ >= before
+
+
+def test_weights_count_rows(numbers: Path) -> None:
+    text = numbers.read_text().splitlines()
+    Path("w.csv").write_text("\n".join([text[0] + ",w", *(f"{line},{1 + i % 2}" for i, line in enumerate(text[1:]))]))
+    done("fit", "w.csv", "--weights", "w", "--quiet", "--report", "none")
+    model = latens.load("w.latens")
+    X = latens.read("w.csv", weights="w").encoded().frame()
+    weighted = latens.GaussianMixture(random_state=0).fit(X, sample_weight=[1 + i % 2 for i in range(100)])
+    assert model.elbo_ == weighted.elbo_
+
+
+def test_models_are_listed_and_those_of_json_exist() -> None:
+    text = done("models").stdout
+    assert "gaussian-mixture   clusters of rows of numbers" in text
+    for each in json.loads(done("models", "--json").stdout):
+        assert hasattr(latens, each["estimator"])
