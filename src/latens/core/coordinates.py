@@ -1,0 +1,163 @@
+"""Free coordinates: a frozen dataclass with declared domains, as a point that may move in any direction.
+
+Every field that declares a domain is moved by numbers without limits, 0 being the point itself:
+
+    real                 x + size t,  size the largest entry, or 1
+    positive             x e^t
+    unit                 a logit moves by t; entries at 0 or 1 stay there
+    simplex              x e^t, made to add up to 1 again; the largest entry has no coordinate of its own
+    positive definite    R (1 + T/2)(1 + T/2)' R',  x = R R' and T symmetric
+
+What recalls other fields, or is known, does not move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from latens.array import Floats
+from latens.families.known import Known
+
+__all__ = ["Chart"]
+
+Path = tuple[Any, ...]  # names of fields, and keys of mappings as ("key", name)
+Move = Callable[[Floats], Floats]  # coordinates of one field -> its value
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    path: Path
+    move: Move
+    size: int
+
+
+class Chart:
+    """All free coordinates of a dataclass, the point itself at 0.
+
+    >>> from latens.families.beta import Beta
+    >>> chart = Chart(Beta(np.array([2.0]), np.array([1.0])))
+    >>> chart.names
+    ('on[0]', 'off[0]')
+    >>> float(chart.at(np.array([np.log(2), 0.0])).on[0])
+    4.0
+    """
+
+    def __init__(self, point: Any) -> None:
+        self.point = point
+        self._leaves = tuple(_leaves(point, ()))
+        self.size = sum(leaf.size for leaf in self._leaves)
+        self.names = tuple(f"{_label(leaf.path)}[{i}]" for leaf in self._leaves for i in range(leaf.size))
+
+    def at(self, coordinates: Floats) -> Any:
+        """The dataclass at these coordinates (P,)."""
+        changes, start = {}, 0
+        for leaf in self._leaves:
+            part = coordinates[start : start + leaf.size]
+            if np.any(part):
+                changes[leaf.path] = leaf.move(part)
+            start += leaf.size
+        return _rebuilt(self.point, changes)
+
+    def along(self, i: int, step: float) -> Any:
+        """The dataclass with coordinate i at `step`, the others at 0."""
+        coordinates = np.zeros(self.size)
+        coordinates[i] = step
+        return self.at(coordinates)
+
+
+def _leaves(value: Any, path: Path) -> Iterator[_Leaf]:
+    for f in fields(value):
+        part, domain, here = getattr(value, f.name), f.metadata.get("domain"), (*path, f.name)
+        if f.metadata.get("transient") or isinstance(part, Known):
+            continue
+        if domain is not None:
+            move, size = MOVES[domain](np.asarray(part, dtype=float))
+            if size:
+                yield _Leaf(here, move, size)
+        elif is_dataclass(part):
+            yield from _leaves(part, here)
+        elif isinstance(part, Mapping):
+            for key, inner in part.items():
+                if is_dataclass(inner):
+                    yield from _leaves(inner, (*here, ("key", key)))
+
+
+def _label(path: Path) -> str:
+    return ".".join(part[1] if isinstance(part, tuple) else part for part in path)
+
+
+def _rebuilt(value: Any, changes: Mapping[Path, Floats]) -> Any:
+    """The same dataclass or mapping with new values at these paths."""
+    heads: dict[Any, dict[Path, Floats]] = {}
+    for path, new in changes.items():
+        heads.setdefault(path[0], {})[path[1:]] = new
+    if not heads:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _rebuilt(part, heads.get(("key", key), {})) for key, part in value.items()}
+    new_parts = {
+        name: below[()] if () in below else _rebuilt(getattr(value, name), below) for name, below in heads.items()
+    }
+    return replace(value, **new_parts)
+
+
+def _real(x: Floats) -> tuple[Move, int]:
+    size = max(1.0, float(np.abs(x).max(initial=0.0)))
+    return lambda t: x + size * t.reshape(x.shape), x.size
+
+
+def _positive(x: Floats) -> tuple[Move, int]:
+    return lambda t: x * np.exp(t.reshape(x.shape)), x.size
+
+
+def _unit(x: Floats) -> tuple[Move, int]:
+    inside = (x > 0) & (x < 1)  # the ends of the interval are infinitely far away
+    logit = np.log(x[inside]) - np.log1p(-x[inside])
+
+    def move(t: Floats) -> Floats:
+        moved = x.copy()
+        moved[inside] = expit(logit + t)
+        return moved
+
+    return move, int(inside.sum())
+
+
+def _simplex(x: Floats) -> tuple[Move, int]:
+    free = x > 0
+    np.put_along_axis(free, np.argmax(x, axis=-1)[..., None], False, axis=-1)
+
+    def move(t: Floats) -> Floats:
+        moved = x.copy()
+        moved[free] *= np.exp(t)
+        return np.asarray(moved / moved.sum(axis=-1, keepdims=True))
+
+    return move, int(free.sum())
+
+
+def _positive_definite(x: Floats) -> tuple[Move, int]:
+    root, d = np.linalg.cholesky(x), x.shape[-1]
+    rows, columns = np.tril_indices(d)
+    many = int(np.prod(x.shape[:-2], dtype=int))
+
+    def move(t: Floats) -> Floats:
+        half = np.zeros((many, d, d))
+        half[:, rows, columns] = 0.5 * t.reshape(many, -1)
+        half = 0.5 * (half + np.swapaxes(half, 1, 2)).reshape(x.shape)
+        moved = root @ (np.eye(d) + half)
+        return np.asarray(moved @ np.swapaxes(moved, -1, -2))
+
+    return move, many * len(rows)
+
+
+MOVES: dict[str, Callable[[Floats], tuple[Move, int]]] = {
+    "real": _real,
+    "positive": _positive,
+    "unit": _unit,
+    "simplex": _simplex,
+    "positive_definite": _positive_definite,
+}

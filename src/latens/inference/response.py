@@ -1,0 +1,249 @@
+"""Linear response: covariances of global quantities that count what the hidden codes leave unknown.
+
+    eta          the global posterior in free coordinates, 0 at the optimum                    (P,)
+    S(eta)       statistics after local steps under q(eta), run to their end
+    F(eta, S)    data terms and global terms;   bound L(eta) = F(eta, S(eta))
+
+    Cov(f, g) = G_f (-H)^-1 G_g'      G = dE_q[.] / d eta      H = d2L / d eta2 = A + B
+    A = d2F / d eta2 at fixed S                                what mean field believes
+    B_ij = d/d eta_i F(., dS/d eta_j)                          minus the information that is lost with the codes
+
+Local posteriors are at their best for each eta, so that their own derivative never shows (envelope theorem). Mean
+field takes (-A)^-1 for the covariance and is too narrow by B. The formula is exact for linear functionals of Gaussian
+posteriors under any factorisation; where globals are points and local steps exact it is the inverse of the observed
+information (Louis, 1982). Eigenvalues of A^-1 H lie between 0 and 1 at a maximum: one less each is a fraction of
+missing information, and where one is 0 the rows do not tell that direction.
+
+Cost: two passes over the rows and 2 P evaluations of the data terms for each coordinate. A is sparse in blocks, which
+are found by moving whole groups of coordinates at once.
+
+References: Giordano, Broderick & Jordan (2018); Opper & Winther (2004); Louis (1982).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats, Index
+from latens.core import Model, Rows, State
+from latens.core.coordinates import Chart
+from latens.errors import ElboDecreased, NotSettled
+from latens.inference.ascent import ascend
+from latens.inference.local_fixed_point import settle
+from latens.inference.sweep import Sweep, serial_sweep
+
+__all__ = ["Response", "respond"]
+
+STEP = 1e-3  # of a coordinate, in differences
+PROBE = 1e-2  # of a group of coordinates, where interaction is looked for
+ROUNDING = 64 * float(np.finfo(float).eps)  # of the sum of |terms|: interactions below it are none
+CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences are taken
+LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
+NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
+STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
+UNTOLD = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
+FLAT = 1e-7  # the same of A, in units of its diagonal
+ALONG = 1e-3  # share of a functional's gradient in untold directions from which it is untold itself
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """The bound about its optimum to second order."""
+
+    chart: Chart
+    stats: Any  # at the optimum
+    sides: tuple[tuple[Any, Any], ...]  # statistics at STEP and -STEP of each coordinate
+    gradient: Floats  # (P,), what was left to climb
+    fixed: Floats  # (P, P), A
+    cross: Floats  # (P, P), B
+    n_passes: int
+
+    @property
+    def hessian(self) -> Floats:
+        return self.fixed + 0.5 * (self.cross + self.cross.T)
+
+    @cached_property
+    def free(self) -> Index:
+        """Coordinates that curve the bound and do not stand at an end of their range."""
+        curved = np.abs(np.diag(self.fixed)) > NO_CURVATURE
+        return np.flatnonzero(curved & ~self._steep)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Names of the coordinates that stand at an end of their range."""
+        return tuple(name for name, steep in zip(self.chart.names, self._steep, strict=True) if steep)
+
+    @property
+    def decrement(self) -> float:
+        """Nats still to be gained, were the bound a parabola."""
+        return 0.5 * float(self.gradient @ self.covariance @ self.gradient)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(P, P), (-H)^-1 over the directions that the rows tell."""
+        values, directions = self._spectrum
+        told = values > UNTOLD
+        return np.asarray((directions[:, told] / values[told]) @ directions[:, told].T)
+
+    @cached_property
+    def mean_field(self) -> Floats:
+        """(P, P), (-A)^-1."""
+        values, directions = self._spectrum
+        told = directions[:, values != 0]
+        return np.asarray(told @ told.T)
+
+    def jacobian(self, quantity: Callable[[Any, Any], Floats]) -> Floats:
+        """(m, P), derivatives of a function of posterior and statistics to (m,)."""
+        columns = []
+        for i, (up, down) in enumerate(self.sides):
+            ends = quantity(self.chart.along(i, STEP), up), quantity(self.chart.along(i, -STEP), down)
+            columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * STEP))
+        return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+
+    def std(self, jacobian: Floats) -> Floats:
+        """(m,), standard deviations of quantities; infinite where the rows do not tell a part of one."""
+        std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian), 0.0))
+        values, directions = self._spectrum
+        untold = values <= UNTOLD
+        if not untold.any():
+            return np.asarray(std)
+        parts = np.abs(jacobian @ directions)
+        lost = parts[:, untold].max(axis=1) > ALONG * np.maximum(parts.max(axis=1), np.finfo(float).tiny)
+        return np.where(lost, np.inf, std)
+
+    def missing(self, jacobian: Floats) -> Floats:
+        """(m,), share of the information about each quantity that is lost with the codes; 1 where it is not told."""
+        narrow = np.einsum("ij,jk,ik->i", jacobian, self.mean_field, jacobian)
+        wide = self.std(jacobian) ** 2
+        return np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
+
+    @cached_property
+    def _steep(self) -> Any:
+        curved = np.abs(np.diag(self.fixed)) > NO_CURVATURE
+        sizes = np.sqrt(np.maximum(np.abs(np.diag(self.fixed)), NO_CURVATURE))
+        return np.asarray(curved & (np.abs(self.gradient) > STEEP * sizes))
+
+    @cached_property
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues of A^-1 H (F,), and their directions (P, F), of unit length in -A."""
+        free = np.ix_(self.free, self.free)
+        size = 1 / np.sqrt(np.abs(np.diag(self.fixed))[self.free])
+        own, vectors = np.linalg.eigh(-self.fixed[free] * size * size[:, None])
+        roots = size[:, None] * vectors / np.sqrt(np.maximum(own, FLAT**2))
+        flat, root = roots[:, own < FLAT], roots[:, own >= FLAT]  # flat: not told even if the codes were known
+        values, turned = np.linalg.eigh(root.T @ -self.hessian[free] @ root)
+        directions = np.zeros((self.chart.size, len(own)))
+        directions[self.free] = np.hstack([flat, root @ turned])
+        return np.append(np.zeros(flat.shape[1]), values), directions
+
+
+def respond(
+    model: Model[Any, Any, Any], batches: Sequence[Any], q: Any, *, sweep: Sweep = serial_sweep, climb: bool = True
+) -> Response:
+    """Climb to the optimum near q, and take the bound's second derivatives there."""
+    warm: tuple[Any, ...] = (None,) * len(batches)
+    if climb:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ElboDecreased)  # of rounding, near the top
+            top = ascend(model, batches, State(q), max_iter=CLIMB_ITERATIONS, tol=CLIMB_TOL, sweep=sweep).state
+        q, warm = top.q, top.locals or warm
+    chart = Chart(q)
+
+    def sums(at: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotSettled)
+            return sweep(partial(_settled, model, at), batches, warm)[1]
+
+    arms = tuple((chart.along(i, STEP), chart.along(i, -STEP)) for i in range(chart.size))
+    stats, sides = sums(q), tuple((sums(up), sums(down)) for up, down in arms)
+    gradient = _slopes(partial(_bound, model), arms, stats)
+    cross = np.zeros((chart.size, chart.size))
+    for j, (up, down) in enumerate(sides):
+        change = (0.5 / STEP) * (up + (-1.0) * down)
+        cross[:, j] = _slopes(partial(_data_part, model), arms, change)
+    fixed = _curvature(lambda eta: _bound(model, chart.at(eta), stats), chart.size, _size(model, q, stats))
+    return Response(chart, stats, sides, gradient, fixed, cross, 1 + 2 * chart.size)
+
+
+def _settled(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tuple[Any, Any]:
+    """A local posterior at its end, not kept, and its statistics."""
+    if isinstance(batch, Rows):
+        local = settle(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
+    else:  # a sum of rows that stands for them
+        local = model.local_step(q, batch, warm)
+    return None, model.statistics(batch, local)
+
+
+def _bound(model: Model[Any, Any, Any], q: Any, stats: Any) -> float:
+    return _data_part(model, q, stats) + sum(model.global_terms(q).values())
+
+
+def _data_part(model: Model[Any, Any, Any], q: Any, stats: Any) -> float:
+    return sum(model.data_terms(q, stats).values())
+
+
+def _size(model: Model[Any, Any, Any], q: Any, stats: Any) -> float:
+    return sum(map(abs, (*model.data_terms(q, stats).values(), *model.global_terms(q).values())))
+
+
+def _slopes(height: Callable[[Any, Any], float], arms: Sequence[tuple[Any, Any]], stats: Any) -> Floats:
+    """(P,), derivatives along the coordinates at fixed statistics."""
+    return np.array([(height(up, stats) - height(down, stats)) / (2 * STEP) for up, down in arms])
+
+
+def _curvature(height: Callable[[Floats], float], size: int, scale: float) -> Floats:
+    """(P, P), second differences of a function of coordinates, blocks without interaction left out."""
+    base, steps = height(np.zeros(size)), STEP * np.eye(size)
+    single = np.array([height(step) + height(-step) for step in steps])
+    matrix = np.diag(single - 2 * base) / STEP**2
+    probes = PROBE * np.random.default_rng(0).uniform(0.5, 1.0, size) * np.where(np.arange(size) % 2, 1.0, -1.0)
+    alone: dict[tuple[int, int], float] = {}
+
+    def moved(low: int, high: int) -> float:
+        if (low, high) not in alone:
+            alone[low, high] = height(_only(probes, low, high))
+        return alone[low, high]
+
+    def fill(first: tuple[int, int], second: tuple[int, int]) -> None:
+        """Entries between two groups of coordinates, the second after the first."""
+        if first[1] - first[0] == 1 and second[1] - second[0] == 1:
+            i, j = first[0], second[0]
+            both = height(steps[i] + steps[j]) + height(-steps[i] - steps[j])
+            matrix[i, j] = matrix[j, i] = (both - single[i] - single[j] + 2 * base) / (2 * STEP**2)
+            return
+        together = height(_only(probes, *first) + _only(probes, *second))
+        if abs(together - moved(*first) - moved(*second) + base) <= ROUNDING * scale:
+            return
+        for one in _halves(first):
+            for other in _halves(second):
+                fill(one, other)
+
+    def inside(group: tuple[int, int]) -> None:
+        if group[1] - group[0] > 1:
+            left, right = _halves(group)
+            inside(left)
+            inside(right)
+            fill(left, right)
+
+    inside((0, size))
+    return matrix
+
+
+def _only(steps: Floats, low: int, high: int) -> Floats:
+    part = np.zeros_like(steps)
+    part[low:high] = steps[low:high]
+    return part
+
+
+def _halves(group: tuple[int, int]) -> list[tuple[int, int]]:
+    low, high = group
+    if high - low < 2:
+        return [group]
+    middle = (low + high) // 2
+    return [(low, middle), (middle, high)]

@@ -1,0 +1,66 @@
+"""Second derivatives of every model's bound, beside its second differences and the information of its likelihood."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from latens.core import Rows
+from latens.inference.local_fixed_point import settle
+from latens.inference.response import LOCAL_TOL, Response, respond
+from tests.contract.cases import CASES, Case, bound, midway, random_rows
+
+# truncated posteriors list other states at other points, so that their bound has no second derivative
+SMOOTH = [name for name in CASES if "truncated" not in name]
+
+
+@pytest.fixture(params=SMOOTH)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@cache
+def responded(name: str) -> tuple[Case, Any, Rows, Response]:
+    """Anywhere will do: nothing here asks for an optimum of the globals."""
+    case, rng = CASES[name], np.random.default_rng(31)
+    rows = random_rows(rng, 30, 3, holes=True, weighted=True)
+    model, q = midway(case, rows, 2, rng)
+    return case, model, rows, respond(model, [rows[:11], rows[11:]], q, climb=False)
+
+
+def second_difference(height: Any, response: Response, direction: np.ndarray, h: float) -> float:
+    chart = response.chart
+    ends = height(chart.at(h * direction)) + height(chart.at(-h * direction))
+    return float((ends - 2 * height(chart.point)) / h**2)
+
+
+def test_its_hessian_is_that_of_the_bound_and_symmetric(name: str) -> None:
+    _, model, rows, response = responded(name)
+
+    def height(q: Any) -> float:
+        local = settle(model, q, rows, tol=LOCAL_TOL)
+        return bound(model, q, model.statistics(rows, local))
+
+    rng = np.random.default_rng(32)
+    for _ in range(3):
+        direction = rng.normal(size=response.chart.size) / np.sqrt(response.chart.size)
+        steep = abs(direction @ response.fixed @ direction) + abs(direction @ response.cross @ direction)
+        found = direction @ response.hessian @ direction
+        assert found == pytest.approx(second_difference(height, response, direction, 1e-3), abs=1e-4 * steep)
+    cross = response.cross
+    assert np.abs(cross).max() > 0
+    assert np.abs(cross - cross.T).max() < 1e-5 * np.abs(response.fixed).max()
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.points and case.exact_rows])
+def test_points_with_exact_rows_have_the_observed_information(name: str) -> None:
+    case, model, rows, response = responded(name)
+    rng = np.random.default_rng(33)
+    for _ in range(3):
+        direction = rng.normal(size=response.chart.size) / np.sqrt(response.chart.size)
+        information = second_difference(lambda q: case.log_evidence(model, q, rows), response, direction, 1e-3)
+        steep = abs(direction @ response.fixed @ direction)
+        assert direction @ response.hessian @ direction == pytest.approx(information, abs=1e-4 * steep)
