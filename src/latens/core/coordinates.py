@@ -73,12 +73,12 @@ class Chart:
 def _leaves(value: Any, path: Path) -> Iterator[_Leaf]:
     for f in fields(value):
         part, domain, here = getattr(value, f.name), f.metadata.get("domain"), (*path, f.name)
-        if f.metadata.get("transient") or isinstance(part, Known):
-            continue
         if domain is not None:
             move, size = MOVES[domain](np.asarray(part, dtype=float))
             if size:
                 yield _Leaf(here, move, size)
+        elif f.metadata.get("transient") or isinstance(part, Known):
+            continue
         elif is_dataclass(part):
             yield from _leaves(part, here)
         elif isinstance(part, Mapping):

@@ -49,7 +49,7 @@ NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound le
 STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
 UNTOLD = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
 FLAT = 1e-7  # the same of A, in units of its diagonal
-ALONG = 1e-3  # share of a functional's gradient in untold directions from which it is untold itself
+ALONG = 1e-2  # share of a quantity's variance that an untold direction may add at least, if it is to be told itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +113,9 @@ class Response:
         untold = values <= UNTOLD
         if not untold.any():
             return np.asarray(std)
-        parts = np.abs(jacobian @ directions)
-        lost = parts[:, untold].max(axis=1) > ALONG * np.maximum(parts.max(axis=1), np.finfo(float).tiny)
-        return np.where(lost, np.inf, std)
+        # what an untold direction would add if it were told as little as can be seen
+        least = np.sum((jacobian @ directions[:, untold]) ** 2, axis=1) / UNTOLD
+        return np.where(least > ALONG * np.maximum(std**2, np.finfo(float).tiny), np.inf, std)
 
     def missing(self, jacobian: Floats) -> Floats:
         """(m,), share of the information about each quantity that is lost with the codes; 1 where it is not told."""
