@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
+from latens.estimators.intervals import Intervals
 from latens.estimators.parameters import whole_number
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
@@ -25,7 +26,7 @@ from latens.system.threads import one_blas_thread
 __all__ = ["Answers"]
 
 
-class Answers(TransformerMixin):
+class Answers(Intervals, TransformerMixin):
     """Mixed into every estimator; reads `model_`, `frame_`, `posterior_` and nothing else of the fit."""
 
     model_: Any
@@ -92,13 +93,6 @@ class Answers(TransformerMixin):
         rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
         return self.frame_.leave(rows), codes
 
-    def sample_posterior(self, n_samples: int = 1) -> dict[str, Floats]:
-        """Draw the global unknowns `n_samples` times; each value has that many entries along its first axis."""
-        check_is_fitted(self)
-        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
-        return {name: _stacked([draw[name] for draw in draws]) for name in draws[0]}
-
     def set_component_names(self, names: Sequence[str]) -> Self:
         """Name the components; every output and picture uses the names from then on."""
         check_is_fitted(self)
@@ -155,13 +149,6 @@ class Answers(TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
-
-
-def _stacked(values: list[Any]) -> Any:
-    """Values of several draws along a new first axis, name by name where they have names."""
-    if isinstance(values[0], Mapping):
-        return {name: _stacked([value[name] for value in values]) for name in values[0]}
-    return np.stack([np.asarray(value) for value in values])
 
 
 def _numbers(X: Any, dtype: Any) -> Array:

@@ -1,8 +1,18 @@
-"""The columns of every table of intervals."""
+"""Published numbers one by one: what each is called, on which scale its interval is made, and the table of all."""
 
 from __future__ import annotations
 
-__all__ = ["INTERVAL_COLUMNS"]
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from latens.array import Floats
+from latens.system.summary_table import Table
+
+__all__ = ["INTERVAL_COLUMNS", "IntervalTable", "Link", "PublishedNumber", "published_numbers", "values_of"]
 
 INTERVAL_COLUMNS = (
     "parameter",  # as published, without the underscore
@@ -16,3 +26,112 @@ INTERVAL_COLUMNS = (
     "sound",  # whether the interval is meant to hold what it claims
     "why",  # if not, the reason
 )
+
+
+@dataclass(frozen=True)
+class IntervalTable(Table):
+    """Intervals of all published numbers, and what is known of each component.
+
+    Attributes
+    ----------
+    method : str
+        How the intervals were made.
+    components : Table
+        For each component, the nats it is worth (the bound less that of the best fit without it, climbed anew, plus
+        log K) and the share of the information about it that is lost with the hidden codes.
+    """
+
+    method: str = ""
+    components: Table = field(default_factory=lambda: Table(("component", "nats", "missing information"), ()))
+
+
+@dataclass(frozen=True)
+class Link:
+    """A scale without ends, on which an interval is symmetric."""
+
+    enter: Callable[[Any], Any]
+    leave: Callable[[Any], Any]
+    slope: Callable[[Any], Any]  # d enter / d value
+
+
+LINKS = {
+    "real": Link(lambda x: x, lambda t: t, lambda x: np.ones_like(x)),
+    "log": Link(np.log, np.exp, lambda x: 1 / x),
+    "logit": Link(logit, expit, lambda x: 1 / (x * (1 - x))),
+}
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    parameter: str
+    place: tuple[int, ...]  # in its array
+    component: int | None
+    feature: str
+    view: str
+    link: str
+
+
+# axes of what is published, k for components and d for features, and the scale of intervals; "chance" is a logit where
+# rows are binary and else real. What is not listed is no number of its own: a product of others, or a prior's.
+AXES = {
+    "weights": ("k", "logit"),
+    "usage": ("k", "logit"),
+    "share": ("k", "logit"),
+    "means": ("kd", "chance"),
+    "components": ("kd", "chance"),
+    "mixing": ("dk", "real"),
+    "tails": ("k", "log"),
+    "leak": ("d", "logit"),
+    "noise_variance": ("d", "log"),
+    "mean": ("d", "real"),
+    "intercept": ("d", "real"),
+    "intercepts": ("gd", "real"),
+}
+COVARIANCES = {"full": "kde", "tied": "de", "diag": "kd", "spherical": "k", "known": "k"}
+TWICE = {"components": ("means", "mixing")}  # published under another name as well
+
+
+def published_numbers(
+    published: Mapping[str, Any], features: Mapping[str, Sequence[str]], *, binary: bool, covariance_type: str = ""
+) -> list[PublishedNumber]:
+    """Every number that has an interval, in a fixed order; `features` are names by view, "" where there are none."""
+    found: list[PublishedNumber] = []
+    for name, value in published.items():
+        if any(other in published for other in TWICE.get(name, ())):
+            continue
+        axes, link = AXES.get(name, ("", ""))
+        if name == "covariances":
+            axes, link = COVARIANCES[covariance_type], "covariance"
+        if not link:
+            continue
+        link = ("logit" if binary else "real") if link == "chance" else link
+        for view, array in (value if isinstance(value, Mapping) else {"": value}).items():
+            found += _numbers(name, np.asarray(array), axes, link, view, features[view])
+    return found
+
+
+def _numbers(
+    name: str, array: Floats, axes: str, link: str, view: str, features: Sequence[str]
+) -> Iterator[PublishedNumber]:
+    axes = axes if array.ndim else ""
+    for place in np.ndindex(array.shape):
+        at = dict(zip(axes, place, strict=True))
+        own = link
+        if link == "covariance":
+            if at.get("e", 0) < at.get("d", 0):
+                continue  # symmetric
+            own = "log" if at.get("e", 0) == at.get("d", 0) or "e" not in at else "real"
+        columns = [str(features[at[axis]]) for axis in "de" if axis in at]
+        group = f" [{at['g']}]" if "g" in at and array.shape[0] > 1 else ""
+        yield PublishedNumber(name, place, at.get("k"), ", ".join(dict.fromkeys(columns)) + group, view, own)
+
+
+def values_of(published: Mapping[str, Any], numbers: Sequence[PublishedNumber]) -> Floats:
+    """(m,), the numbers in a publication."""
+    arrays = {
+        (name, view): np.asarray(array, dtype=float)
+        for name, value in published.items()
+        if name in AXES or name == "covariances"
+        for view, array in (value if isinstance(value, Mapping) else {"": value}).items()
+    }
+    return np.array([arrays[number.parameter, number.view][number.place] for number in numbers])

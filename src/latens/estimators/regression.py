@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
-from latens.estimators.interval_table import INTERVAL_COLUMNS
+from latens.estimators.interval_table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import (
     all_or_nothing,
     one_of,
@@ -39,7 +39,6 @@ from latens.models.linear_regression import (
 )
 from latens.models.regression_integral import integrated
 from latens.system.seeds import generator
-from latens.system.summary_table import Table
 
 __all__ = ["BayesianLinearRegression", "RegressionFrame"]
 
@@ -195,7 +194,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def intervals(
         self, X: Any = None, level: float = 0.95, method: str = "auto", quantities: Any = None, components: Any = None
-    ) -> Table:
+    ) -> IntervalTable:
         """Central intervals of weights, intercept and noise precision, in the units of the data.
 
         Parameters
@@ -214,7 +213,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        Table
+        IntervalTable
             One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why.
         """
         check_is_fitted(self)
@@ -235,7 +234,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             for name in asked
             for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
         ]
-        return Table(INTERVAL_COLUMNS, tuple(rows))
+        return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
 
     def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Standard deviation, lower and upper end of each quantity, alpha and beta integrated out."""

@@ -60,6 +60,9 @@ class MixtureEstimator(VariationalTransformer):
             for name, row in zip(self.get_feature_names_out(), order, strict=True)
         }
 
+    def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
+        return {}  # a cluster's share is its weight
+
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("bic", "aic", "lower_bound_", "lower_bounds_"):
             raise AttributeError(

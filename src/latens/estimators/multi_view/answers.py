@@ -31,7 +31,7 @@ from latens.estimators.multi_view.row_names import group_numbers
 from latens.estimators.multi_view.units import frame_of_views, signs
 from latens.estimators.multi_view.wide_table import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
-from latens.estimators.rows.validation import check_codes
+from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
 from latens.system.seeds import generator
@@ -180,6 +180,17 @@ class MultiViewAnswers(Answers):
         if not hasattr(self, "scores_"):
             raise AttributeError("after partial_fit there are no scores of all samples; fit them in one call.")
         return associate(self.scores_, list(self.get_feature_names_out()), metadata, self.row_names_)
+
+    def _rows_of_fit(  # type: ignore[override]
+        self, X: Any, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    ) -> Rows:
+        return check_rows(self, self._table(X, groups, sample_weight, precision).rows)
+
+    def _features_by_view(self) -> dict[str, list[str]]:
+        return {
+            "": [],
+            **{view: list(names) for view, names in zip(self.layout_.views, self.layout_.features, strict=True)},
+        }
 
     def _table(self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None) -> WideTable:
         """Samples as one wide table; what group they belong to is found out where it was not told."""

@@ -1,0 +1,375 @@
+"""How sure the published numbers are: intervals of all of them, and draws with the same covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Floats
+from latens.core import Compressing, Rows, State, Walking
+from latens.core.coordinates import Chart
+from latens.estimators.interval_table import (
+    INTERVAL_COLUMNS,
+    LINKS,
+    IntervalTable,
+    PublishedNumber,
+    published_numbers,
+    values_of,
+)
+from latens.estimators.parameters import one_of, probability, some_of, whole_number
+from latens.estimators.rows.sampling import blocks
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_rows, occupied
+from latens.inference.bound import measure
+from latens.inference.component_worth import component_worth
+from latens.inference.local_fixed_point import settle
+from latens.inference.response import Response, respond
+from latens.inference.sweep import tree_sum
+from latens.models.binary_factors.model import BinaryFactors
+from latens.models.noisy_or.jensen import JensenNoisyOr
+from latens.models.noisy_or.model import NoisyOrCauses
+from latens.system.seeds import generator
+from latens.system.summary_table import Table
+from latens.system.threads import one_blas_thread
+
+__all__ = ["Intervals"]
+
+METHODS = ("auto", "response", "mean-field")
+MOST_COORDINATES = 500  # up to which all second derivatives are taken
+N_DRAWS = 400  # of the posterior, for mean field
+FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for the posterior
+UNSETTLED = 0.05  # nats still to be gained above which differences say little
+OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
+OTHER_LOCALS = 1e-3  # the same where local steps start anew and may end elsewhere
+SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Numbers on the scales of their links."""
+
+    estimate: Floats  # (m,), in the units of the data
+    std: Floats  # (m,), on the link's scale
+    why: list[str]  # (m,), "" where the interval is sound
+    missing: Floats  # (m,), share of missing information
+
+
+class Intervals:
+    """Mixed into every estimator; reads the fitted model, its posterior and its publication."""
+
+    if TYPE_CHECKING:
+        model_: Any
+        frame_: Frame
+        posterior_: Any
+        state_: State
+        n_components_: int
+        elbo_: float
+        elbo_history_: Floats
+        random_state: Any
+        binary: ClassVar[bool]
+        _publish: Callable[..., dict[str, Any]]
+        _feature_names: Callable[[], Floats]
+        get_feature_names_out: Callable[[], Floats]
+
+    def intervals(
+        self,
+        X: Any = None,
+        level: float = 0.95,
+        method: str = "auto",
+        quantities: Any = None,
+        components: Any = None,
+        **fit_params: Any,
+    ) -> IntervalTable:
+        """Central intervals of all published numbers, in the units of the data.
+
+        Parameters
+        ----------
+        X : as given to `fit`
+            The same rows. Models that keep sums in place of rows need none.
+        level : float
+            The probability an interval is meant to hold.
+        method : "auto", "response" or "mean-field"
+            "response" differentiates the bound through the hidden codes, so that what they leave unknown is counted.
+            "mean-field" takes the spread of the posterior as it is, which is too narrow wherever codes are uncertain.
+            "auto" is response while the posterior has at most 500 coordinates, and else mean field.
+        quantities : str or sequence of str, optional
+            Names of published numbers, without their underscore; all, if not given.
+        components : sequence of int or str, optional
+            Numbers or names of components; all, if not given. Numbers that belong to no component are left out then.
+        **fit_params
+            What `fit` was given besides X, such as `sample_weight`.
+
+        Returns
+        -------
+        IntervalTable
+            One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why. Its
+            `method` says how it was made, its `components` what each component is worth. Estimates are at the
+            optimum, from which attributes differ by what `tol` leaves.
+        """
+        check_is_fitted(self)
+        level = probability("level", level)
+        method = one_of("method", method, METHODS)
+        numbers = self._numbers()
+        names = list(dict.fromkeys(number.parameter for number in numbers))
+        wanted, which = some_of("quantities", quantities, names), self._chosen_components(components)
+        n_coordinates = Chart(self.posterior_).size
+        if method == "response" and n_coordinates > MOST_COORDINATES:
+            raise ValueError(
+                f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}. Fit fewer "
+                f"components or columns, or choose method='mean-field', whose intervals are too narrow."
+            )
+        worth = np.full(self.n_components_, np.nan)
+        if method == "mean-field" or n_coordinates > MOST_COORDINATES:
+            method, drawn = "mean-field", set(self._publish(self.posterior_, self.state_.stats, self.frame_))
+            numbers = [number for number in numbers if number.parameter in drawn]
+            answer = self._mean_field_answer(numbers)
+        else:
+            method = "response"
+            with one_blas_thread():
+                batches = self._batches(X, fit_params)
+                numbers, answer = self._response_answer(numbers, respond(self.model_, batches, self.posterior_))
+                worth = component_worth(self.model_, batches, self.posterior_)
+        return self._table_of(numbers, answer, worth, level, method, wanted, which)
+
+    def sample_posterior(
+        self, n_samples: int = 1, method: str = "mean-field", X: Any = None, **fit_params: Any
+    ) -> dict[str, Any]:
+        """Draw the global unknowns `n_samples` times; each value has that many entries along its first axis.
+
+        Parameters
+        ----------
+        n_samples : int
+        method : "mean-field" or "response"
+            "mean-field" draws from `posterior_`; "response" draws the numbers that `intervals` tells of with the
+            covariance that counts what hidden codes leave unknown, each on its own scale. What the rows do not tell
+            stays at its estimate.
+        X : as given to `fit`
+            For "response", where the model does not keep sums in place of rows.
+        **fit_params
+            What `fit` was given besides X.
+        """
+        check_is_fitted(self)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
+        if one_of("method", method, ["mean-field", "response"]) == "mean-field":
+            draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
+            return {name: _stacked([draw[name] for draw in draws]) for name in draws[0]}
+        with one_blas_thread():
+            response = respond(self.model_, self._batches(X, fit_params), self.posterior_)
+        numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
+        estimate = values_of(published, numbers)
+        links = [LINKS[number.link] for number in numbers]
+        jacobian = response.jacobian(lambda q, stats: values_of(self._published(q, stats), numbers))
+        slopes = np.array([link.slope(value) for link, value in zip(links, estimate, strict=True)])
+        values, vectors = np.linalg.eigh(response.covariance)
+        steps = rng.normal(size=(n, len(values))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        moved = steps @ (slopes[:, None] * jacobian).T
+        drawn = np.stack(
+            [
+                link.leave(link.enter(value) + moved[:, i])
+                for i, (link, value) in enumerate(zip(links, estimate, strict=True))
+            ],
+            axis=1,
+        )
+        return _filled(published, numbers, drawn)
+
+    def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
+        """Numbers that are published elsewhere than in `_publish`."""
+        return {"share": self.model_.importance(q, stats)}
+
+    def _published(self, q: Any, stats: Any) -> dict[str, Any]:
+        return {**self._publish(q, stats, self.frame_), **self._extra_numbers(q, stats)}
+
+    def _numbers(self) -> list[PublishedNumber]:
+        """All that has an interval; shares are of the living components, and so are those that are published."""
+        own = self._publish(self.posterior_, self.state_.stats, self.frame_)
+        extra = self._extra_numbers(self.state_.q, self.state_.stats)
+        shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
+        kind = getattr(self, "covariance_type", "")
+        return published_numbers(shapes, self._features_by_view(), binary=self.binary, covariance_type=kind)
+
+    def _features_by_view(self) -> Mapping[str, Sequence[str]]:
+        return {"": [str(name) for name in self._feature_names()]}
+
+    def _rows_of_fit(self, X: Any, sample_weight: Any = None) -> Rows:
+        return check_rows(self, X, sample_weight)
+
+    def _batches(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
+        """The data of the fit, in model units; sums where the model keeps them. Refuses other data."""
+        model, name = self.model_, type(self).__name__
+        if isinstance(model, Compressing):
+            return [self.state_.stats]
+        if isinstance(model, Walking):
+            raise ValueError(
+                f"{name} was fitted row by row and keeps no sums to differentiate; fit it with another solver, "
+                "or choose method='mean-field'."
+            )
+        if X is None:
+            raise ValueError(f"{name}.intervals needs the rows of the fit: call intervals(X), X as given to fit.")
+        rows = self.frame_.enter(occupied(self._rows_of_fit(X, **fit_params)))
+        batches = blocks(rows, model.floats_per_row(self.state_.q.n_components))
+        self._check_same_data(batches)
+        return batches
+
+    def _check_same_data(self, batches: Sequence[Any]) -> None:
+        model, q = self.model_, self.state_.q
+        stats = tree_sum([model.statistics(batch, settle(model, q, batch)) for batch in batches])
+        bound = measure(model, q, stats, 0, 0.0, self.frame_.log_scale).elbo
+        last = float(np.abs(np.diff(self.elbo_history_[-2:])).sum())  # a fit that was stopped may still gain as much
+        allowed = (OTHER_DATA if model.exact_local(q) else OTHER_LOCALS) * abs(self.elbo_) + 2 * last
+        if abs(bound - self.elbo_) > allowed or not np.isclose(stats.n, self.state_.stats.n, rtol=1e-9):
+            raise ValueError(
+                f"X is not the data of the fit: its bound is {bound:.6g} with {stats.n:g} rows, elbo_ is "
+                f"{self.elbo_:.6g} with {self.state_.stats.n:g}. Give the rows, weights and groups that fit was given."
+            )
+
+    def _response_answer(
+        self, numbers: list[PublishedNumber], response: Response
+    ) -> tuple[list[PublishedNumber], _Answer]:
+        """Numbers that the model estimates, not those it fixes, and what is known of them."""
+
+        def quantity(q: Any, stats: Any) -> Floats:
+            return values_of(self._published(q, stats), numbers)
+
+        estimate, jacobian = quantity(response.chart.point, response.stats), response.jacobian(quantity)
+        moved = np.flatnonzero(np.any(jacobian != 0, axis=1))
+        numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
+        shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
+        std, held = response.std(jacobian), _depends_on_held(response, jacobian)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, estimate, strict=True)])
+            entered = np.array([LINKS[n.link].enter(v) for n, v in zip(numbers, estimate, strict=True)])
+            entered = np.where(np.isfinite(std), entered + slopes * shift, entered)
+            estimate = np.array([LINKS[n.link].leave(v) for n, v in zip(numbers, entered, strict=True)])
+        why = np.full(len(numbers), "", dtype=object)
+        if response.decrement > UNSETTLED:
+            why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
+        why[held] = "at an end of its range"
+        untold = ~np.isfinite(std)
+        partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, untold, strict=True) if lost}
+        for i, number in enumerate(numbers):
+            if not untold[i] and (number.parameter, number.component, number.view) in partners:
+                why[i] = "other entries of its component are not identified"
+        why[untold] = "not identified by the rows"
+        why[~np.isfinite(entered)] = "at an end of its range"
+        self._doubt(numbers, why)
+        std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
+        return numbers, _Answer(estimate, std, why.tolist(), response.missing(jacobian))
+
+    def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
+        """Write down why numbers are not sound whatever their curvature."""
+        model = self.model_
+        listed = isinstance(model, BinaryFactors | NoisyOrCauses) and not model.exact_local(self.posterior_)
+        if listed or isinstance(model, JensenNoisyOr):
+            why[why == ""] = "biased: posteriors of rows are approximate"
+        inclusion = self._publish(self.posterior_, self.state_.stats, self.frame_).get("inclusion")
+        for i, number in enumerate(numbers):
+            if inclusion is not None and number.parameter == "components" and why[i] == "":
+                share = inclusion[number.view][number.place]
+                if SURE_INCLUSION < share < 1 - SURE_INCLUSION:
+                    why[i] = f"in or out is not decided: inclusion {share:.2f}"
+
+    def _mean_field_answer(self, numbers: list[PublishedNumber]) -> _Answer:
+        rng = np.random.default_rng(0)
+        draw = partial(self._publish, stats=self.state_.stats, frame=self.frame_)
+        estimate = values_of(draw(self.posterior_), numbers)
+        drawn = np.array([values_of(draw(self.posterior_.sample(rng)), numbers) for _ in range(N_DRAWS)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
+            std = np.nan_to_num(np.std(entered, axis=0), nan=np.inf)
+        why = np.where(std > 0, "mean field is too narrow", "a point estimate: mean field knows no spread")
+        return _Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan))
+
+    def _chosen_components(self, components: Any) -> set[int] | None:
+        if components is None:
+            return None
+        names = [str(name) for name in self.get_feature_names_out()]
+        given = [components] if isinstance(components, str | int | np.integer) else list(components)
+        chosen = set()
+        for each in given:
+            at = names.index(each) if isinstance(each, str) and each in names else each
+            if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < len(names):
+                raise ValueError(
+                    f"components={components!r}: there is no component {each!r}; there are "
+                    f"{len(names)}, numbered from 0: {', '.join(names)}."
+                )
+            chosen.add(int(at))
+        return chosen
+
+    def _table_of(
+        self,
+        numbers: list[PublishedNumber],
+        answer: _Answer,
+        worth: Floats,
+        level: float,
+        method: str,
+        wanted: list[str],
+        which: set[int] | None,
+    ) -> IntervalTable:
+        names, z = [str(name) for name in self.get_feature_names_out()], float(ndtri(0.5 * (1 + level)))
+        missing = np.full(len(names), np.nan)
+        rows = []
+        for number, value, std, why, lost in zip(
+            numbers, answer.estimate, answer.std, answer.why, answer.missing, strict=True
+        ):
+            k = number.component
+            if k is not None:
+                missing[k] = np.fmax(missing[k], lost)
+                if not why and worth[k] < FEWEST_NATS:
+                    why = f"its component is worth {worth[k]:.1f} nats: other fits are as likely"
+            if number.parameter not in wanted or (which is not None and k not in which):
+                continue
+            own = LINKS[number.link]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                centre = own.enter(value)
+                ends = [float(own.leave(centre + side * z * std)) for side in (-1, 1)]
+                spread = float(std / own.slope(value)) if std > 0 else 0.0
+            label = (number.parameter, "" if k is None else names[k], number.feature, number.view)
+            rows.append((*label, float(value), abs(spread), *ends, not why, why))
+        known = zip(names, worth.tolist(), missing.tolist(), strict=True)
+        of_components = Table(("component", "nats", "missing information"), tuple(known))
+        return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)
+
+
+def _depends_on_held(response: Response, jacobian: Floats) -> Any:
+    """(m,), whether a number moves with a coordinate that stands at an end of its range."""
+    held = np.isin(response.chart.names, response.held)
+    if not held.any():
+        return np.zeros(len(jacobian), dtype=bool)
+    parts = np.abs(jacobian)
+    return parts[:, held].max(axis=1) > 1e-3 * np.maximum(parts.max(axis=1), np.finfo(float).tiny)
+
+
+def _filled(published: Mapping[str, Any], numbers: list[PublishedNumber], drawn: Floats) -> dict[str, Any]:
+    """Publications with the drawn numbers (n, m) in their places; weights add up to 1 again."""
+    n = len(drawn)
+    wanted = {number.parameter for number in numbers}
+    filled: dict[str, Any] = {}
+    for name in wanted:
+        value = published[name]
+        parts = value if isinstance(value, Mapping) else {"": value}
+        arrays = {view: np.repeat(np.asarray(part, dtype=float)[None], n, axis=0) for view, part in parts.items()}
+        filled[name] = arrays if isinstance(value, Mapping) else arrays[""]
+    for i, number in enumerate(numbers):
+        target = filled[number.parameter]
+        target = target[number.view] if isinstance(target, dict) else target
+        target[(slice(None), *number.place)] = drawn[:, i]
+        if number.parameter == "covariances" and len(number.place) >= 2 and target.ndim == len(number.place) + 1:
+            *first, d, e = number.place
+            if target.shape[-1] == target.shape[-2]:
+                target[(slice(None), *first, e, d)] = drawn[:, i]
+    for name in {"weights"} & wanted:
+        filled[name] = filled[name] / filled[name].sum(axis=1, keepdims=True)
+    return filled
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Values of several draws along a new first axis, name by name where they have names."""
+    if isinstance(values[0], Mapping):
+        return {name: _stacked([value[name] for value in values]) for name in values[0]}
+    return np.stack([np.asarray(value) for value in values])

@@ -1,0 +1,222 @@
+"""Intervals of published numbers: of every estimator, in data units, with what cannot be said marked as such."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from tests.estimators.subjects import Subject
+
+COLUMNS = ("parameter", "component", "feature", "view", "estimate", "std", "lower", "upper", "sound", "why")
+
+
+def two_clusters(gap: float, n: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    label = rng.random(n) < 0.4
+    return rng.normal(size=(n, 2)) + np.where(label[:, None], [gap, 0.0], 0.0), label
+
+
+def quietly(call: Any, *arguments: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call(*arguments, **options)
+
+
+def test_every_estimator_has_a_table_of_all_it_publishes(subject: Subject) -> None:
+    X = subject.rows(n=60)
+    model = subject.fit(X)
+    table = quietly(model.intervals, X)
+    assert table.columns == COLUMNS
+    assert table.method in ("response", "integration")
+    published = {name for name in table["parameter"] if name != "share"}
+    assert published <= {name.removesuffix("_") for name in dir(model)}
+    assert len(table) >= len(np.ravel(getattr(model, "components_", np.zeros((1, 4)))))
+    for low, value, high, sound, why in zip(
+        *(table[c] for c in COLUMNS[6:7] + COLUMNS[4:5] + COLUMNS[7:]), strict=True
+    ):
+        assert low <= value <= high
+        assert sound == (why == "")
+        if sound:
+            assert np.isfinite([low, high]).all()
+    narrow = quietly(model.intervals, X, method="mean-field")
+    assert narrow.method == "mean-field"
+    if not subject.supervised:
+        assert not any(narrow["sound"])
+
+
+def test_estimates_are_the_published_numbers_up_to_tol(transformer: Subject) -> None:
+    X = transformer.rows(n=60)
+    model = transformer.fit(X, tol=1e-10, max_iter=3000)
+    table = quietly(model.intervals, X, method="mean-field")
+    for name in set(table["parameter"]):
+        value = getattr(model, f"{name}_")
+        value = (
+            np.concatenate([np.ravel(part) for part in value.values()]) if isinstance(value, dict) else np.ravel(value)
+        )
+        told = [row[4] for row in table.rows if row[0] == name]
+        assert set(np.round(told, 9)) <= set(np.round(value, 9))
+
+
+def test_separate_clusters_have_the_textbook_errors() -> None:
+    X, label = two_clusters(12.0, 400)
+    model = latens.GaussianMixture(2, random_state=0).fit(X)
+    table = model.intervals(X)
+    assert all(table["sound"])
+    sizes = np.array([np.sum(~label), np.sum(label)])
+    means = [row for row in table.rows if row[0] == "means"]
+    for k in range(2):
+        assert [row[5] for row in means[2 * k : 2 * k + 2]] == pytest.approx([1 / np.sqrt(sizes[k])] * 2, rel=0.15)
+    share = sizes / 400
+    weights = [row[5] for row in table.rows if row[0] == "weights"]
+    assert weights == pytest.approx(np.sqrt(share * (1 - share) / 400), rel=0.02)
+    assert table.components["missing information"] == pytest.approx([0, 0], abs=1e-3)
+    assert min(table.components["nats"]) > 100
+
+
+def test_overlapping_clusters_are_told_as_uncertain_as_they_are() -> None:
+    """Against the spread of fits over data sets, of which mean field says little more than half."""
+    fits, told, narrow = [], [], []
+    for seed in range(24):
+        X, _ = two_clusters(3.0, 300, seed)
+        model = latens.GaussianMixture(2, random_state=0, moves=False).fit(X)
+        left = int(np.argmin(model.means_[:, 0]))
+        for method, stds in (("response", told), ("mean-field", narrow)):
+            table = model.intervals(X, method=method, quantities=["weights", "means"], components=[left])
+            stds.append([table["std"][0], table["std"][1]])
+        fits.append([table["estimate"][0], table["estimate"][1]])
+    spread = np.std(fits, axis=0)
+    assert np.median(told, axis=0) == pytest.approx(spread, rel=0.45)
+    assert np.all(np.median(narrow, axis=0) < 0.7 * spread)
+    assert np.all(np.median(told, axis=0) > 1.6 * np.median(narrow, axis=0))
+
+
+def test_units_and_levels_scale_intervals() -> None:
+    X, _ = two_clusters(4.0)
+    one, two = (latens.GaussianMixture(2, random_state=0).fit(rows) for rows in (X, 1000 * X + 7e4))
+    first, second = one.intervals(X, quantities="means"), two.intervals(1000 * X + 7e4, quantities="means")
+    assert np.array(second["lower"]) == pytest.approx(1000 * np.array(first["lower"]) + 7e4, rel=1e-4)
+    half = one.intervals(X, level=0.5, quantities="means")
+    width = np.array(first["upper"]) - first["lower"]
+    assert np.array(half["upper"]) - half["lower"] == pytest.approx(width * 0.6744898 / 1.959964, rel=1e-6)
+
+
+def test_shares_and_variances_stay_inside_their_range() -> None:
+    X, _ = two_clusters(2.0, 40)
+    table = quietly(latens.GaussianMixture(2, random_state=0, moves=False).fit(X).intervals, X, level=0.999)
+    for name, low, high in zip(table["parameter"], table["lower"], table["upper"], strict=True):
+        if name == "weights":
+            assert 0 <= low < high <= 1
+        if name == "covariances" and low > 0:
+            assert high > low
+
+
+def test_a_component_that_rows_hardly_tell_from_others_is_marked() -> None:
+    X, _ = two_clusters(0.5, 150)
+    model = quietly(latens.GaussianMixture(2, random_state=0, moves=False, tol=1e-8, max_iter=3000).fit, X)
+    assert model.n_components_ == 2
+    table = quietly(model.intervals, X)
+    assert max(table.components["nats"]) < 6
+    assert not any(sound for sound, component in zip(table["sound"], table["component"], strict=True) if component)
+    assert any("nats: other fits are as likely" in why for why in table["why"])
+
+
+def test_turned_factors_are_not_identified_but_their_noise_is() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(300, 6))
+    table = quietly(latens.FactorAnalysis(2, prior="ml").fit(X).intervals)
+    loadings = [row for row in table.rows if row[0] == "components"]
+    assert not any(row[8] for row in loadings)
+    assert any(np.isinf(row[5]) for row in loadings)
+    assert sum(row[8] for row in table.rows if row[0] == "noise_variance") >= 4
+
+
+def test_approximate_posteriors_of_rows_are_marked_as_biased() -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.random((150, 2)) < 0.4) @ (rng.normal(size=(2, 4)) * 3) + 0.5 * rng.normal(size=(150, 4))
+    exact = latens.BinaryFactorAnalysis(2, e_step="exact", random_state=0).fit(X).intervals(X, quantities="components")
+    rough = latens.BinaryFactorAnalysis(2, e_step="mean-field", random_state=0).fit(X).intervals(X)
+    assert all(exact["sound"])
+    assert set(rough["why"]) == {"biased: posteriors of rows are approximate"}
+
+
+def test_loadings_that_may_be_zero_are_marked() -> None:
+    rng = np.random.default_rng(3)
+    loadings = np.array([[2.0, 1.5, 0.25, 0.2, 0.15, 0.0]])
+    X = rng.normal(size=(60, 1)) @ loadings + rng.normal(size=(60, 6))
+    model = quietly(latens.MultiViewFactorAnalysis(1, random_state=0, moves=False).fit, X)
+    table = quietly(model.intervals, X, quantities="components")
+    inclusion = np.ravel(model.inclusion_ if not isinstance(model.inclusion_, dict) else model.inclusion_["x"])
+    for share, sound in zip(inclusion, table["sound"], strict=True):
+        if 0.05 < share < 0.95:
+            assert not sound
+
+
+def test_draws_have_the_covariance_of_the_intervals() -> None:
+    X, _ = two_clusters(3.0, 300)
+    model = latens.GaussianMixture(2, random_state=0).fit(X)
+    draws, table = model.sample_posterior(4000, method="response", X=X), model.intervals(X)
+    assert draws["weights"].shape == (4000, 2)
+    assert draws["weights"].sum(axis=1) == pytest.approx(1)
+    assert np.all(draws["covariances"][:, :, [0, 1], [0, 1]] > 0)
+    assert draws["covariances"][:, 0, 0, 1] == pytest.approx(draws["covariances"][:, 0, 1, 0])
+    spread = [row[5] for row in table.rows if row[0] == "means"]
+    assert draws["means"].std(axis=0).ravel() == pytest.approx(spread, rel=0.06)
+    narrow = model.sample_posterior(400)["means"].std(axis=0)
+    assert narrow[0, 0] < 0.7 * draws["means"].std(axis=0)[0, 0]
+
+
+def test_weights_of_rows_are_given_as_to_fit() -> None:
+    X, _ = two_clusters(4.0)
+    times = np.random.default_rng(1).integers(0, 3, len(X))
+    weighted = latens.GaussianMixture(2, random_state=0).fit(X, sample_weight=times)
+    repeated = latens.GaussianMixture(2, random_state=0).fit(np.repeat(X, times, axis=0))
+    one, two = weighted.intervals(X, sample_weight=times), repeated.intervals(np.repeat(X, times, axis=0))
+    assert one["std"] == pytest.approx(two["std"], rel=1e-4)
+
+
+def test_missing_entries_widen_intervals() -> None:
+    X, _ = two_clusters(8.0, 300)
+    holes = np.where(np.random.default_rng(2).random(X.shape) < 0.3, np.nan, X)
+    whole, part = (latens.GaussianMixture(2, random_state=0).fit(rows).intervals(rows) for rows in (X, holes))
+    wide = [b / a for a, b, name in zip(whole["std"], part["std"], whole["parameter"], strict=True) if name == "means"]
+    assert 1.05 < np.mean(wide) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 1.5}, "level=1.5 is no probability"),
+        ({"level": 0}, "level=0 is no probability"),
+        ({"method": "gibbs"}, "method='gibbs' is not known; choose one of 'auto', 'response', 'mean-field'"),
+        ({"components": [7]}, "there is no component 7; there are 2, numbered from 0"),
+        ({"components": "nobody"}, "there is no component 'nobody'"),
+        ({"quantities": "loadings"}, "quantities='loadings' is not known; choose one of 'weights', 'means'"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(options: dict, message: str) -> None:
+    X, _ = two_clusters(4.0)
+    with pytest.raises(ValueError, match=message):
+        latens.GaussianMixture(2, random_state=0).fit(X).intervals(X, **options)
+
+
+def test_other_rows_than_those_of_the_fit_are_refused() -> None:
+    X, _ = two_clusters(4.0)
+    model = latens.GaussianMixture(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"needs the rows of the fit: call intervals\(X\)"):
+        model.intervals()
+    for other in (X[:-1], two_clusters(4.0, seed=9)[0], X + 1e-2):
+        with pytest.raises(ValueError, match="X is not the data of the fit: its bound is"):
+            model.intervals(other)
+
+
+def test_models_of_many_numbers_say_what_they_did() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 120)) + rng.normal(size=(60, 120))
+    model = quietly(latens.MultiViewFactorAnalysis(2, random_state=0, max_iter=20).fit, X)
+    assert quietly(model.intervals, X).method == "mean-field"
+    with pytest.raises(ValueError, match="response takes up to 500"):
+        model.intervals(X, method="response")
