@@ -15,7 +15,7 @@ EXTRAS := .venv/extras.stamp
 DOCS := .venv/docs.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras test-slow test-versions newest check bench docs clean
+.PHONY: help demo test test-extras test-slow test-versions test-wheel newest check bench dist docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ test-slow: $(EXTRAS) ## the tests that take long
 test-versions: ## fit, save, load, report on the oldest and the newest packages
 	@$(PYTHON) .ci/versions.py test
 
+test-wheel: dist ## the first commands of README.md with the wheel, in an empty environment
+	@$(PYTHON) .ci/first_commands.py
+
 newest: ## write constraints-oldest.txt and constraints-newest.txt anew
 	@$(PYTHON) .ci/versions.py refresh
 
@@ -48,6 +51,10 @@ check: $(DEV) ## format, lint, types, import contracts
 
 bench: $(DEV) ## time and quality beside other packages
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+dist: $(DEV) ## wheel and sdist, under dist/
+	@rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 docs: $(DOCS) ## the documentation, under docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

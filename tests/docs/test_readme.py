@@ -1,6 +1,7 @@
 """What the README shows is run as written."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,18 @@ def test_the_quick_start_runs_as_written(tmp_path, monkeypatch, capsys):
 def test_the_quick_start_has_ten_lines():
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)[:1]
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 10
+
+
+def test_the_first_commands_are_commands_with_those_options():
+    from latens.cli import main
+
+    (block,) = re.findall(r"```sh\n(.*?)```", README.read_text(), flags=re.S)[:1]
+    commands = [shlex.split(line, comments=True) for line in block.splitlines()]
+    assert commands[0] == ["pip", "install", "latens[table]"]
+    for program, name, *rest in commands[1:]:
+        assert program == "latens"
+        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+        assert {word for word in rest if word.startswith("-")} <= known
 
 
 @pytest.mark.extras

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 import latens
-from latens.cli.console import aligned, printable
+from latens.cli.console import aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option
 from latens.cli.reading import FILE, sources
 from latens.cli.targets import new_file
@@ -109,10 +109,10 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.option("--out", type=FILE, help="The page.  [default: MODEL.html]")
 @click.option("--sep", help="Separator of a text file (found otherwise).")
 @click.option("--sheet", help="Sheet of an Excel file.")
-@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @debug_option
 def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
-           sheet: str | None, open_page: bool) -> None:  # fmt: skip
+           sheet: str | None, open_: bool) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
     if file is None and not views:
@@ -122,8 +122,8 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
         fitted, rows, _ = _ask(model, file, options)
     page = latens.report(fitted, rows, target)
     click.echo(printable(str(page)))
-    if open_page:
-        click.launch(str(page))
+    if open_:
+        open_page(page)
 
 
 def _load(path: Path) -> Any:

@@ -6,15 +6,24 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import click
 
-__all__ = ["FitProgress", "Progress", "aligned", "printable"]
+__all__ = ["FitProgress", "Progress", "aligned", "open_page", "printable"]
 
 PLAIN = str.maketrans({"×": "x", "÷": "/", "σ": "sigma", "γ": "gamma", "²": "^2"})
 EVERY = 5.0  # seconds between lines of one kind where lines cannot be rewritten
+
+
+def open_page(path: Path) -> None:
+    """Show a page in a browser, or say that there is none."""
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        click.echo(f"no browser could be opened; the page is {path}", err=True)
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

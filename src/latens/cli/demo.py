@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 import latens
-from latens.cli.console import Progress, aligned, printable
+from latens.cli.console import Progress, aligned, open_page, printable
 from latens.cli.failures import debug_option
 from latens.cli.targets import new_file
 
@@ -78,16 +78,19 @@ COLUMNS = ("data", "rows x columns", "features found", "K found", "bound (nats)"
 @click.option("--out", type=click.Path(path_type=Path), default=PAGE, show_default=True, help="The page to write.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
 @click.option("--quick", is_flag=True, help="Fewer images.")
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress; print the path of the page only.")
 @debug_option
-def demo(out: Path, seed: int, quick: bool, as_json: bool, quiet: bool) -> None:
+def demo(out: Path, seed: int, quick: bool, open_: bool, as_json: bool, quiet: bool) -> None:
     """Fit built-in images and write a report page."""
     out = new_file(out)
     with Progress(quiet=quiet) as progress:
         entries = [_fit(case, seed, quick, progress) for case in CASES]
         progress("writing the page")
         page = _write(entries, out)
+    if open_:
+        open_page(page)
     found = [_found(case, entry) for case, entry in zip(CASES, entries, strict=True)]
     if as_json:
         told = {"version": latens.__version__, "seed": seed, "fits": [asdict(one) for one in found], "page": str(page)}

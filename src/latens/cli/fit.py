@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
-from latens.cli.console import FitProgress, aligned, printable
+from latens.cli.console import FitProgress, aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option, one_line
 from latens.cli.reading import FILE, read_table, reading_options
 from latens.cli.targets import new_file
@@ -60,7 +60,7 @@ class Job:
 )
 @click.option("--out", type=FILE, help="The model's file.  [default: FILE.latens; none: no file]")
 @click.option("--report", type=FILE, help="The page.  [default: FILE.html; none: no page]")
-@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done with each column, and stop.")
 @reading_options
 @click.option("--groups", metavar="[FILE:]COLUMN", help="Groups of rows with levels of their own (multi-view).")
@@ -75,7 +75,7 @@ class Job:
 @click.option("--quiet", is_flag=True, help="Print the paths of the files only.")
 @click.option("--force", is_flag=True, help="Replace files that latens did not write.")
 @debug_option
-def fit(file: Path | None, model: str, components: str, out: Path | None, report: Path | None, open_page: bool,
+def fit(file: Path | None, model: str, components: str, out: Path | None, report: Path | None, open_: bool,
         dry_run: bool, groups: str | None, likelihoods: tuple[str, ...], seed: int, n_init: int | None,
         max_iter: int | None, jobs: int | None, before: Path | None, mofa2: Path | None, as_json: bool, quiet: bool,
         force: bool, **reading: Any) -> None:  # fmt: skip
@@ -107,8 +107,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         click.echo("\n".join(printable(str(path)) for path in paths.values()))
     else:
         click.echo(_about_fit(job, paths))
-    if open_page and "page" in paths:
-        click.launch(str(paths["page"]))
+    if open_ and "page" in paths:
+        open_page(paths["page"])
     if job.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
 
