@@ -1,65 +1,98 @@
-"""Small fitted models of every kind, and what it means for two of them to be the same."""
+"""Small fitted models of every estimator, and what it means for two of them to be the same."""
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 import latens
+from tests.contract.variants import VARIANTS, Call, Variant
 
 GIVEN_PARTS = np.random.default_rng(3).uniform(0.0, 1.0, size=(16, 4)).T  # not in C order
 
-# parameters besides the common ones; the rows that are fitted; whether a second batch is streamed in
-SETTINGS: dict[str, tuple[dict[str, Any], str, bool]] = {
-    "ard": ({}, "plain", False),
-    "ml": ({"prior": "ml"}, "plain", False),
-    "intercept": ({"fit_intercept": True}, "shifted", False),
-    "diagonal noise": ({"noise": "diagonal", "prior": "ml"}, "plain", False),
-    "all at once, missing": ({"noise": "diagonal", "fit_intercept": True}, "missing", False),
-    "points, missing": ({"prior": "ml"}, "missing", False),
-    "mean field": ({"e_step": "mean-field"}, "plain", False),
-    "exact": ({"e_step": "exact"}, "plain", False),
-    "truncated": ({"e_step": "truncated"}, "plain", False),
-    "too many components": ({"n_components": 7}, "plain", False),
-    "one component": ({"n_components": 1}, "plain", False),
-    "given start": ({"init": GIVEN_PARTS}, "plain", False),
-    "float32": ({}, "float32", False),
-    "huge units": ({}, "huge", False),
-    "streamed": ({}, "plain", True),
-    "streamed, missing": ({"fit_intercept": True}, "missing", True),
+
+@dataclass(frozen=True)
+class Setting:
+    """A variant of the contract table, the kind of rows it is fitted to, and whether a second batch is streamed in."""
+
+    variant: Variant
+    rows: dict[str, bool] = field(default_factory=dict)  # holes, weighted, single
+    streamed: bool = False
+
+    def batch(self, number: int) -> Call:
+        return self.variant.batch(number, **self.rows)
+
+    def model(self) -> Any:
+        model = self.batch(0).fit(self.variant.make())
+        return self.batch(1).partial_fit(model) if self.streamed else model
+
+
+@dataclass(frozen=True)
+class Shapes(Variant):
+    """On/off causes of small images: files that are forged hold them."""
+
+    shift: float = 0.0
+    unit: float = 1.0
+
+    def batch(self, number: int, **rows: bool) -> Call:
+        X = (latens.datasets.make_shapes(120, random_state=number)[0] + self.shift) * self.unit
+        if rows.get("holes"):
+            X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+        return Call({"X": X})
+
+
+def _shapes(shift: float = 0.0, unit: float = 1.0, **params: Any) -> Variant:
+    common = {"n_components": 4, "n_init": 1, "max_iter": 8, "moves": False, "random_state": 0}
+    return Shapes("BinaryFactorAnalysis", {**common, **params}, shift=shift, unit=unit)
+
+
+HOLES, WEIGHTED, SINGLE = {"holes": True}, {"weighted": True}, {"single": True}
+
+SETTINGS: dict[str, Setting] = {
+    "ard": Setting(_shapes()),
+    "ml": Setting(_shapes(prior="ml")),
+    "all at once, missing": Setting(_shapes(noise="diagonal", fit_intercept=True, shift=5.0), HOLES),
+    "too many components": Setting(_shapes(n_components=7)),
+    "one component": Setting(_shapes(n_components=1)),
+    "given start": Setting(_shapes(init=GIVEN_PARTS)),
+    "huge units": Setting(_shapes(unit=1e120)),
+    **{
+        name: Setting(VARIANTS[name], rows, streamed)
+        for name, rows, streamed in (
+            ("binary-ard-mean-field", SINGLE, False),
+            ("binary-ml-truncated-intercept-diagonal", HOLES, True),
+            ("noisy-or-ard-exact-2", HOLES, False),
+            ("noisy-or-ard-truncated-1", WEIGHTED, True),
+            ("noisy-or-ml-jensen", {}, True),
+            ("factors-ml", HOLES, False),
+            ("factors-ard", WEIGHTED, True),
+            ("factors-transport", {}, True),
+            ("factors-online-em", {}, True),
+            ("factors-few-rows", {}, False),
+            ("mixture-full-process", HOLES, False),
+            ("mixture-tied-dirichlet", WEIGHTED, True),
+            ("mixture-diag-uniform", SINGLE, False),
+            ("mixture-bernoulli-dirichlet", HOLES, True),
+            ("ica-mixed-intercept", HOLES, False),
+            ("ica-heavy-mean-field", WEIGHTED, True),
+            ("views-mixed", HOLES, False),
+            ("views-groups", {}, True),
+            ("views-long-counts", {}, True),
+            ("views-sparse-codes", WEIGHTED, False),
+            ("regression-evidence", {}, True),
+            ("regression-gamma", WEIGHTED, False),
+        )
+    },
 }
 
 
 @cache
-def rows(kind: str) -> Any:
-    """200 rows of 16 columns."""
-    X, _ = latens.datasets.make_shapes(200, random_state=0)
-    if kind == "shifted":
-        return X + 5.0
-    if kind == "huge":
-        return X * 1e120
-    if kind == "float32":
-        return X.astype(np.float32)
-    if kind == "missing":
-        X = X.copy()
-        X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
-    return X
-
-
-@cache
 def _fitted(name: str) -> Any:
-    params, kind, streamed = SETTINGS[name]
-    common = {"n_components": 4, "n_init": 1, "max_iter": 8, "moves": False, "random_state": 0}
-    model = latens.BinaryFactorAnalysis(**{**common, **params})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(rows(kind)[:120])
-    return model.partial_fit(rows(kind)[120:]) if streamed else model
+    return SETTINGS[name].model()
 
 
 def fitted(name: str = "ard") -> Any:

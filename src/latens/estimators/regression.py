@@ -387,7 +387,7 @@ def _starts(model: LinearRegression, sums: RegressionSums) -> list[RegressionPos
 def _rounding(sums: RegressionSums, origin: float) -> float:
     """The mean square of y that rounding alone may make; 1 where y is 0 and has no size."""
     size = float(np.finfo(float).eps) ** 2 * (sums.yy + 2 * origin * sums.y + sums.n * origin**2) / sums.n
-    return size if size > 0 else 1.0
+    return float(size) if size > 0 else 1.0
 
 
 def _scale(name: str, value: Any) -> float | str:
