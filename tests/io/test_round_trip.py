@@ -26,7 +26,10 @@ def test_every_attribute_comes_back_with_its_bits_and_its_layout(name: str, tmp_
 
 # of regressions, and of models of components
 QUESTIONS: dict[bool, list[Callable[[Any, dict[str, Any]], Any]]] = {
-    True: [lambda m, rows: m.predict(**rows, return_std=True), lambda m, _: m.set_params(random_state=0).sample_coef(3)],
+    True: [
+        lambda m, rows: m.predict(**rows, return_std=True),
+        lambda m, _: m.set_params(random_state=0).sample_coef(3),
+    ],
     False: [
         lambda m, rows: m.transform(**rows, return_std=True),
         lambda m, rows: m.score_samples(**rows),
