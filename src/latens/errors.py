@@ -20,6 +20,7 @@ __all__ = [
     "UnknownGroups",
     "UnseenLevels",
     "ValuesCut",
+    "WeightsTooSmall",
 ]
 
 
@@ -77,6 +78,10 @@ class UnseenLevels(UserWarning):
 
 class AbsentColumns(UserWarning):
     """Some columns of the model are not in a table: they are taken as missing in every row."""
+
+
+class WeightsTooSmall(UserWarning):
+    """Weights count rows for less than they are, as shares that add up to 1 do: little can be learnt from so few."""
 
 
 class BoundNotFinite(FloatingPointError):

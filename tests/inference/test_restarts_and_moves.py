@@ -166,7 +166,7 @@ def test_candidates_that_disappoint_on_a_sample_are_not_tried_in_full() -> None:
     def screen(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         return fit_at(start.q / 2)
 
-    improve(fit_at(-5.0, q=-5.0), candidates_from([-9.0, -6.0, -3.0], []), climb, screen=screen)
+    improve(fit_at(-5.0, q=-5.0), candidates_from([-9.0, -6.0, -3.0], []), climb, screens=[screen])
     assert tried == [-3.0]
 
 
@@ -192,7 +192,7 @@ def test_an_interrupt_during_a_screened_trial_is_reported_and_the_fit_kept() -> 
     def screen(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         return fit_at(-9.0, interrupted=start.q != -5.0)
 
-    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb_state, screen=screen)
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb_state, screens=[screen])
     assert fit.elbo == -5.0
     assert fit.interrupted
 

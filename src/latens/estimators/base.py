@@ -22,7 +22,7 @@ from latens.estimators.answers import Answers
 from latens.estimators.parameters import all_or_nothing, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import sample_rows
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import check_rows, occupied
+from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.estimators.search import Climbing
 from latens.inference.online import Accumulate, update
 from latens.system.seeds import generator
@@ -113,6 +113,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 raise ValueError(
                     "every row that shows a value has sample_weight 0; give one of them a positive weight."
                 )
+            doubt_weights(rows)
             self._check_common()
             sample = sample_rows(rows, self.sample_size)
             before = self.frame_ if self._goes_on(rows) else None
@@ -126,7 +127,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 starts = [State(self.state_.q)]
             else:  # a model that compresses rows starts from their total
                 starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
-            fit = self._climb(model, rows, sample, frame, rng, starts, moves)
+            fit = self._climb(model, rows, sample, frame, rng, starts, moves, before is None)
             self._keep(model, frame, fit)
         if fit.interrupted:
             warnings.warn(
@@ -157,6 +158,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             rows = occupied(check_rows(self, X, sample_weight))
             if not len(rows):
                 return self
+            doubt_weights(rows)
             frame = self.frame_.meeting(rows)
             state, event = update(
                 self.model_,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -93,8 +93,6 @@ class BinaryFactorAnalysis(VariationalTransformer):
     >>> model.n_components_
     8
     """
-
-    sampled: ClassVar[bool] = True
 
     def __init__(
         self,

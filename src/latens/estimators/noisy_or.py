@@ -117,7 +117,6 @@ class NoisyOr(VariationalTransformer):
     scaled: ClassVar[bool] = False
     binary: ClassVar[bool] = True
     sparse: ClassVar[bool] = True
-    sampled: ClassVar[bool] = True
     sample_size: ClassVar[int] = 2048
 
     def __init__(

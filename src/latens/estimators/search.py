@@ -7,21 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from array_api_compat import is_numpy_array
 from joblib import effective_n_jobs
 
 from latens.array.transfer import is_sparse
-from latens.core import Compressing, Fit, Iteration, Loose, Model, Movable, Posterior, Rows, State
-from latens.estimators.rows.sampling import blocks
+from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State
+from latens.estimators.rows.sampling import blocks, chosen_rows
 from latens.estimators.rows.units import Frame
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.moves import improve
 from latens.inference.online import compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.restarts import best_of
+from latens.inference.search import Search
 from latens.inference.sweep import ThreadedSweep, serial_sweep
 from latens.system.threads import waking_map
 
@@ -30,8 +29,6 @@ __all__ = ["Climbing"]
 
 class Climbing:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
-
-    sampled: ClassVar[bool] = False  # whether restarts are judged on a sample, and only the best sees all rows
 
     max_iter: int
     tol: float
@@ -62,6 +59,7 @@ class Climbing:
         rng: np.random.Generator,
         starts: list[State],
         moves: bool,
+        afresh: bool = True,
     ) -> Fit:
         """Restarts, then moves, on blocks of rows that threads share."""
         limit = self._starting_size(sample)
@@ -75,29 +73,14 @@ class Climbing:
                 # blocks enter the frame one by one, while they are in cache
                 total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
                 return self._read_out(model, total, frame, rng, starts, notify, moves)
-            climb = partial(options, batches, sweep=sweep)
-            screen = self._screen(options, sample, rows)
-            if self.sampled and screen is not None and len(starts) > 1:
-                ahead = best_of(starts, lambda start, on: screen(start, self.max_iter, on))
-                starts = [State(ahead.state.q)]
-            fit = best_of(
-                starts,
-                lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
-                notify,
-                map_=waking_map(pool) if pool and len(batches) == 1 and notify is None else map,
-            )
-            if moves and isinstance(model, Movable):
-                fit = improve(
-                    fit,
-                    lambda state: model.candidates(state.q, state.stats, sample, rng, limit),
-                    lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
-                    screen=screen,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    on_iteration=notify,
-                    looseness=(lambda q: model.looseness(q, sample, rows.n)) if isinstance(model, Loose) else None,
-                )
-        return fit
+            search = Search(model, options, rng, limit, self.max_iter, self.tol, moves)
+            searching = len(starts) > 1 or (moves and isinstance(model, Movable))
+            # their weight, not their number: a row given twice counts like a weight of 2
+            if searching and 2 * len(sample) <= rows.n:
+                choose = partial(chosen_rows, rows)
+                return search.by_part(sample, batches, choose, starts, afresh=afresh, sweep=sweep, notify=notify)
+            several = waking_map(pool) if pool and len(batches) == 1 and notify is None else map
+            return search.over(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
     def _read_out(
         self,
@@ -110,30 +93,12 @@ class Climbing:
         moves: bool = False,
     ) -> Fit:
         """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
-        climb = partial(ascend, model, [total], tol=self.tol, log_scale=frame.log_scale)
-        fit = best_of(
-            starts or self._starts(model, total, frame, rng),
-            lambda start, on: climb(start, max_iter=self.max_iter, on_iteration=on),
-            notify,
-        )
-        if moves and isinstance(model, Movable):
-            fit = improve(
-                fit,
-                lambda state: model.candidates(state.q, state.stats, total, rng, state.q.n_components),
-                lambda start, steps, on: climb(start, max_iter=steps, on_iteration=on),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                on_iteration=notify,
-                looseness=(lambda q: model.looseness(q, total, total.n)) if isinstance(model, Loose) else None,
-            )
+        climb = partial(ascend, model, tol=self.tol, log_scale=frame.log_scale)
+        starts = starts or self._starts(model, total, frame, rng)
+        limit = max(start.q.n_components for start in starts)
+        search = Search(model, climb, rng, limit, self.max_iter, self.tol, moves)
+        fit = search.over([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
-
-    def _screen(self, options: Callable[..., Fit], sample: Rows, rows: Rows) -> Callable[..., Fit] | None:
-        """An ascent over the sample, weighted to count as much as all rows; none if it is no smaller."""
-        if 2 * len(sample) > rows.n:  # their weight, not their number: a row given twice counts like a weight of 2
-            return None
-        part = replace(sample, weight=np.full(len(sample), rows.n / len(sample)))
-        return lambda start, steps, on: options([part], start, max_iter=steps, on_iteration=on)
 
     def _notify(self, bar: ProgressBar) -> OnIteration | None:
         """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""

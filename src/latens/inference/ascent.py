@@ -41,9 +41,10 @@ def ascend(
     Parameters
     ----------
     tol : float
-        0 never stops early.
+        0 never stops early. Rows that count for less than one together are one.
     slack : float
-        The fall that rounding may explain, relative to the sum of |terms|; a larger one warns.
+        The fall that rounding may explain, relative to the sum of |terms|, or to 1 nat if that is less; a larger
+        one warns.
     log_scale : float
         Rows are in units of exp(log_scale); the bound is reported in the caller's.
     on_iteration : callable, optional
@@ -64,10 +65,10 @@ def ascend(
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
-                if gain < -slack * size:
+                if gain < -slack * max(size, 1.0):
                     warnings.warn(f"the bound fell by {-gain:.3g} at iteration {step}", ElboDecreased, stacklevel=2)
                 stopped = bool(on_iteration and on_iteration(event))
-                converged = tol > 0 and abs(gain) < max(tol * stats.n, float(np.finfo(float).eps) * size)
+                converged = tol > 0 and abs(gain) < max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
                 if stopped or converged:
                     break
     except KeyboardInterrupt:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from latens.core import Fit, Iteration, State
@@ -21,7 +22,8 @@ def improve(
     candidates: Callable[[State], Iterator[Any]],
     climb: Climb,
     *,
-    screen: Climb | None = None,
+    screens: Sequence[Climb] = (),
+    rare: Callable[[State], Iterator[Any]] | None = None,
     n_steps: int = 10,
     max_iter: int = 200,
     tol: float = 1e-6,
@@ -30,14 +32,15 @@ def improve(
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
-    A candidate climbs `n_steps` iterations before it is judged, on all rows. With `screen`, an ascent over a
-    weighted subsample, only candidates that are promising there are tried in full: most are not, and they
-    are what costs. With `looseness`, nats that the bound of a posterior is known to miss, the bound must still rise
-    when they are added to both sides: a component is not given up because a bound is loose about it.
+    A candidate climbs `n_steps` iterations before it is judged, on all rows: nothing else accepts it. With `screens`,
+    ascents over a sample, only candidates that rise in one of them are tried in full: most do not, and they are what
+    costs. Candidates from `rare`, made for rows that a sample has hardly met, are tried without. With `looseness`, nats
+    that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
+    component is not given up because a bound is loose about it.
     """
     while not (fit.interrupted or fit.stopped):
         try:
-            better = _first_better(fit, candidates, climb, screen, n_steps, tol, looseness)
+            better = _first_better(fit, candidates, rare, climb, screens, n_steps, tol, looseness)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
@@ -60,22 +63,18 @@ def improve(
 def _first_better(
     fit: Fit,
     candidates: Callable[[State], Iterator[Any]],
+    rare: Callable[[State], Iterator[Any]] | None,
     climb: Climb,
-    screen: Climb | None,
+    screens: Sequence[Climb],
     n_steps: int,
     tol: float,
     looseness: Callable[[Any], float] | None,
 ) -> Fit | None:
-    margin = tol * fit.state.stats.n
+    margin = tol * max(fit.state.stats.n, 1.0)
     target = fit.elbo + margin
-    target_screened = None if screen is None else screen(State(fit.state.q), n_steps, None).elbo + margin
-    for candidate in candidates(fit.state):
-        if screen is not None and target_screened is not None:
-            glance = screen(State(candidate), n_steps, _Hopeless(target_screened, n_steps))
-            if glance.interrupted:
-                raise KeyboardInterrupt
-            if glance.elbo <= target_screened:
-                continue
+    glances = [_Screen(screen, fit.state.q, n_steps, tol) for screen in screens]
+    promising = (one for one in candidates(fit.state) if not glances or any(glance.rises(one) for glance in glances))
+    for candidate in chain(promising, rare(fit.state) if rare is not None else ()):
         trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
         if trial.elbo > target and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
@@ -84,6 +83,21 @@ def _first_better(
         if trial.interrupted:
             raise KeyboardInterrupt
     return None
+
+
+class _Screen:
+    """Whether candidates rise above the present posterior on a sample, after as many steps of both."""
+
+    def __init__(self, climb: Climb, q: Any, n_steps: int, tol: float) -> None:
+        self.climb, self.n_steps = climb, n_steps
+        now = climb(State(q), n_steps, None)
+        self.target = now.elbo + tol * max(now.state.stats.n, 1.0)
+
+    def rises(self, candidate: Any) -> bool:
+        glance = self.climb(State(candidate), self.n_steps, _Hopeless(self.target, self.n_steps))
+        if glance.interrupted:
+            raise KeyboardInterrupt
+        return bool(glance.elbo > self.target)
 
 
 def _tighter(fit: Fit, looseness: Callable[[Any], float]) -> float:

@@ -310,10 +310,11 @@ class FactorAnalysis(FactorStreams):
         rng: np.random.Generator,
         starts: list[State],
         moves: bool,
+        afresh: bool = True,
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
             return self._follow(model, rows, starts[0], frame)
-        return super()._climb(model, rows, sample, frame, rng, starts, moves or not model.points)
+        return super()._climb(model, rows, sample, frame, rng, starts, moves or not model.points, afresh)
 
     def _read_out(
         self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False

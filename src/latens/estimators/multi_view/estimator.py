@@ -362,10 +362,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self._entered = rows  # what was learnt is told of the same rows
         return super()._climb(model, rows, *rest)
 
-    def _screen(self, *_: Any) -> None:
-        """Deletions are few and tried on all samples: on a part of them factors can hide in the noise."""
-        return None
-
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
         rows, living = table.rows, living_components(self.model_, self.state_)[0]

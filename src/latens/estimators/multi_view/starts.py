@@ -30,6 +30,7 @@ LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), B
 WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 STILL = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
+MANY = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
 TRIED = 30  # iterations on the sample after which the better of two starts shows
 FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
@@ -94,15 +95,20 @@ def _usual_noise(given: Rows) -> Floats:
 def principal_start(
     model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, max_iter: int
 ) -> MultiViewPosterior:
-    """From principal directions of columns as they are, or in units of their own: whichever gets higher soon.
+    """From principal directions of columns as they are, or in units of their own, k or fewer: what gets higher soon.
 
-    The first follow loud columns, which may be but of another unit; the second hear columns that are all noise.
+    The first follow loud columns, which may be but of another unit; the second hear columns that are all noise. As many
+    factors as columns can be turned until each has a column to itself, where no deletion leads on.
     """
     parts = [_centred(model, view, sample)[0] for view in model.views]  # the only copy, written over below
-    codes = [principal_codes(model, parts, k, rng, alike)]
+    width = sum(part.shape[1] for part in parts)
+    sizes = [k]
+    while MANY * sizes[-1] > width and sizes[-1] > 1:
+        sizes.append(sizes[-1] // 2)
+    codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
     evened = [_even_out(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]
     if any(evened):
-        codes.append(principal_codes(model, parts, k, rng, alike))
+        codes += [principal_codes(model, parts, size, rng, alike) for size in sizes]
     del parts
     starts = [State(posterior_from_codes(model, sample, each)) for each in codes]
     if len(starts) == 1:

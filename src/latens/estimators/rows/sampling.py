@@ -12,7 +12,7 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
-__all__ = ["blocks", "column_variances", "distinct", "filled", "sample_rows", "stacked"]
+__all__ = ["blocks", "chosen_rows", "column_variances", "distinct", "filled", "sample_rows", "stacked"]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
@@ -31,9 +31,10 @@ def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
 
 
 def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
-    """Host rows at equal steps of cumulative weight along a fixed order; as many as are distinct, up to `limit`.
+    """Host rows at equal steps of cumulative weight along a fixed order, up to `limit`; sparse rows stay sparse.
 
-    Sparse rows stay sparse.
+    As many as all rows count, or as are distinct where they count less: equal rows are in it as often as they are
+    common, and weights that add up to little leave none out.
     """
     keys = np.concatenate([_keys(block) for block in blocks(rows, 0)], axis=1)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
@@ -45,14 +46,17 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
         mass = np.cumsum(weight[order])
     along = keys[:, order]
     distinct = 1 + int(np.count_nonzero(np.any(along[:, 1:] != along[:, :-1], axis=0)))
-    size = min(limit, distinct)
+    size = min(limit, max(distinct, int(np.ceil(mass[-1] * (1 - 1e-9)))))
     # half a step in, and a hair less: a boundary between rows must not depend on the rounding of the sum
     at = np.searchsorted(mass, (np.arange(size) + 0.5) / size * mass[-1] * (1 - 1e-12))
-    chosen = order[np.minimum(at, len(order) - 1)]
+    return chosen_rows(rows, order[np.minimum(at, len(order) - 1)])
+
+
+def chosen_rows(rows: Rows, which: Index) -> Rows:
+    """These rows on the host, in this order and without their weights; sparse ones stay sparse."""
     if is_sparse(rows.x):
-        return Rows(rows.x[chosen])
-    x = host(_take(rows.x, chosen))
-    return Rows(x, None if rows.seen is None else host(_take(rows.seen, chosen)) > 0)
+        return Rows(rows.x[which])
+    return Rows(host(_take(rows.x, which)), None if rows.seen is None else host(_take(rows.seen, which)) > 0)
 
 
 def distinct(rows: Rows) -> Rows:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, va
 from latens.array import Array
 from latens.array.transfer import detached, host, is_sparse, like, take
 from latens.core import Rows
-from latens.errors import ValuesCut
+from latens.errors import ValuesCut, WeightsTooSmall
 from latens.estimators.parameters import positive_number
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "check_codes",
     "check_rows",
     "check_weight",
+    "doubt_weights",
     "encoded_rows",
     "is_foreign",
     "occupied",
@@ -74,6 +75,23 @@ def occupied(rows: Rows) -> Rows:
         return rows
     x = rows.x[keep] if is_sparse(rows.x) else take(rows.x, keep)
     return Rows(x, None if rows.seen is None else take(rows.seen, keep), take(rows.weight, keep))
+
+
+def doubt_weights(rows: Rows) -> None:
+    """Warn of weights that count rows, all of weight above 0, for less than they are; they are taken as they are."""
+    if rows.weight is None or not len(rows):
+        return
+    weight = host(rows.weight)
+    if rows.n >= 0.5 * len(rows) and weight.max() >= 1:
+        return
+    effective = rows.n * (rows.n / float(np.sum(weight**2)))
+    warnings.warn(
+        f"sample_weight adds up to {rows.n:g} over {len(rows)} rows, and weights are counts: this is learnt from as "
+        f"if there were {rows.n:g} rows. If they are shares or survey weights, they are worth about {effective:.0f} "
+        f"rows: pass sample_weight=w * (w.sum() / (w**2).sum()).",
+        WeightsTooSmall,
+        stacklevel=4,
+    )
 
 
 def binary_rows(rows: Rows, binarize: float | None) -> Rows:

@@ -123,7 +123,7 @@ def splits(
         whole, side = codes[:, k], np.where(halves[k][1], codes[:, k], 0.0)
         for base, extra in ((whole - side, side), (whole, side), (whole, whole - side)):
             changed[:, k], changed[:, free] = base, extra
-            scaled = (stats.n / len(sample)) * model.statistics(sample, Switches(changed))
+            scaled = (stats.n / sample.n) * model.statistics(sample, Switches(changed))
             yield model.global_step(model.prior(changed.shape[1]), scaled)
 
 

@@ -1,8 +1,8 @@
 """Other clusters a mixture might have: candidates for moves, ranked by what the statistics say, none judged here.
 
-Merging clusters i and j changes the log evidence of their rows by E(S_i + S_j) - E(S_i) - E(S_j), which needs no
-rows at all; splitting one is tried on a sample of its rows. The best of both, and their combinations (swaps),
-are proposed.
+Merging clusters i and j changes the bound by about F(S_i + S_j) - F(S_i) - F(S_j) less the entropy of the pair, where
+F(S) = log evidence of the sums S + n log n: that needs no rows at all, but for the entropy, which a sample tells.
+Splitting one is tried on a sample of its rows. The best of both, and their combinations (swaps), are proposed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats
+from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.families.sticks import Sticks
@@ -41,7 +42,8 @@ def propose(
     limit: int,
 ) -> Iterator[MixturePosterior]:
     """Sorted sticks; deletions and merges; splits up to `limit` clusters; merges with splits."""
-    k = q.n_components
+    k, local = q.n_components, model.local_step(q, sample)
+    share = host(sample.weigh(local.mean))
     order = np.argsort(-stats.counts, kind="stable")
     if isinstance(q.weights, Sticks) and np.any(np.diff(stats.counts[order]) != np.diff(stats.counts)):
         yield _regrouped(model, q.only(order), stats, np.eye(k)[order])
@@ -50,11 +52,11 @@ def propose(
         empty = order[stats.counts[order] < 1.0][-(k - 1) :]
         if len(empty) > 1:
             yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
-        merges = _merges(model, q, stats)
+        merges = _merges(model, q, stats, share * (stats.n / sample.n))
         for _, i, j in merges[:N_MERGES]:
             yield _regrouped(model, q, stats, _joining(k, i, j))
         yield _regrouped(model, q, stats, np.delete(np.eye(k), order[-1], axis=0))
-    splits = _splits(model, q, stats, sample, rng)
+    splits = _splits(model, q, stats, sample, local, rng)
     if k < limit:
         for _, which, halves in splits[:N_SPLITS]:
             yield _divided(model, q, stats, np.delete(np.eye(k), which, axis=0), halves)
@@ -68,41 +70,53 @@ def propose(
         yield _divided(model, q, stats, groups, halves)
 
 
-def _merges(model: Mixture, q: MixturePosterior, stats: ClusterStatistics) -> list[tuple[float, int, int]]:
-    """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths."""
+def _merges(
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats
+) -> list[tuple[float, int, int]]:
+    """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths.
+
+    `share` (n, K) are memberships of a sample, weighted to count as all rows.
+    """
     k = q.n_components
     width = np.maximum(np.asarray(q.clusters.row_variance).mean(axis=0), np.finfo(float).tiny)  # type: ignore[union-attr]
     place = q.clusters.mean / np.sqrt(width)
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
     first, second = first[near], second[near]
-    alone = _evidence(model, q, stats, np.eye(k))
-    together = _evidence(model, q, stats, np.eye(k)[first] + np.eye(k)[second])
-    gain = together - alone[first] - alone[second]
+    alone = _free_energy(model, q, stats, np.eye(k))
+    together = _free_energy(model, q, stats, np.eye(k)[first] + np.eye(k)[second])
+    gain = together - alone[first] - alone[second] - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
     return [(float(gain[p]), int(first[p]), int(second[p])) for p in best]
 
 
+def _pair_entropy(a: Floats, b: Floats) -> Floats:
+    """(P,), summed over rows: how much is left open between two clusters by memberships (n, P) in each."""
+    both = a + b
+    return np.asarray(np.sum(xlogx(both) - xlogx(a) - xlogx(b), axis=0))
+
+
 def _splits(
-    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any, rng: np.random.Generator
 ) -> list[tuple[float, int, Any]]:
     """(gain, cluster, statistics of its halves), the best first."""
-    local = model.local_step(q, sample)
-    share = host(local.mean)
     x = sample.x if is_sparse(sample.x) else host(model.impute(q, sample, local)[0])
-    label, found = np.argmax(share, axis=1), []
+    label, found = np.argmax(host(local.mean), axis=1), []
     for which in range(q.n_components):
-        rows = Rows(x[np.flatnonzero(label == which)])
+        own = np.flatnonzero(label == which)
+        rows = Rows(x[own], weight=None if sample.weight is None else sample.weight[own])
         if len(rows) < FEWEST:
             continue
-        scale = stats.counts[which] / len(rows)
-        halves = [scale * _halved(model, rows, side) for side in _sides(rows.x, rng)]
+        # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
+        effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
+        halves = [(effective / rows.n) * _halved(model, rows, side) for side in _sides(rows.x, rng)]
         gains = [
-            _evidence(model, q, two, np.eye(2)).sum() - _evidence(model, q, two, np.ones((1, 2)))[0] for two in halves
+            _free_energy(model, q, two, np.eye(2)).sum() - _free_energy(model, q, two, np.ones((1, 2)))[0] + two.entropy
+            for two in halves
         ]
         if gains:
             best = int(np.argmax(gains))
-            found.append((float(gains[best]), which, halves[best]))
+            found.append((float(gains[best]), which, (stats.counts[which] / effective) * halves[best]))
     return sorted(found, key=lambda split: -split[0])
 
 
@@ -161,10 +175,11 @@ def _halved(model: Mixture, rows: Rows, side: Floats) -> Any:
     return model.statistics(rows, local)
 
 
-def _evidence(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> Floats:
-    """Log evidence of each group of clusters as one."""
-    moments = stats.regroup(groups, model.tied).moments
-    return model.clusters.evidence(*moments, q.clusters)  # type: ignore[arg-type]
+def _free_energy(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> Floats:
+    """Log evidence of each group of clusters as one, and n log n, its part in how rows fall into groups."""
+    sums = stats.regroup(groups, model.tied)
+    evidence: Floats = model.clusters.evidence(*sums.moments, q.clusters)  # type: ignore[arg-type]
+    return np.asarray(evidence + xlogx(sums.counts))
 
 
 def _regrouped(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> MixturePosterior:

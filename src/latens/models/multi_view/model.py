@@ -39,7 +39,7 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
 from latens.array.packed_symmetric import pair_places, upper_indices
-from latens.array.transfer import column_sums, cross_sums, like, take, total
+from latens.array.transfer import column_sums, cross_sums, host, like, take, total
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -47,13 +47,13 @@ from latens.families.known import Known
 from latens.models.likelihoods import Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
+from latens.models.multi_view.moves import propose
 from latens.models.multi_view.view import View
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 
 Codes = JointCodes | SparseCodes
 
-PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
@@ -315,20 +315,21 @@ class MultiView:
     def candidates(
         self, q: MultiViewPosterior, stats: MultiViewStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[MultiViewPosterior]:
-        """Deletions of factors that hardly pay for codes and loadings: all that do not at once, then each alone."""
-        pairs = [(view, q.views[name]) for name, view in stats.views.items()]
-        signal = np.sum([view.signal(p) for view, p in pairs], axis=0)
-        gain = np.sum([view.gain(p) for view, p in pairs], axis=0)
-        cost = np.sum([p.weights.kl(p.alpha, p.theta) for _, p in pairs], axis=0)
-        cost = cost + 0.5 * stats.n * np.log1p(signal / stats.n)  # what codes that know so much cost
-        order = np.argsort(gain - cost, kind="stable")
-        if q.n_components > 1:
-            losing = order[gain[order] < cost[order]][: q.n_components - 1]  # one is left in any case
-            if len(losing) > 1:
-                yield q.only(np.setdiff1d(order, losing))
-            doubtful = 1 + np.sum(gain[order[1:]] < PAYING * cost[order[1:]])  # the weakest is always tried
-            for k in order[:doubtful]:
-                yield q.only(np.setdiff1d(order, [k]))
+        return propose(self, q, stats, sample, rng, limit)
+
+    def residuals(self, q: MultiViewPosterior, batch: Rows) -> list[tuple[Floats, Floats, Floats]]:
+        """Of each view: the slope of its parabolas where codes lead (n, D), the noise precisions (D,), the curvatures.
+
+        Of a Gaussian view the slope is what is left of the rows; curvatures are (1 or n, D).
+        """
+        local, members = self.local_step(q, batch), self.members(batch)
+        at, answers = Regressors.of(local, members), []
+        for view in self.views:
+            p, tangent = q.views[view.name], local.tangents[view.name]
+            precision = batch.columns(view.columns).mask if tangent.precision is None else tangent.precision
+            gap = tangent.response - precision * p.predictor(at)
+            answers.append((host(gap), p.noise.mean, host(precision)))
+        return answers
 
     def members(self, batch: Rows) -> Array:
         """(n, G), which group each sample belongs to; spread evenly where that is unknown."""

@@ -1,0 +1,118 @@
+"""The search on a part of the rows, and what it leaves to all of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from latens.core import Fit, Rows, State
+from latens.errors import ElboDecreased
+from latens.families.dirichlet import Dirichlet
+from latens.families.normal_columns import NormalColumns
+from latens.inference.ascent import ascend
+from latens.inference.search import Search
+from latens.inference.surprise import badly_explained
+from latens.models.mixture.model import Mixture
+from latens.system.seeds import generator
+
+
+def two_columns() -> Mixture:
+    prior = NormalColumns(np.zeros((1, 2)), np.full((1, 1), 0.1), np.full((1, 1), 1.0), np.ones((1, 2)), False)
+    return Mixture(Dirichlet(np.ones(1)), prior)
+
+
+def clumps(rng: np.random.Generator, sizes: list[int], places: list[float]) -> np.ndarray:
+    return np.concatenate([place + rng.normal(size=(n, 2)) for n, place in zip(sizes, places, strict=True)])
+
+
+def at(model: Mixture, places: list[float]) -> Any:
+    centres = np.array(places)[:, None] * np.ones((1, 2))
+    k = len(centres)
+    return model.global_step(model.prior(k), model.imagined(np.full(k, 20.0), centres, np.ones(2)))
+
+
+def searching(model: Mixture, **options: Any) -> Search:
+    given = {"rng": generator(0), "limit": 6, "max_iter": 100, "tol": 1e-6, "moves": True, **options}
+    return Search(model, partial(ascend, model, tol=1e-6), **given)
+
+
+def test_badly_explained_rows_are_those_of_lowest_density_and_a_few_for_each_of_the_others() -> None:
+    rng, model = np.random.default_rng(0), two_columns()
+    x = clumps(rng, [900, 10], [0.0, 30.0])
+    mixed = rng.permutation(len(x))
+    q = at(model, [0.0])
+    which, weight = badly_explained(model, q, [Rows(x[:500]), Rows(x[500:])], 40)
+    assert set(range(900, 910)) <= set(which[:20])
+    assert weight[:20] == pytest.approx(1.0)
+    assert weight.sum() == pytest.approx(910)
+    again, _ = badly_explained(model, q, [Rows(x[mixed])], 40)
+    assert set(mixed[again]) == set(which)
+
+
+def test_too_many_clusters_go_though_rows_are_many() -> None:
+    rng, model = np.random.default_rng(1), two_columns()
+    rows = Rows(clumps(rng, [2000, 2000], [-6.0, 6.0]))
+    part = Rows(rows.x[::10])
+    start = State(at(model, [-7.0, -5.0, 0.0, 5.0, 7.0]))
+    fit = searching(model).by_part(part, [rows], lambda which: Rows(rows.x[which]), [start])
+    told = ascend(model, [rows], State(at(model, [-6.0, 6.0])), tol=1e-6)
+    assert fit.state.q.n_components == 2
+    assert fit.elbo == pytest.approx(told.elbo, abs=0.5)
+
+
+def test_a_cluster_that_the_part_has_not_met_is_found_on_all_rows() -> None:
+    rng, model = np.random.default_rng(2), two_columns()
+    x = clumps(rng, [2000, 2000, 12], [-6.0, 6.0, 0.0])
+    x[-12:] += [8.0, -8.0]
+    rows, part = Rows(x), Rows(x[:4000:10])
+    fit = searching(model).by_part(part, [rows], lambda which: Rows(x[which]), [State(at(model, [-6.0, 6.0]))])
+    assert sorted(np.round(fit.state.stats.counts)) == [12, 2000, 2000]
+
+
+def test_a_start_found_on_all_rows_is_not_searched_again_on_a_part() -> None:
+    rng, model = np.random.default_rng(3), two_columns()
+    x = clumps(rng, [1000, 1000, 8], [-6.0, 6.0, 20.0])
+    rows, part = Rows(x), Rows(x[:2000:10])
+    start = State(at(model, [-6.0, 6.0, 20.0]))
+    seen: list[int] = []
+
+    def count(event: Any) -> None:
+        seen.append(event.n_components)
+
+    fit = searching(model).by_part(part, [rows], lambda which: Rows(x[which]), [start], afresh=False, notify=count)
+    assert fit.state.q.n_components == 3
+    assert min(seen) == 3  # on a part the third would have gone first
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """An ascent that the keyboard interrupts on the part."""
+
+    model: Mixture
+
+    def __call__(self, batches: Any, start: State, **options: Any) -> Fit:
+        fit = ascend(self.model, batches, start, **options)
+        return fit if len(batches[0]) > 100 else Fit(fit.state, fit.trace, False, interrupted=True)
+
+
+def test_an_interrupt_on_the_part_leaves_a_fit_of_all_rows() -> None:
+    rng, model = np.random.default_rng(4), two_columns()
+    rows = Rows(clumps(rng, [400, 400], [-6.0, 6.0]))
+    search = Search(model, Pressed(model), generator(0), 6, 100, 1e-6, True)
+    fit = search.by_part(Rows(rows.x[::10]), [rows], lambda which: Rows(rows.x[which]), [State(at(model, [-1.0, 1.0]))])
+    assert fit.interrupted
+    assert not fit.converged
+    assert fit.state.stats.n == 800
+
+
+def test_falls_smaller_than_rounding_of_a_nat_are_no_falls() -> None:
+    model = two_columns()
+    rows = Rows(np.random.default_rng(5).normal(size=(50, 2)), weight=np.full(50, 1e-9))
+    with warnings.catch_warnings(action="error", category=ElboDecreased):
+        fit = ascend(model, [rows], State(at(model, [-1.0, 1.0])), max_iter=20, tol=0)
+    assert len(fit.trace) == 20
