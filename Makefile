@@ -15,7 +15,7 @@ EXTRAS := .venv/extras.stamp
 DOCS := .venv/docs.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras test-slow test-versions test-wheel newest check bench dist docs clean
+.PHONY: help demo test test-extras test-slow mutants test-versions test-wheel newest check bench dist docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ test-wheel: dist ## the first commands of README.md with the wheel, in an empty 
 
 newest: ## write constraints-oldest.txt and constraints-newest.txt anew
 	@$(PYTHON) .ci/versions.py refresh
+
+mutants: $(EXTRAS) ## plant known bugs one by one, and see that the tests notice each
+	$(BIN)/python -m tests.mutants
 
 check: $(DEV) ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

@@ -42,6 +42,12 @@ def test_without_noise_a_row_is_the_union_of_its_pictures() -> None:
     assert np.array_equal(X, (truth.codes @ truth.components > 0).astype(float))
 
 
+def test_without_causes_rows_are_lit_by_the_leak_alone() -> None:
+    X, truth = make_noisy_or(2000, activity=0.0, leak=0.3, random_state=4)
+    assert not truth.codes.any()
+    assert X.mean() == pytest.approx(0.3, abs=0.01)
+
+
 def test_occasions_of_baskets_depend_on_each_other() -> None:
     _, truth = make_baskets(20_000, random_state=4)
     breakfast, film = (truth.codes[:, truth.names.index(name)] for name in ("breakfast", "film night"))

@@ -47,6 +47,13 @@ def test_holes_stay_zero_when_the_origin_moves() -> None:
     assert frame.enter(rows).x[0, 1] == 0
 
 
+def test_the_unit_is_that_of_observed_entries() -> None:
+    """Missing ones are stored as 0, which is far from rows about 1000."""
+    rng = np.random.default_rng(0)
+    x, seen = 1000 + rng.normal(size=(200, 3)), rng.random((200, 3)) < 0.5
+    assert Frame.of(Rows(np.where(seen, x, 0.0), seen), centred=True).exponent == 0
+
+
 def test_a_column_gets_its_origin_from_the_first_rows_that_show_it() -> None:
     x = np.random.default_rng(0).normal(size=(9, 4))
     frame = Frame.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=True)

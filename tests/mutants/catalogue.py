@@ -1,0 +1,509 @@
+"""Bugs to plant, one at a time, and the tests that must notice each of them.
+
+A line of the library is exchanged for a wrong one that still runs. Where such a bug passes the named tests, a test is
+missing. Add a row with every fault that was found by other means than a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MUTANTS", "Mutant"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str  # what is wrong
+    file: str  # below src/latens
+    right: str  # stands in the file once
+    wrong: str
+    tests: str  # arguments of pytest
+
+
+FAMILIES = (
+    Mutant(
+        "Beta: the divergence loses its normaliser",
+        "families/beta.py",
+        "gap + other._betaln - self._betaln",
+        "gap - other._betaln + self._betaln",
+        "tests/families/test_beta_and_gamma.py",
+    ),
+    Mutant(
+        "Gamma: a posterior precision forgets the half of its squares",
+        "families/gamma.py",
+        "self.shape + 0.5 * count, self.rate + 0.5 * squares",
+        "self.shape + 0.5 * count, self.rate + squares",
+        "tests/families/test_beta_and_gamma.py tests/families/test_regression.py",
+    ),
+    Mutant(
+        "Gamma: draws of a vague precision are zero",
+        "families/gamma.py",
+        "np.maximum(rng.gamma(self.shape, 1 / self.rate), SMALLEST_DRAW)",
+        "np.asarray(rng.gamma(self.shape, 1 / self.rate))",
+        "tests/families/test_beta_and_gamma.py",
+    ),
+    Mutant(
+        "Dirichlet: the normaliser forgets the sum",
+        "families/dirichlet.py",
+        "np.sum(gammaln(concentration)) - gammaln(concentration.sum())",
+        "np.sum(gammaln(concentration))",
+        "tests/contract/test_bound.py -k mixture-full-dirichlet",
+    ),
+    Mutant(
+        "stick breaking: alpha is not pulled by the breaks",
+        "families/sticks.py",
+        "rate = self.alpha.rate - np.sum(breaks.mean_log[1])",
+        "rate = self.alpha.rate - np.sum(breaks.mean_log[0])",
+        "tests/contract/test_bound.py -k mixture-full-process",
+    ),
+    Mutant(
+        "Normal-Gamma: the likelihood takes loadings for certain",
+        "families/normal_gamma.py",
+        "return float(0.5 * (noisy - self._copies(uncertain) * np.sum(uncertain)))",
+        "return float(0.5 * noisy)",
+        "tests/families/test_regression.py",
+    ),
+    Mutant(
+        "Normal-Wishart: a posterior forgets that its mean has moved",
+        "families/normal_wishart.py",
+        "scatter = self.scatter + unpacked(xx, mean.shape[1]) + about",
+        "scatter = self.scatter + unpacked(xx, mean.shape[1])",
+        "tests/contract/test_bound.py -k mixture-full-dirichlet",
+    ),
+    Mutant(
+        "Normal-Wishart: a new row follows a Student t of one degree more",
+        "families/normal_wishart.py",
+        "dof = np.broadcast_to(self.dof + 1 - self.mean.shape[1], self.strength.shape)",
+        "dof = np.broadcast_to(self.dof + 2 - self.mean.shape[1], self.strength.shape)",
+        "tests/exact/test_mixture.py -k predictive",
+    ),
+    Mutant(
+        "spike and slab: a coefficient that is off has no size",
+        "families/spike_slab.py",
+        "self.square.sum(axis=0) + (len(self.on) - self.used) * self.idle",
+        "self.square.sum(axis=0)",
+        "tests/families/test_spike_slab.py tests/contract/test_bound.py -k 'spike or views-gaussian'",
+    ),
+    Mutant(
+        "least squares: the density has the noise the wrong way round",
+        "families/least_squares.py",
+        "like(np.log(tau) - LOG_2PI, x)",
+        "like(-np.log(tau) - LOG_2PI, x)",
+        "tests/contract/test_answers.py -k binary-ml",
+    ),
+)
+
+MODELS = (
+    Mutant(
+        "binary factors: codes that are off are not counted",
+        "models/binary_factors/model.py",
+        "prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))",
+        "prior.usage.observe(stats.on, stats.n + 0.0 * stats.on)",
+        "tests/contract/test_bound.py -k binary-ml-exact",
+    ),
+    Mutant(
+        "binary factors: the entropy counts twice",
+        "models/binary_factors/model.py",
+        '"entropy": stats.entropy,',
+        '"entropy": 2 * stats.entropy,',
+        "tests/contract/test_bound.py -k binary-ard-exact",
+    ),
+    Mutant(
+        "noisy-OR: a row's bound lacks the logarithm of its states' mass",
+        "models/noisy_or/model.py",
+        "(top + xp.log(total_weight))[:, 0]",
+        "top[:, 0]",
+        "tests/contract/test_statistics.py tests/contract/test_bound.py -k noisy-or-ml-exact",
+    ),
+    Mutant(
+        "noisy-OR: weights of rows are forgotten where entries are missing",
+        "models/noisy_or/model.py",
+        "host(batch.weigh(local.mean).T @ batch.mask)",
+        "host(local.mean.T @ batch.mask)",
+        "tests/contract/test_statistics.py -k noisy-or-ard-exact",
+    ),
+    Mutant(
+        "noisy ICA: the second moment is the covariance alone",
+        "models/noisy_ica/model.py",
+        """second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        flat = xp.reshape(second, (n, k * k))""",
+        """second = local.covariance()
+        flat = xp.reshape(second, (n, k * k))""",
+        "tests/contract/test_bound.py -k ica-heavy",
+    ),
+    Mutant(
+        "noisy ICA: tails are priced without their normaliser",
+        "models/noisy_ica/posteriors.py",
+        "half * np.log(half) - host_gammaln(half) - 0.5 * LOG_2PI",
+        "half * np.log(half) - 0.5 * LOG_2PI",
+        "tests/contract/test_bound.py -k ica-heavy",
+    ),
+    Mutant(
+        "factor analysis: the centre ignores what factors explain",
+        "models/factor_analysis/model.py",
+        "center = (stats.x - np.sum(q.loadings.mean * stats.z, axis=0)) / seen",
+        "center = stats.x / seen",
+        "tests/contract/test_bound.py -k factors-ml",
+    ),
+    Mutant(
+        "factor analysis: an imputed entry is as sure as its loadings",
+        "models/factor_analysis/model.py",
+        "(square - shift**2) + like(noise, batch.x)",
+        "square - shift**2 + 0 * like(noise, batch.x)",
+        "tests/exact/test_factor_analysis.py",
+    ),
+    Mutant(
+        "views: relevance of factors sees the wrong number of rows",
+        "models/multi_view/model.py",
+        "prior.activity.observe(sizes, stats.squares)",
+        "prior.activity.observe(2 * sizes, stats.squares)",
+        "tests/contract/test_bound.py -k views-groups",
+    ),
+    Mutant(
+        "views: a group's entropy is not weighted",
+        "models/multi_view/model.py",
+        "total(batch.weigh(local.entropy)),",
+        "total(local.entropy),",
+        "tests/contract/test_statistics.py -k views-groups",
+    ),
+    Mutant(
+        "counts: the bound forgets y!",
+        "models/likelihoods/poisson.py",
+        "return super().levels(rows, tangent) - rows.log_factorials",
+        "return super().levels(rows, tangent)",
+        "tests/contract/test_statistics.py tests/contract/test_bound.py -k views-counts",
+    ),
+    Mutant(
+        "binary views: the response of a one is that of a zero",
+        "models/likelihoods/bernoulli.py",
+        "masked(rows.x - 0.5, rows.seen)",
+        "masked(0.5 - rows.x, rows.seen)",
+        "tests/exact/test_multi_view.py",
+    ),
+    Mutant(
+        "regression: weights are charged without their spread",
+        "models/linear_regression.py",
+        "sizes = float(q.mean @ q.mean + np.trace(q.covariance))",
+        "sizes = float(q.mean @ q.mean)",
+        "tests/exact/test_linear_regression.py",
+    ),
+    Mutant(
+        "mixture: clusters are taken for equally common",
+        "models/mixture/features.py",
+        "density += like(log_weights, x)",
+        "density += like(0 * log_weights, x)",
+        "tests/contract/test_bound.py -k mixture-diag-dirichlet",
+    ),
+)
+
+INFERENCE = (
+    Mutant(
+        "the bound may fall without a warning",
+        "inference/ascent.py",
+        "if gain < -slack * max(size, 1.0):",
+        "if gain < -1e9 * max(size, 1.0):",
+        "tests/inference/test_ascent.py",
+    ),
+    Mutant(
+        "an interrupted fit does not say that it was interrupted",
+        "inference/ascent.py",
+        "        interrupted = True",
+        "        interrupted = False",
+        "tests/inference/test_ascent.py",
+    ),
+    Mutant(
+        "a stream forgets its older rows",
+        "inference/online.py",
+        "return fresh if total is None else self.forget * total + fresh",
+        "return fresh",
+        "tests/inference/test_online.py tests/contract/test_statistics.py -k 'online or binary-ard-exact'",
+    ),
+    Mutant(
+        "stochastic steps do not count a batch as all rows",
+        "inference/online.py",
+        "scaled = (self.n_rows / fresh.n) * fresh",
+        "scaled = fresh",
+        "tests/contract/test_statistics.py -k binary-ard-exact",
+    ),
+    Mutant(
+        "moves compare bounds without what they are known to miss",
+        "inference/moves.py",
+        "return fit.elbo + looseness(fit.state.q)",
+        "return fit.elbo",
+        "tests/inference/test_restarts_and_moves.py",
+    ),
+    Mutant(
+        "a bad leap of the local fixed point is never taken back",
+        "inference/local_fixed_point.py",
+        "mean = xp.where((size <= last)[:, None], mean, origin)",
+        "mean = xp.where((size <= xp.inf)[:, None], mean, origin)",
+        "tests/inference/test_local_fixed_point.py",
+    ),
+    Mutant(
+        "of several starts the last wins",
+        "inference/restarts.py",
+        "best = max(fits, key=lambda fit: fit.elbo)",
+        "best = fits[-1]",
+        "tests/inference/test_restarts_and_moves.py",
+    ),
+    Mutant(
+        "the bound is reported in the model's units",
+        "inference/bound.py",
+        "scale = -float(np.sum(log_scale * stats.entries))",
+        "scale = 0.0 * float(np.sum(log_scale * stats.entries))",
+        "tests/inference/test_ascent.py tests/estimators/test_invariance.py -k 'ascent or unit_of'",
+    ),
+)
+
+ESTIMATORS = (
+    Mutant(
+        "scores are densities in the model's units",
+        "estimators/answers.py",
+        "return (density - self.frame_.log_volume(rows),)",
+        "return (density,)",
+        "tests/estimators/test_invariance.py -k unit_of",
+    ),
+    Mutant(
+        "imputation writes over observed entries",
+        "estimators/answers.py",
+        "filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)",
+        "filled = _as_given(xp.where(hole, self.frame_.leave(mean), self.frame_.leave(mean)), X)",
+        "tests/estimators/test_conventions.py -k imputation",
+    ),
+    Mutant(
+        "components are published the least important first",
+        "estimators/base.py",
+        'order = np.argsort(-importance, kind="stable")',
+        'order = np.argsort(importance, kind="stable")',
+        "tests/estimators/test_conventions.py -k order_of_their_shares",
+    ),
+    Mutant(
+        "a warm start begins anew",
+        "estimators/base.py",
+        "return len(self.frame_.origin) == rows.x.shape[1] and self._question() == self.question_",
+        "return False",
+        "tests/estimators/test_conventions.py -k warm_start",
+    ),
+    Mutant(
+        "the sample does not see weights",
+        "estimators/rows/sampling.py",
+        "mass = np.cumsum(weight[order])",
+        "mass = np.arange(1.0, len(order) + 1)",
+        "tests/estimators/rows/test_units_and_sampling.py",
+    ),
+    Mutant(
+        "missing entries take part in the unit of the rows",
+        "estimators/rows/units.py",
+        "gaps = (block.x / largest - like(mean, block.x)) * block.mask",
+        "gaps = block.x / largest - like(mean, block.x)",
+        "tests/estimators/rows/test_units_and_sampling.py",
+    ),
+    Mutant(
+        "a fit that fails leaves its half behind",
+        "estimators/parameters.py",
+        "vars(estimator).update(before)",
+        "pass",
+        "tests/estimators/test_bad_input.py",
+    ),
+)
+
+IO_AND_SYSTEM = (
+    Mutant(
+        "a file's positive numbers may be zero",
+        "io/checks/value_checks.py",
+        '"positive": lambda x: bool((x > 0).all())',
+        '"positive": lambda x: bool((x >= 0).all())',
+        "tests/io/test_hostile_files.py",
+    ),
+    Mutant(
+        "checksums are not compared",
+        "io/archive/reading.py",
+        'or digest.hexdigest() != entry["sha256"]',
+        "",
+        "tests/io/test_damaged_files.py tests/io/test_hostile_files.py",
+    ),
+    Mutant(
+        "members that nobody declared are let in",
+        "io/archive/reading.py",
+        "    if strange:",
+        "    if False:",
+        "tests/io/test_hostile_files.py",
+    ),
+    Mutant(
+        "the name moves before the bytes are on the disk",
+        "system/atomic_write.py",
+        "os.fsync(file.fileno())",
+        "file.fileno()",
+        "tests/io/test_writing.py",
+    ),
+    Mutant(
+        "a probability of a file may exceed one",
+        "io/checks/value_checks.py",
+        '"unit": lambda x: bool(((x >= 0) & (x <= 1)).all())',
+        '"unit": lambda x: bool((x >= 0).all())',
+        "tests/io/test_view_files.py tests/io/test_hostile_files.py",
+    ),
+)
+
+REPORT = (
+    Mutant(
+        "labels beside a chart stand upside down",
+        "report/charts/svg.py",
+        "y = top + (high - place) * y_scale",
+        "y = top + (place - low) * y_scale",
+        "tests/report",
+    ),
+    Mutant(
+        "bars have the lengths of their neighbours",
+        "report/charts/svg.py",
+        "length = room * max(float(value), 0.0) / reach",
+        "length = room * max(float(values[i - 1]), 0.0) / reach",
+        "tests/report",
+    ),
+    Mutant(
+        "names on a page are not escaped",
+        "report/charts/svg.py",
+        "return name if len(name) <= most else",
+        "return Markup(name) if len(name) <= most else",
+        "tests/report",
+    ),
+    Mutant(
+        "dark pixels stand for small values",
+        "report/charts/pixels.py",
+        "place = np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)",
+        "place = 1 - np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)",
+        "tests/report",
+    ),
+)
+
+NETS = (
+    Mutant(
+        "SWAG: half the covariance is lost",
+        "nets/algebra/moments.py",
+        "np.eye(k, rank) / np.sqrt(2 * (k - 1)), 0.5)",
+        "np.eye(k, rank) / np.sqrt(2 * (k - 1)), 0.25)",
+        "tests/nets/test_posteriors.py -m ''",
+    ),
+    Mutant(
+        "snapshots: the variance is that about the old mean",
+        "nets/algebra/moments.py",
+        "return (1 - 1 / n) * (variance + delta * delta / n)",
+        "return (1 - 1 / n) * variance + delta * delta / n",
+        "tests/nets/test_langevin.py tests/nets/test_posteriors.py -m ''",
+    ),
+    Mutant(
+        "merged posteriors forget that their means differ",
+        "nets/factor_posterior.py",
+        "math.sqrt(share * (1 - share)) * gap[None],",
+        "0.0 * gap[None],",
+        "tests/nets/test_posteriors.py -m ''",
+    ),
+    Mutant(
+        "Langevin steps inject noise as if gradients had none",
+        "nets/langevin/sampler.py",
+        "left = 2 * step - step**2 * (1 + loud)",
+        "left = 2 * step - step**2 * (1 + 0 * loud)",
+        "tests/nets/test_langevin.py -m ''",
+    ),
+)
+
+METRICS_AND_DATASETS = (
+    Mutant(
+        "matching: the opposite direction is found",
+        "metrics/matching.py",
+        "gain = np.abs(cosines) if signed else cosines",
+        "gain = np.abs(cosines)",
+        "tests/metrics/test_matching.py",
+    ),
+    Mutant(
+        "coverage: one tail has all the mass",
+        "metrics/calibration.py",
+        "half = float(ndtri(0.5 + level / 2)) * np.sqrt(variance)",
+        "half = float(ndtri(level)) * np.sqrt(variance)",
+        "tests/metrics/test_calibration.py",
+    ),
+    Mutant(
+        "divergence of Gaussians: from the second to the first",
+        "metrics/gaussians.py",
+        "level = b.log_det_covariance - a.log_det_covariance",
+        "level = a.log_det_covariance - b.log_det_covariance",
+        "tests/metrics/test_gaussians.py",
+    ),
+    Mutant(
+        "made noisy-OR rows: nothing leaks",
+        "datasets/noisy_or.py",
+        "dark = (1 - truth.leak) * np.exp(",
+        "dark = np.exp(",
+        "tests/datasets/test_noisy_or.py",
+    ),
+    Mutant(
+        "made clusters: covariances are those of other clusters",
+        "datasets/clusters.py",
+        "rows = means[labels] + (roots[labels] @",
+        "rows = means[labels] + (roots[::-1][labels] @",
+        "tests/datasets/test_clusters.py",
+    ),
+)
+
+ARRAY = (
+    Mutant(
+        "plain sweep over switches: a cause explains itself away",
+        "array/kernels/on_off.py",
+        "others = xp.sum(on * gram[:, :, k], axis=1) - on[:, k] * cost[:, k]",
+        "others = xp.sum(on * gram[:, :, k], axis=1)",
+        "tests/array/kernels",
+    ),
+    Mutant(
+        "states: pairs are counted once too often",
+        "array/kernels/on_off.py",
+        "score -= 0.5 * pair_costs(bits, gram)",
+        "score -= pair_costs(bits, gram)",
+        "tests/array/kernels tests/contract/test_bound.py -k 'sweep or states or flip or binary-ml-exact'",
+    ),
+    Mutant(
+        "listed states: a state counts twice",
+        "array/kernels/on_off.py",
+        "np.tri(words.shape[1], k=-1) > 0",
+        "np.tri(words.shape[1], k=-1) > 1",
+        "tests/array/kernels",
+    ),
+    Mutant(
+        "logistic parabola: its curvature is too small",
+        "array/kernels/quadratic_bounds.py",
+        "return xi, fall / (fall + 2) / (-2 * xi), fall",
+        "return xi, fall / (fall + 2) / (-4 * xi), fall",
+        "tests/array/kernels",
+    ),
+    Mutant(
+        "count parabola: the curvature is that of smaller counts",
+        "array/kernels/quadratic_bounds.py",
+        "return 0.25 + 0.17 * y",
+        "return 0.25 + 0.05 * y",
+        "tests/array/kernels tests/contract/test_bound.py -k 'quadratic or softplus or views-counts'",
+    ),
+    Mutant(
+        "compiled spike-and-slab sweep differs from its plain twin",
+        "array/kernels/spike_slab.py",
+        "logit = odds + 0.5 * (xp.log(precision[:, a] / stiff) + pull * slabs[a])",
+        "logit = odds + 0.5 * (xp.log(stiff / precision[:, a]) + pull * slabs[a])",
+        "tests/array/kernels",
+    ),
+    Mutant(
+        "packed symmetric matrices: pairs off the diagonal count once",
+        "array/packed_symmetric.py",
+        "return np.where(rows == columns, 1.0, 2.0)",
+        "return np.where(rows == columns, 1.0, 1.0)",
+        "tests/array/test_packed_symmetric.py",
+    ),
+    Mutant(
+        "softmax: entropies are those before division",
+        "array/special.py",
+        "entropy = xp.log(size) - xp.sum(x, axis=-1, keepdims=True) / size",
+        "entropy = xp.log(size) - xp.sum(x, axis=-1, keepdims=True)",
+        "tests/array/test_special.py",
+    ),
+)
+
+MUTANTS: tuple[Mutant, ...] = (
+    *FAMILIES, *MODELS, *INFERENCE, *ESTIMATORS, *IO_AND_SYSTEM, *REPORT, *NETS, *METRICS_AND_DATASETS, *ARRAY
+)  # fmt: skip
