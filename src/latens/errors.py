@@ -1,87 +1,204 @@
-"""What can go wrong, by name. Every layer may import this one; it imports nothing."""
+"""What can go wrong, by name. Every layer may import this one; it imports none of them."""
 
 from __future__ import annotations
 
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
 __all__ = [
     "AbsentColumns",
+    "AllKept",
     "BoundNotFinite",
     "ConstantColumns",
+    "CountsRows",
     "DoubtfulScale",
     "ElboDecreased",
+    "EmptyRows",
+    "EqualColumns",
+    "FewSharedRows",
+    "FewValues",
+    "FewerThanAsked",
     "FileRefused",
     "FitInterrupted",
     "FollowsTotals",
+    "GroupsOfOne",
+    "HeywoodCase",
+    "LatensWarning",
     "LooksTransposed",
+    "MissingCodes",
     "NeverSeen",
     "NotSettled",
+    "OneFeatureViews",
     "SourcesTooLight",
     "StillSnapshots",
     "TableRefused",
     "UnknownGroups",
     "UnseenLevels",
     "ValuesCut",
+    "WarningRecord",
     "WeightsTooSmall",
+    "WorseThanIndependent",
+    "collect_warnings",
+    "warn",
 ]
 
 
-class ElboDecreased(UserWarning):
+class WarningRecord(NamedTuple):
+    """A warning as a fit keeps it in `warnings_`."""
+
+    code: str  # what a program asks for, such as "constant-columns"
+    message: str  # what was seen
+    remedy: str  # what to type; empty where nothing needs to be done
+
+
+class LatensWarning(UserWarning):
+    """The base of every warning that latens gives: what was seen, and what to type about it.
+
+    ``warnings.simplefilter("ignore", latens.errors.LatensWarning)`` silences all of them, and "error" instead of
+    "ignore" makes each an error. Those of a fit stay in its `warnings_`.
+
+    Parameters
+    ----------
+    message : str
+        What was seen: name and count.
+    remedy : str
+        What to type.
+
+    Examples
+    --------
+    >>> seen = ConstantColumns("columns 'a' and 'b' never vary.", "Drop them: X.drop(columns=['a', 'b']).")
+    >>> seen.record.code
+    'constant-columns'
+    >>> print(seen)
+    columns 'a' and 'b' never vary. Drop them: X.drop(columns=['a', 'b']).
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(f"{message} {remedy}".strip())
+        self.message = message
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.message, self.remedy)
+
+    @property
+    def record(self) -> WarningRecord:
+        """Its code, the name of the class in lower case, with what it says."""
+        code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
+        return WarningRecord(code, self.message, self.remedy)
+
+
+class ElboDecreased(LatensWarning):
     """The bound fell by more than rounding explains: a wrong update, or too low a precision."""
 
 
-class FitInterrupted(UserWarning):
+class FitInterrupted(LatensWarning):
     """A fit was stopped from the keyboard; the best state so far was kept."""
 
 
-class ValuesCut(UserWarning):
+class ValuesCut(LatensWarning):
     """A model of binary rows was given other values than 0 and 1, and cut them at `binarize`."""
 
 
-class LooksTransposed(UserWarning):
+class LooksTransposed(LatensWarning):
     """An array has so many more columns than rows that samples may have been put into columns."""
 
 
-class DoubtfulScale(UserWarning):
+class DoubtfulScale(LatensWarning):
     """A view is on a scale its likelihood describes badly, such as raw counts; its logarithm would serve better."""
 
 
-class ConstantColumns(UserWarning):
+class ConstantColumns(LatensWarning):
     """Some columns never vary: they are kept, and no factor can move them."""
 
 
-class NeverSeen(UserWarning):
+class NeverSeen(LatensWarning):
     """Some columns hold no value at all: what is said of them is a guess from the other columns."""
 
 
-class NotSettled(UserWarning):
+class NotSettled(LatensWarning):
     """Codes of some rows still moved when their local steps were used up."""
 
 
-class FollowsTotals(UserWarning):
+class FollowsTotals(LatensWarning):
     """A factor is all but the row totals of a view: how much was measured, not what."""
 
 
-class SourcesTooLight(UserWarning):
+class SourcesTooLight(LatensWarning):
     """Some sources have lighter tails than the chosen prior of sources can hold."""
 
 
-class StillSnapshots(UserWarning):
+class StillSnapshots(LatensWarning):
     """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
 
 
-class UnknownGroups(UserWarning):
+class UnknownGroups(LatensWarning):
     """Some samples are of groups that were not there when the model was fitted: the likeliest of its own is taken."""
 
 
-class UnseenLevels(UserWarning):
+class UnseenLevels(LatensWarning):
     """Some values of a column were not there when the model was fitted: they are taken as missing."""
 
 
-class AbsentColumns(UserWarning):
+class AbsentColumns(LatensWarning):
     """Some columns of the model are not in a table: they are taken as missing in every row."""
 
 
-class WeightsTooSmall(UserWarning):
+class WeightsTooSmall(LatensWarning):
     """Weights count rows for less than they are, as shares that add up to 1 do: little can be learnt from so few."""
+
+
+class GroupsOfOne(LatensWarning):
+    """Some groups hold one sample: labels may be names of rows, or a measured number."""
+
+
+class FewSharedRows(LatensWarning):
+    """A view shares few row names with the others: spellings may differ, or samples."""
+
+
+class OneFeatureViews(LatensWarning):
+    """A view has one feature: whatever explains it alone counts as a factor of the whole view."""
+
+
+class EmptyRows(LatensWarning):
+    """Some rows show nothing: what is said of them is what is said of any row."""
+
+
+class MissingCodes(LatensWarning):
+    """A column repeats a far number such as -999, which may stand for a missing value."""
+
+
+class CountsRows(LatensWarning):
+    """A column numbers the rows."""
+
+
+class EqualColumns(LatensWarning):
+    """Columns are equal in every row."""
+
+
+class FewValues(LatensWarning):
+    """A column that is taken as a real number has few distinct values."""
+
+
+class AllKept(LatensWarning):
+    """A fit kept every component it was allowed: there may be more."""
+
+
+class FewerThanAsked(LatensWarning):
+    """A fit has fewer components than were asked for."""
+
+
+class HeywoodCase(LatensWarning):
+    """The noise of a column went to 0: a factor is that column."""
+
+
+class WorseThanIndependent(LatensWarning):
+    """A fit describes the rows worse than columns that are independent of each other."""
 
 
 class BoundNotFinite(FloatingPointError):
@@ -94,3 +211,42 @@ class FileRefused(ValueError):
 
 class TableRefused(ValueError):
     """A file or table cannot be read as rows of samples; the message says what to type."""
+
+
+class _Collection(NamedTuple):
+    owner: Any  # whose warnings they are: an estimator that is being fitted
+    records: list[WarningRecord]
+
+
+_collection: ContextVar[_Collection | None] = ContextVar("_collection", default=None)
+
+
+@contextmanager
+def collect_warnings(owner: Any) -> Iterator[list[WarningRecord]]:
+    """Record what `warn` is given in here; inside a collection of the same owner, that one goes on."""
+    outer = _collection.get()
+    if outer is not None and outer.owner is owner:
+        yield outer.records
+        return
+    collection = _Collection(owner, [])
+    token = _collection.set(collection)
+    try:
+        yield collection.records
+    finally:
+        _collection.reset(token)
+
+
+def warn(warning: LatensWarning) -> None:
+    """Give a warning at the caller's line, once per cause within a collection.
+
+    The caller's line is the first that is neither of latens nor of scikit-learn, which wraps some methods.
+    """
+    collection = _collection.get()
+    if collection is not None:
+        if warning.record in collection.records:
+            return
+        collection.records.append(warning.record)
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("latens", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)

@@ -71,7 +71,7 @@ def test_an_older_page_is_replaced_and_the_path_returned(tmp_path: Path) -> None
 
 
 def test_impossible_paths_are_refused_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="does not exist; create it or choose another path"):
+    with pytest.raises(FileNotFoundError, match=r"does not exist, so .* cannot be written there"):
         write_page([], tmp_path / "nowhere" / "page.html", "Fit")
     with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
         write_page([], tmp_path, "Fit")

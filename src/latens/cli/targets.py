@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from latens.cli.failures import Refused
+from latens.system.atomic_write import special_file
 
 __all__ = ["new_file", "new_folder"]
 
@@ -15,6 +16,9 @@ def new_file(path: Path) -> Path:
     path = path.expanduser().absolute()
     if path.is_dir():
         raise Refused(f"{path} is a folder; name a file, such as {path / 'page.html'}.")
+    kind = special_file(path)
+    if kind is not None:
+        raise Refused(f"{path} is {kind}, which a file must not replace; choose another path.")
     if not path.parent.is_dir():
         raise Refused(f"the folder {path.parent} does not exist; create it or choose another path.")
     _try_writing(path.parent)

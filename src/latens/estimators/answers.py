@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.base import TransformerMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
@@ -17,7 +18,7 @@ from latens.estimators.intervals import Intervals
 from latens.estimators.parameters import whole_number
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
-from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign
+from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
 from latens.inference.local_fixed_point import settle
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
@@ -45,7 +46,11 @@ class Answers(Intervals, TransformerMixin):
         if not return_std:
             return mean
         xp = array_namespace(variance)
-        return mean, xp.sqrt(variance)
+        return mean, self._contained(xp.sqrt(variance), X)
+
+    def _contained(self, std: Array, X: Any) -> Any:
+        """Standard deviations in the container that `set_output` asks for; scikit-learn wraps only the first answer."""
+        return _wrap_data_with_container("transform", std, X, self)
 
     def inverse_transform(self, X: Any) -> Array:
         """Expected rows (n, D), in data units, given codes X (n, K)."""
@@ -153,7 +158,7 @@ class Answers(Intervals, TransformerMixin):
 
 def _numbers(X: Any, dtype: Any) -> Array:
     """A table as an array, with NaN where it has a missing value of its own kind."""
-    return X.to_numpy(dtype=dtype, na_value=np.nan) if hasattr(X, "iloc") else np.asarray(X, dtype=dtype)
+    return X.to_numpy(dtype=dtype, na_value=np.nan) if hasattr(X, "iloc") else np.asarray(unmasked(X), dtype=dtype)
 
 
 def _as_given(values: Array, X: Any) -> Any:

@@ -17,9 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats, Index
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
-from latens.errors import FitInterrupted
+from latens.errors import FitInterrupted, warn
 from latens.estimators.answers import Answers
-from latens.estimators.parameters import all_or_nothing, positive_number, whole_number, yes_or_no
+from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import sample_rows
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
@@ -102,11 +103,12 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         -------
         self
         """
-        self._fit(X, sample_weight, moves=self.moves)
+        with keep_warnings(self):
+            doubt_fit(self, self._fit(X, sample_weight, moves=self.moves))
         return self
 
-    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> None:
-        """Search and keep; with `spare`, X is rows that may be written over."""
+    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> Rows:
+        """Search and keep; with `spare`, X is rows that may be written over. The rows are returned as they came in."""
         with all_or_nothing(self), one_blas_thread():
             rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
             if not len(rows):
@@ -115,6 +117,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 )
             doubt_weights(rows)
             self._check_common()
+            given = rows
             sample = sample_rows(rows, self.sample_size)
             before = self.frame_ if self._goes_on(rows) else None
             frame = before or self._frame(rows, sample)
@@ -130,11 +133,12 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             fit = self._climb(model, rows, sample, frame, rng, starts, moves, before is None)
             self._keep(model, frame, fit)
         if fit.interrupted:
-            warnings.warn(
-                f"{type(self).__name__} was interrupted after {len(fit.trace)} iterations; it keeps the best state so "
-                f"far and can be used. Call fit with warm_start=True to go on.",
-                FitInterrupted,
-                stacklevel=3,
+            warn(
+                FitInterrupted(
+                    f"{type(self).__name__} was interrupted after {len(fit.trace)} iterations; it keeps the best state "
+                    f"so far and can be used.",
+                    "Call fit with warm_start=True to go on.",
+                )
             )
         elif not fit.converged and not fit.stopped and self.tol > 0:  # with tol=0 all iterations were asked for
             warnings.warn(
@@ -143,6 +147,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return given
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
@@ -150,11 +155,11 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         After `fit`, the rows of that fit stay in and the batch adds to them.
         """
         if not self.__sklearn_is_fitted__():
-            with warnings.catch_warnings():
+            with keep_warnings(self), warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
                 self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
             return self
-        with all_or_nothing(self), one_blas_thread():
+        with keep_warnings(self, adding=True), all_or_nothing(self), one_blas_thread():
             rows = occupied(check_rows(self, X, sample_weight))
             if not len(rows):
                 return self

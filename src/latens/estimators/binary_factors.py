@@ -11,7 +11,7 @@ from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
 from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.parameters import one_of, positive_number, whole_number, yes_or_no
+from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
@@ -182,7 +182,7 @@ class BinaryFactorAnalysis(VariationalTransformer):
     def _parts(self, x: Floats, rng: np.random.Generator, restart: int, frame: Frame) -> Floats:
         """(K, D), directions that causes may have."""
         if not isinstance(self.init, str):
-            given = _given_parts(self.init)
+            given = given_array("init", self.init)
             k = given.shape[0] if self.n_components is None else self._starting_size(Rows(x))
             if given.shape != (k, x.shape[1]) or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; expected finite values of shape ({k}, {x.shape[1]}).")
@@ -207,18 +207,6 @@ class BinaryFactorAnalysis(VariationalTransformer):
         if isinstance(loadings, Relevance):
             public["relevance"] = loadings.alpha.mean[:k]
         return public
-
-
-def _given_parts(init: Any) -> Floats:
-    """Causes to start from: an array, or a dict that names it."""
-    if isinstance(init, dict):
-        if set(init) != {"components"}:
-            raise ValueError(f"init has the keys {sorted(map(str, init))}; expected one, 'components'.")
-        init = init["components"]
-    try:
-        return np.asarray(init, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError("init is no array of numbers; give one of shape (K, D), 'auto' or 'random'.") from error
 
 
 def _posterior_at(model: BinaryFactors, parts: Floats, variance: float) -> BinaryPosterior:

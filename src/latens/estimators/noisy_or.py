@@ -12,7 +12,7 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.parameters import one_of, whole_number
+from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.starts import positive_parts
@@ -219,7 +219,7 @@ class NoisyOr(VariationalTransformer):
         """(K, D), probabilities that causes may have."""
         d = sample.x.shape[1]
         if not isinstance(self.init, str):
-            given = np.asarray(self.init, dtype=float)
+            given = given_array("init", self.init)
             k = given.shape[0] if self.n_components is None else self._starting_size(sample)
             if given.shape != (k, d) or not ((given >= 0) & (given <= 1)).all():
                 raise ValueError(f"init has shape {given.shape}; expected probabilities of shape ({k}, {d}).")

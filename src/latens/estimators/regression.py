@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.transfer import host, like
@@ -19,6 +19,7 @@ from latens.core import Fit, Rows, State
 from latens.estimators.interval_table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import (
     all_or_nothing,
+    keep_warnings,
     one_of,
     positive_number,
     probability,
@@ -27,7 +28,7 @@ from latens.estimators.parameters import (
     yes_or_no,
 )
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import encoded_rows, is_foreign, refuse_dates
+from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, readable_table
 from latens.inference.ascent import ascend
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
@@ -46,6 +47,7 @@ LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that
 NAMES = ("evidence", "gamma")
 CENTRAL = (0.025, 0.975)  # where a Normal that is told instead of another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
+LARGEST = 2.0**505  # its square is still a number
 GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
 
 
@@ -145,13 +147,13 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice."""
-        with all_or_nothing(self):
+        with keep_warnings(self), all_or_nothing(self):
             return self._see(X, y, sample_weight, None, streaming=False)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those seen so far; the answer is that of `fit` on all of them."""
         before = self.state_.stats if self.__sklearn_is_fitted__() else None
-        with all_or_nothing(self):
+        with keep_warnings(self, adding=True), all_or_nothing(self):
             return self._see(X, y, sample_weight, before, streaming=True)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -168,7 +170,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             answer = self.predict(host(X), return_std)
             return tuple(like(part, X) for part in answer) if return_std else like(answer, X)
         X = encoded_rows(self, X)
-        x = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False), dtype=np.float64)
+        x = np.asarray(self._numbers(X, reset=False), dtype=np.float64)
         mean = x @ self.coef_ + self.intercept_
         if not return_std:
             return mean
@@ -277,19 +279,13 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             self.__dict__.pop("encodings_", None)  # that of another table
         X = encoded_rows(self, X)
         generator(self.random_state)  # to be refused now, not when weights are drawn
-        refuse_dates(X)
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
         told = all(not isinstance(scale, str) for scale in (self.alpha, self.beta))
         least = 2 if fresh and not told and not streaming else 1  # one row does not tell noise from weights
-        x, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], y_numeric=True, reset=fresh, ensure_min_samples=least
-        )
+        x, y = self._numbers(X, _complete_target(y), y_numeric=True, reset=fresh, ensure_min_samples=least)
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-            if not weight.sum() > 0:
-                raise ValueError("sample_weight adds up to 0; give at least one row a positive weight.")
+        weight = None if sample_weight is None else check_weight(sample_weight, x)
+        _check_sizes(x, y, weight)
         centred = yes_or_no("fit_intercept", self.fit_intercept)
         frame = RegressionFrame.of_pairs(x, y, weight, centred=centred) if fresh else self.frame_
         inside, target = frame.enter(Rows(x)).x, frame.target.enter(Rows(y[:, None])).x[:, 0]
@@ -297,6 +293,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         sums = sums if before is None else before + sums
         self._solve(sums, frame)
         return self
+
+    def _numbers(self, X: Any, *y: Any, **options: Any) -> Any:
+        """Checked rows, with checked targets where there are any; missing entries are refused, with what to do."""
+        answer = checked_table(self, X, *y, dtype=[np.float64, np.float32], ensure_all_finite=False, **options)
+        x = answer[0] if y else answer
+        if not np.isfinite(x).all():
+            raise ValueError(_missing("X", x))
+        return answer
 
     def _solve(self, sums: RegressionSums, frame: RegressionFrame) -> None:
         model = self._build(sums, frame)
@@ -361,11 +365,12 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         resolution = _rounding(sums, float(along.origin[0]) / along.scale)
         spread = max(yy / sums.n, resolution)
         width = float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
+        variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
         alpha, beta = (_scale(name, getattr(self, name)) for name in ("alpha", "beta"))
         return LinearRegression(
             n_features=len(sums.x),
             alpha=alpha if isinstance(alpha, str) else alpha * step * step,
-            beta=1 / spread if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
+            beta=1 / variance if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
             alpha_prior=(1e-6, 1e-6 * spread / width),
             beta_prior=(1e-6, 1e-6 * spread),
             intercept=intercept,
@@ -382,6 +387,45 @@ def _starts(model: LinearRegression, sums: RegressionSums) -> list[RegressionPos
     evident = replace(model, alpha=alpha, beta=beta)
     both = [evident, model] if evident != model else [model]
     return [each.global_step(model.prior(model.n_features), sums) for each in both]
+
+
+def _check_sizes(x: Floats, y: Floats, weight: Floats | None) -> None:
+    """Refuse numbers whose squares would leave the range of floats."""
+    sizes = {"entries of X": float(np.max(np.abs(x))), "entries of y": float(np.max(np.abs(y)))}
+    if weight is not None:
+        sizes["entries of sample_weight"] = float(weight.sum())
+    for name, size in sizes.items():
+        if size > LARGEST or 0 < size < 1 / LARGEST:
+            raise ValueError(
+                f"the {name} are up to {size:.0e} in size, too {'large' if size > 1 else 'small'} to be squared; "
+                f"choose units in which they are nearer to 1."
+            )
+
+
+def _complete_target(y: Any) -> Any:
+    """y as scikit-learn may read it, once it is known to lack nothing; None inside objects means missing, too."""
+    y = readable_table(y, "y")
+    try:
+        values = np.asarray(0.0 if y is None else y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return y  # refused by scikit-learn, in its words
+    except OverflowError as error:
+        raise ValueError("y holds a whole number beyond the range of floats; choose a larger unit.") from error
+    if not np.isfinite(values).all():
+        raise ValueError(_missing("y", values))
+    return y
+
+
+def _missing(name: str, values: Floats) -> str:
+    """What to say of X or y that hold NaN or infinity."""
+    odd = ~np.isfinite(values)
+    first = ", ".join(map(str, np.argwhere(odd)[0]))
+    what = "infinity" if np.isinf(values[odd]).any() else "NaN"
+    fill = ", or fill X by `impute` of a model such as latens.FactorAnalysis" if name == "X" else ""
+    return (
+        f"{name} contains {what} or masked entries, {int(odd.sum())} in all, the first at {name}[{first}]; "
+        f"BayesianLinearRegression takes complete rows only. Drop the rows that lack a value{fill}."
+    )
 
 
 def _rounding(sums: RegressionSums, origin: float) -> float:

@@ -15,6 +15,7 @@ from joblib import effective_n_jobs
 
 from latens.array.transfer import is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State
+from latens.estimators.parameters import in_callback
 from latens.estimators.rows.sampling import blocks, chosen_rows
 from latens.estimators.rows.units import Frame
 from latens.inference.ascent import OnIteration, ascend
@@ -111,7 +112,8 @@ class Climbing:
 
         def notify(event: Iteration) -> bool:
             # every watcher sees every iteration, also after one of them asked to stop
-            return True in [bool(watcher(event)) for watcher in watchers]
+            with in_callback(self):
+                return True in [bool(watcher(event)) for watcher in watchers]
 
         return notify
 

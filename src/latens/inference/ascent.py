@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.core import Carrying, Fit, Iteration, Model, State, kept
-from latens.errors import ElboDecreased
+from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
@@ -66,7 +65,7 @@ def ascend(
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
                 if gain < -slack * max(size, 1.0):
-                    warnings.warn(f"the bound fell by {-gain:.3g} at iteration {step}", ElboDecreased, stacklevel=2)
+                    warn(ElboDecreased(f"the bound fell by {-gain:.3g} at iteration {step}"))
                 stopped = bool(on_iteration and on_iteration(event))
                 converged = tol > 0 and abs(gain) < max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
                 if stopped or converged:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -12,7 +11,7 @@ from array_api_compat import array_namespace
 from latens.array import Array
 from latens.array.transfer import like
 from latens.core import Model
-from latens.errors import NotSettled
+from latens.errors import NotSettled, warn
 
 __all__ = ["Leaping", "settle"]
 
@@ -61,11 +60,12 @@ def settle(
             trail = [mean]
     far = int(xp.sum(xp.astype(left >= tol, mean.dtype)))
     if far and tol > 0:
-        warnings.warn(
-            f"the codes of {far} of {len(batch)} rows still moved after {max_iter} local steps: they may be further "
-            f"than {tol:g} from where they would settle. Large counts are slow: try their square root or np.log1p.",
-            NotSettled,
-            stacklevel=2,
+        warn(
+            NotSettled(
+                f"the codes of {far} of {len(batch)} rows still moved after {max_iter} local steps: they may be "
+                f"further than {tol:g} from where they would settle.",
+                "Large counts are slow: try their square root or np.log1p.",
+            )
         )
     return local
 

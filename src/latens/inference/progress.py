@@ -22,7 +22,7 @@ class ProgressBar:
     """
 
     def __init__(self, verbose: int, max_iter: int, tol: float, stream: TextIO | None = None) -> None:
-        self.active = bool(verbose)
+        self.active = bool(verbose) and (stream or sys.stderr) is not None  # without a terminal there may be no stderr
         self.max_iter, self.tol = max_iter, tol
         self._stream = stream or sys.stderr
         self._last: Iteration | None = None

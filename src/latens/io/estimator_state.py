@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from latens.core import Fit, State
-from latens.errors import FileRefused
+from latens.errors import FileRefused, WarningRecord
 from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
@@ -41,6 +41,7 @@ class Fitted:
     feature_names_in: list[str] | None = None
     component_names: list[str] | None = None
     output: str | None = None  # what `set_output` asked for
+    warnings: list[tuple[str, str, str]] = field(default_factory=list)  # code, message, remedy of each
     kept: dict[str, Any] = field(default_factory=dict)  # attributes that the estimator's class names
     encodings: str | None = None  # how columns of a file became numbers, as JSON
 
@@ -56,6 +57,7 @@ class Fitted:
             converged=bool(estimator.converged_),
             n_features_in=int(estimator.n_features_in_),
             output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
+            warnings=[(each.code, each.message, each.remedy) for each in getattr(estimator, "warnings_", [])],
             kept=kept_of(estimator),
             encodings=encodings_to_text(getattr(estimator, "encodings_", None)),
             **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
@@ -146,6 +148,7 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
         estimator.set_output(transform=fitted.output)
     if fitted.encodings is not None:
         estimator.encodings_ = _encodings(fitted)
+    estimator.warnings_ = [WarningRecord(*record) for record in fitted.warnings]
     for name, value in fitted.kept.items():
         setattr(estimator, name, value)
     estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))

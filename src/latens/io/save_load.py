@@ -14,7 +14,7 @@ from latens.io.archive.writing import FORMAT, VERSION, write_archive
 from latens.io.encoding import decode, encode
 from latens.io.estimator_state import Fitted, parameters_of, rebuilt
 from latens.io.registry import ESTIMATORS, estimator_class, name_of
-from latens.system.atomic_write import replacing
+from latens.system.atomic_write import replacing, special_file
 
 __all__ = ["load", "save"]
 
@@ -105,6 +105,9 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
         If there is no file.
     """
     path = Path(path)
+    kind = special_file(path)
+    if kind is not None:
+        raise FileRefused(f"{path} is refused: it is {kind}, not a file.")
     with open(path, "rb") as file:
         try:
             return _model_in(*read_archive(file, max_bytes))

@@ -10,7 +10,7 @@ from typing import Any
 from latens.plots.fitted import fitted
 from latens.report.content import Section, Table
 from latens.report.page import write_page
-from latens.report.sections import findings, fit, regression, views
+from latens.report.sections import doubts, findings, fit, regression, views
 from latens.report.subject import Entry
 
 __all__ = ["BUILDERS", "Builder", "report", "report_many"]
@@ -18,6 +18,7 @@ __all__ = ["BUILDERS", "Builder", "report", "report_many"]
 Builder = Callable[[Entry], Section | None]
 
 BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns None where it has nothing to show
+    doubts.warned,
     regression.weights,
     findings.components,
     views.explained,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from latens.report.content import Section
+from latens.system.atomic_write import replacing
 
 __all__ = ["render", "style_sheet", "write_page"]
 
@@ -60,19 +60,11 @@ def write_page(sections: Sequence[Section], path: str | os.PathLike[str], title:
     ...     write_page([Section("Bound")], f"{folder}/page.html", "A fit").name
     'page.html'
     """
-    target = Path(path).expanduser().resolve()
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it or choose another path.")
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; give the name of a file, such as {target / 'report.html'}.")
+    target = Path(path).expanduser()
     text = render(sections, title)
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")  # same folder, so that replacing is one step
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return target
+    with replacing(target) as file:
+        file.write(text.encode("utf-8", errors="backslashreplace"))  # names may hold half a surrogate pair
+    return target.resolve()
 
 
 def _template(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.core import Fit, Rows, State, Statistics
-from latens.errors import NeverSeen
+from latens.errors import NeverSeen, warn
 from latens.estimators.factor_analysis.starts import (
     canonical,
     column_variances,
@@ -27,7 +26,15 @@ from latens.estimators.factor_analysis.starts import (
     varimax,
 )
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
-from latens.estimators.parameters import all_or_nothing, one_of, positive_number, whole_number
+from latens.estimators.fit_doubts import doubt_fit, doubt_noise
+from latens.estimators.parameters import (
+    all_or_nothing,
+    given_array,
+    keep_warnings,
+    one_of,
+    positive_number,
+    whole_number,
+)
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, occupied
@@ -207,7 +214,7 @@ class FactorAnalysis(FactorStreams):
         return self._as_printed is False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        with all_or_nothing(self):
+        with keep_warnings(self), all_or_nothing(self):
             rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
             # rows with many patterns of holes say more than any sums of them
             self._sums_suffice = len(rows) < rows.x.shape[1] or has_few_patterns(rows)
@@ -217,12 +224,16 @@ class FactorAnalysis(FactorStreams):
                 del self._sums_suffice
             if self.frame_.unseen:
                 names = self._feature_names()[list(self.frame_.unseen)]
-                warnings.warn(
-                    f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them is a "
-                    f"guess from the other columns. Drop them, or look why they are empty.",
-                    NeverSeen,
-                    stacklevel=2,
+                warn(
+                    NeverSeen(
+                        f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them "
+                        "is a guess from the other columns.",
+                        "Drop them, or look why they are empty.",
+                    )
                 )
+            if not self._as_printed:
+                doubt_fit(self, rows)
+                doubt_noise(self, self._feature_names())
         return self
 
     def _frame(self, rows: Rows, sample: Rows) -> Frame:
@@ -262,6 +273,11 @@ class FactorAnalysis(FactorStreams):
         """`sample` holds rows, or all rows summed where the model compresses them."""
         k = None if self.n_components is None else int(self.n_components)
         if isinstance(model, OnlineEM):
+            if not isinstance(self.init, str):
+                raise ValueError(
+                    f"solver={self.solver!r} starts from orthonormal loadings, and would ignore the array given as "
+                    "init; leave init='auto', or choose solver='exact'."
+                )
             return orthonormal_start(model, k or 1, rng)
         if not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random":
             return self._told_start(model, sample, k, rng, frame)
@@ -288,7 +304,7 @@ class FactorAnalysis(FactorStreams):
             k = self._default_size(sample) if k is None else k
             loadings = rng.standard_normal((k, model.n_features)) * np.sqrt(variance / (2 * k))
         else:
-            given = np.asarray(self.init, dtype=float)
+            given = given_array("init", self.init)
             wanted = (given.shape[0] if k is None and given.ndim else k, model.n_features)
             if given.shape != wanted or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; expected finite values of shape {wanted}.")

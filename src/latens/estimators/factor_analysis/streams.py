@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from latens.core import Fit, Rows, State
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.parameters import all_or_nothing, one_of, whole_number
+from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number
 from latens.estimators.rows.sampling import distinct, sample_rows, stacked
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, occupied
@@ -53,7 +53,7 @@ class FactorStreams(VariationalTransformer):
         """
         self._streaming = True
         try:
-            with all_or_nothing(self):
+            with keep_warnings(self, adding=True), all_or_nothing(self):
                 first = not self.__sklearn_is_fitted__()
                 rows = occupied(check_rows(self, X, sample_weight, reset=first))
                 if not first and (self._is_waiting or isinstance(self.model_, OnlineEM | TransportFactors)):

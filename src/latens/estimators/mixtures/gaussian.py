@@ -20,9 +20,11 @@ from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.models.mixture.model import Mixture, MixturePosterior
+from latens.system.memory import free_memory, in_words
 
 __all__ = ["GaussianMixture"]
 
+LARGEST_PART = 0.25  # of the free memory, that covariances alone may take
 COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
 NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
@@ -182,7 +184,21 @@ class GaussianMixture(MixtureEstimator):
         return frame if self.mean_prior is None else replace(frame, unseen=())
 
     def _build(self, sample: Rows) -> Mixture:
+        self._check_memory(sample)
         return Mixture(self._weight_family(), self._cluster_family(filled(sample)))
+
+    def _check_memory(self, sample: Rows) -> None:
+        """Refuse before anything is made where covariances alone would take a large part of the free memory."""
+        if self.covariance_type not in ("full", "tied"):
+            return
+        d, k = sample.x.shape[1], self._starting_size(sample) if self.covariance_type == "full" else 1
+        needed, free = 8 * k * d * d, free_memory()
+        if free is not None and needed > LARGEST_PART * free:
+            raise ValueError(
+                f"covariance_type={self.covariance_type!r} needs {k} x {d} x {d} numbers, {in_words(needed)}, for "
+                f"covariances alone, and {in_words(free)} of memory are free; choose covariance_type='diag', or reduce "
+                "the columns first, with latens.FactorAnalysis(10).fit_transform(X)."
+            )
 
     def _cluster_family(self, x: Floats) -> NormalWishart | NormalColumns | NormalMeans:
         """The prior of one cluster, in model units."""

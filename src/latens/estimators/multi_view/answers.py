@@ -65,8 +65,11 @@ class MultiViewAnswers(Answers):
 
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, codes)
-        mean = self._named(mean * like(signs(self.posterior_), mean), row_labels(X, table.row_names))
-        return (mean, array_namespace(variance).sqrt(variance)) if return_std else mean
+        labels = row_labels(X, table.row_names)
+        mean = self._named(mean * like(signs(self.posterior_), mean), labels)
+        if not return_std:
+            return mean
+        return mean, self._contained(self._named(array_namespace(variance).sqrt(variance), labels), X)
 
     def inverse_transform(self, X: Any, groups: Any = None) -> Any:
         """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted.

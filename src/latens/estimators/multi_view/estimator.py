@@ -15,8 +15,9 @@ from latens.array.transfer import host, like, take
 from latens.core import Fit, Rows, Statistics
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
+from latens.estimators.fit_doubts import doubt_number
 from latens.estimators.multi_view.answers import MultiViewAnswers
-from latens.estimators.multi_view.findings import doubt_totals, explain, with_groups
+from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
 from latens.estimators.multi_view.input_tables import is_plain
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.likelihood_guess import guess_likelihoods
@@ -30,7 +31,7 @@ from latens.estimators.multi_view.starts import (
 from latens.estimators.multi_view.streams import Waiting, are_enough
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.wide_table import WideTable, lay_out
-from latens.estimators.parameters import all_or_nothing, one_of, whole_number, yes_or_no
+from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import occupied
@@ -91,7 +92,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     scores_ : array (n, K)
         Factor values of the samples of `fit`, and `row_names_`, `group_of_` to go with them.
     activity_ : array (G, K)
-        With groups: expected variance of each factor in each of them.
+        With groups: variance of each factor in each of them, 1 / E[a] of its precision a.
     layout_ : Layout
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, share_, score_is_bound_
 
@@ -187,11 +188,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         -------
         self
         """
-        with all_or_nothing(self), one_blas_thread():
+        with keep_warnings(self), all_or_nothing(self), one_blas_thread():
             table = self._first_table(X, groups, sample_weight, precision)
             # the wide table was made here and may be written over, unless it is the caller's own array
             self._fit_views(table, moves=self.moves, spare=not self.plain_ or bool(table.layout.precise))
             self.waiting_ = None
+            doubt_number(self)
         return self
 
     def partial_fit(  # type: ignore[override]
@@ -205,9 +207,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
         `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
         """
-        with all_or_nothing(self), one_blas_thread():
-            first = not self.__sklearn_is_fitted__()
-            if first or self.waiting_ is not None:
+        first = not self.__sklearn_is_fitted__()
+        refitted = first or self.waiting_ is not None
+        with keep_warnings(self, adding=not refitted), all_or_nothing(self), one_blas_thread():
+            if refitted:
                 self._wait(X, groups, sample_weight, precision, first)
                 return self
             rows = self._table(X, groups, sample_weight, precision).rows
@@ -279,6 +282,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
             raise ValueError("the views hold nothing but NaN; give at least one observed value.")
         self.plain_ = is_plain(X)
+        doubt_table(table)
         return with_precision(table, precision, None)
 
     def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import reduce
 from operator import add
@@ -14,7 +13,10 @@ from scipy.special import logsumexp
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like, take
 from latens.core import Rows
-from latens.errors import FollowsTotals
+from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
+from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.wide_table import WideTable
+from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Frame
 from latens.inference.local_fixed_point import settle
 from latens.models.multi_view.explained import Deviances, deviances
@@ -25,6 +27,35 @@ __all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "with_g
 FEWEST = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
+
+
+def doubt_table(table: WideTable) -> None:
+    """Warn of views of one feature, and of samples that show nothing."""
+    layout, rows = table.layout, table.rows
+    narrow = [name for name, features in zip(layout.views, layout.features, strict=True) if len(features) == 1]
+    if narrow and len(layout.views) > 1:
+        warn(
+            OneFeatureViews(
+                f"view(s) {listed(narrow)} have one feature each: a factor that is that feature explains all of it, "
+                "and views count alike.",
+                "Put the feature into another view, or leave it out and ask `associate` about it afterwards.",
+            )
+        )
+    if layout.views != ("x",):  # a plain table was looked at when it was checked
+        names = [f"{view}: {name}" for view, own in zip(layout.views, layout.features, strict=True) for name in own]
+        doubt_columns(rows.columns(slice(0, layout.n_columns)), names)
+    if rows.seen is None:
+        return
+    empty = np.flatnonzero(~host(rows.seen[:, : layout.n_columns]).any(axis=1))
+    if len(empty):
+        names = [str(row) if table.row_names is None else table.row_names[row] for row in empty]
+        warn(
+            EmptyRows(
+                f"{len(empty)} of {len(rows)} samples show nothing: {listed(names)}. They teach nothing, and their "
+                "factor values are the prior's, 0, as if they were typical.",
+                "Leave them out, or look at the standard deviations of transform(X, return_std=True).",
+            )
+        )
 
 
 def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
@@ -117,10 +148,10 @@ def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> N
                 pulls = host(like(about, part.x) @ part.x) * scale[columns]
                 if abs(pulls.sum()) < ONE_WAY * np.abs(pulls).sum():
                     continue
-                warnings.warn(
-                    f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
-                    f"{TOTALS}): how much was measured in each sample, rather than what. Divide the rows of the view "
-                    "by their size factors, or take it for what it is.",
-                    FollowsTotals,
-                    stacklevel=5,  # the line that called `fit`
+                warn(
+                    FollowsTotals(
+                        f"factor {factor} all but equals the row totals of view {view.name!r} (correlation above "
+                        f"{TOTALS}): how much was measured in each sample, rather than what.",
+                        "Divide the rows of the view by their size factors, or take it for what it is.",
+                    )
                 )

@@ -15,9 +15,12 @@ from array_api_compat import array_namespace
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
-from latens.estimators.rows.validation import is_foreign
+from latens.estimators.rows.validation import check_sparse, is_foreign
 
-__all__ = ["View", "is_plain", "is_several", "listed", "one_table", "read_views", "single"]
+__all__ = ["View", "from_long", "is_plain", "is_several", "listed", "long_groups", "one_table", "read_views", "single"]
+
+LONG = {"sample", "feature", "value"}  # columns of a table with one entry a line, as MOFA2 reads it
+LONG_TOO = {"view", "group"}  # those that it may have besides
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class View:
         """(n, D), the values of some columns, NaN where missing."""
         table = self.table if columns is None else _columns(self.table, columns)
         if is_sparse(table):
+            check_sparse(table, f"view {self.name!r}")
             table = table.toarray()
         if is_foreign(table):
             table = host(table)
@@ -103,6 +107,8 @@ def is_plain(views: Any) -> bool:
         return True
     if isinstance(views, Mapping) or _is_annotated(views) or is_several(views) or _has_two_levels(views):
         return False
+    if _is_long(views):
+        return False
     if isinstance(views, list | tuple):
         return not any(_is_annotated(view) or len(getattr(view, "shape", ())) == 2 for view in views)
     return True
@@ -113,10 +119,53 @@ def is_several(views: Any) -> bool:
     return hasattr(views, "mod") and hasattr(views, "obs_names")
 
 
+def from_long(views: Any) -> Any:
+    """A frame of pandas with one entry a line as a dict of frames, samples x features; all else as it is.
+
+    Its columns are sample, feature and value, with view where there are several, and group.
+    """
+    if not _is_long(views):
+        return views
+    keys = ["sample", "feature", *(["view"] if "view" in views.columns else [])]
+    twice = views.duplicated(keys)
+    if twice.any():
+        line = views[twice].iloc[0]
+        raise ValueError(
+            f"{int(twice.sum())} line(s) of the long table repeat an entry, the first that of sample "
+            f"{line['sample']!r} and feature {line['feature']!r}; keep one value for each."
+        )
+    parts = views.groupby("view", sort=False) if "view" in views.columns else [("x", views)]
+    samples, wide = list(dict.fromkeys(views["sample"])), {}
+    for name, part in parts:
+        table = part.pivot(index="sample", columns="feature", values="value")
+        rows = [sample for sample in samples if sample in table.index]
+        wide[str(name)] = table.loc[rows, list(dict.fromkeys(part["feature"]))]
+    return wide
+
+
+def long_groups(views: Any, groups: Any) -> Any:
+    """The groups that a frame with one entry a line has itself, by sample, unless others are given."""
+    if groups is not None or not _is_long(views) or "group" not in views.columns:
+        return groups
+    told = views[["sample", "group"]].drop_duplicates()
+    several = told["sample"].duplicated()
+    if several.any():
+        raise ValueError(f"sample {told['sample'][several].iloc[0]!r} is of several groups; give each sample one.")
+    return told.set_index("sample")["group"]
+
+
+def _is_long(views: Any) -> bool:
+    if not hasattr(views, "iloc") or getattr(getattr(views, "columns", None), "nlevels", 2) != 1:
+        return False
+    names = set(map(str, views.columns))
+    return LONG <= names <= LONG | LONG_TOO
+
+
 def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str] | None = None) -> list[View]:
     """Every view of a container, by name. `known` are the names of a fit, which views without names take in turn."""
-    given = list(_named(views, known))
-    found = [view for name, table in given for view in _read(name, table, layer, use_var, bool(known))]
+    given = list(_named(from_long(views), known))
+    columns = _with_column(given, use_var)
+    found = [view for name, table in given for view in _read(name, table, layer, columns.get(name), bool(known))]
     if given and not found:
         raise ValueError(f"the view(s) {listed([name for name, _ in given])} have no rows; give at least one sample.")
     if not found:
@@ -219,6 +268,15 @@ def _layer(name: str, table: Any, layer: Any) -> Any:
     else:
         raise ValueError(f"view {name!r} has no layer {wanted!r}; it has {listed(list(table.layers)) or 'none'}.")
     return values.to_memory() if hasattr(values, "to_memory") else values  # kept in a file so far
+
+
+def _with_column(given: Sequence[tuple[str, Any]], use_var: str | None) -> dict[str, str]:
+    """`use_var` by view: a view of several that lacks the column keeps all its features."""
+    annotated = [(name, table) for name, table in given if _is_annotated(table)]
+    having = [name for name, table in annotated if use_var is not None and use_var in table.var.columns]
+    if use_var is None or (len(annotated) > 1 and having):
+        return dict.fromkeys(having, use_var) if use_var is not None else {}
+    return {name: use_var for name, _ in annotated}
 
 
 def _chosen(name: str, var: Any, use_var: str) -> Index:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, host, like
 from latens.core import Rows
-from latens.errors import ConstantColumns, DoubtfulScale
+from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.input_tables import listed
 from latens.estimators.multi_view.wide_table import WideTable
 from latens.estimators.rows.sampling import blocks
@@ -78,11 +77,11 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
             _doubt_counts(view, kind, look)
         constant = [name for name, still in zip(features, look.low == look.high, strict=True) if still]
         if constant:
-            warnings.warn(
-                f"{len(constant)} column(s) of view {view!r} never vary: {listed(constant)}. They are kept, and no "
-                "factor can move them (their loadings are 0).",
-                ConstantColumns,
-                stacklevel=4,  # the line that called `fit`
+            warn(
+                ConstantColumns(
+                    f"{len(constant)} column(s) of view {view!r} never vary: {listed(constant)}. They are kept, and no "
+                    "factor can move them (their loadings are 0)."
+                )
             )
         kinds.append(kind)
     return tuple(kinds)
@@ -160,7 +159,7 @@ def _size(count: float) -> str:
 
 
 def _doubt(message: str) -> None:
-    warnings.warn(message, DoubtfulScale, stacklevel=6)  # the line that called `fit`
+    warn(DoubtfulScale(message))
 
 
 def _look(rows: Rows, columns: slice) -> _Look:

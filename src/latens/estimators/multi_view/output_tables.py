@@ -13,7 +13,7 @@ from scipy.stats import nbinom, norm, poisson
 from latens.array import Array, Floats
 from latens.array.transfer import host
 from latens.core import Rows
-from latens.estimators.multi_view.input_tables import is_plain
+from latens.estimators.multi_view.input_tables import from_long, is_plain
 from latens.estimators.multi_view.wide_table import Layout
 from latens.models.multi_view.model import MultiViewPosterior
 from latens.system.optional_imports import require
@@ -28,6 +28,7 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
     One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict. Views are
     frames where frames were given, under the labels that those have.
     """
+    views = from_long(views)
     parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
     if is_plain(views):
         only = parts[layout.views[0]]
@@ -51,6 +52,7 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
 
 def row_labels(views: Any, row_names: Sequence[str] | None) -> Any:
     """The labels that rows of these names have in the frames they came in: numbers or dates, say, rather than text."""
+    views = from_long(views)
     if hasattr(views, "iloc") and is_plain(views):
         return views.index
     if row_names is None:

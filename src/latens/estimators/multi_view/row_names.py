@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from latens.array import Floats, Index
 from latens.array.transfer import host
-from latens.errors import LooksTransposed, UnknownGroups
+from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGroups, warn
 from latens.estimators.multi_view.input_tables import View, listed
 from latens.estimators.rows.validation import is_foreign
 
 __all__ = ["align", "group_numbers", "row_positions"]
 
 FEW, MOST = 0.1, 0.9  # shares of names in common that make rows look like features
+HALF = 0.5  # share of a view's rows that another view should have, too
 
 
 def row_positions(
@@ -82,12 +83,39 @@ def _check_shared(views: list[View]) -> None:
         rows = _share_in_common([view.rows or () for view in views])
         columns = _share_in_common([view.columns or () for view in views])
         if rows < FEW and columns > MOST and views[0].shape[1] > 1:
-            warnings.warn(
-                f"the views share {100 * rows:.2g} % of their row names but {100 * columns:.3g} % of their column "
-                "names: this looks like features x samples (as in R's MOFA2); if so, pass v.T",
-                LooksTransposed,
-                stacklevel=6,  # the line that called `fit`
+            warn(
+                LooksTransposed(
+                    f"the views share {100 * rows:.2g} % of their row names but {100 * columns:.3g} % of their column "
+                    "names: this looks like features x samples (as in R's MOFA2);",
+                    "if so, pass v.T",
+                )
             )
+            return
+    _doubt_overlap(views)
+
+
+def _doubt_overlap(views: list[View]) -> None:
+    """Warn of views most of whose rows stand in no other: their factors are tied to the others by few samples."""
+    for view in views:  # the first such view says it for the others, too
+        others = {name for other in views if other is not view for name in other.rows or ()}
+        mine = view.rows or ()
+        shared = sum(name in others for name in mine)
+        if shared < HALF * len(mine) and shared < HALF * len(others):
+            warn(
+                FewSharedRows(
+                    f"{shared} of the {len(mine)} row names of view {view.name!r} stand in another view; the other "
+                    f"views have {len(others)}. Samples without a view are missing there.",
+                    f"Compare the spelling, such as {_first_apart(mine, others)}.",
+                )
+            )
+            return
+
+
+def _first_apart(mine: Sequence[str], others: set[str]) -> str:
+    """One name of each side that the other lacks."""
+    one = next(name for name in mine if name not in others)
+    other = next(iter(sorted(others - set(mine))), "none")
+    return f"{one!r} here and {other!r} there"
 
 
 def _refuse_strangers(views: list[View], stranger: View, joined: set[str]) -> None:
@@ -166,18 +194,36 @@ def group_numbers(
                 f"{told.count(None)} row(s) have no group, the first being {first}; give each row of a fit its group."
             )
         known = _ordered(labels)
+        if not more:
+            _doubt_groups(told)
     elif more:
         known = _joined(known, [label for label in told if label is not None])
     at = {group: float(i) for i, group in enumerate(known)}
     strange = list(dict.fromkeys(label for label in told if label is not None and label not in at))
     if strange:
-        warnings.warn(
-            f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their "
-            "samples are taken to be of whichever group suits them best; fit all groups at once to tell them apart.",
-            UnknownGroups,
-            stacklevel=5,  # the line that asked
+        warn(
+            UnknownGroups(
+                f"group(s) {listed(strange)} were not there when the model was fitted; it has {listed(known)}. Their "
+                "samples are taken to be of whichever group suits them best;",
+                "fit all groups at once to tell them apart.",
+            )
         )
     return np.array([-1.0 if label is None else at.get(label, -1.0) for label in told]), known
+
+
+def _doubt_groups(told: Sequence[str | None]) -> None:
+    """Warn of groups of one sample, whose levels and factors nothing can tell apart."""
+    sizes = Counter(told)
+    single = [str(name) for name, size in sizes.items() if size == 1]
+    if single:
+        whole = "every group" if len(single) == len(sizes) else f"{len(single)} of {len(sizes)} groups"
+        warn(
+            GroupsOfOne(
+                f"{whole} of {len(told)} samples hold a single sample: {listed(single)}. Nothing can be learnt of the "
+                "level of a feature in such a group.",
+                "If the labels are names of rows or a measured number, leave groups out; else join small groups.",
+            )
+        )
 
 
 def _from_obs(column: str, tables: Sequence[Any], names: tuple[str, ...] | None) -> list[Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from latens.array import Floats
 from latens.core import Rows
 from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.estimators.parameters import given_array
 from latens.estimators.rows.units import Frame
 from latens.models.multi_view.model import MultiViewPosterior
 
@@ -53,9 +54,9 @@ def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, F
         given = {str(name): part for name, part in given.items()}
         if set(given) != set(layout.views):
             raise ValueError(f"init has the views {sorted(given)}; expected {', '.join(layout.views)}.")
-        found = {name: np.asarray(given[name], dtype=float) for name in layout.views}
+        found = {name: given_array(f"init of view {name!r}", given[name]) for name in layout.views}
     else:
-        wide = np.asarray(given, dtype=float)
+        wide = given_array("init", given)
         if wide.shape != (k, layout.n_columns):
             raise ValueError(
                 f"init has shape {wide.shape}; expected ({k}, {layout.n_columns}), loadings of all columns."

@@ -16,13 +16,24 @@ from sklearn.base import BaseEstimator
 from latens.array import Array, Floats, Index
 from latens.array.transfer import is_sparse, like
 from latens.core import Rows
-from latens.estimators.multi_view.input_tables import View, is_plain, is_several, listed, one_table, read_views, single
+from latens.errors import AbsentColumns, warn
+from latens.estimators.multi_view.input_tables import (
+    View,
+    is_plain,
+    is_several,
+    listed,
+    long_groups,
+    one_table,
+    read_views,
+    single,
+)
 from latens.estimators.multi_view.row_names import align, group_numbers, row_positions
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
 from latens.intake import join_views
 
 __all__ = ["Layout", "WideTable", "encoded_views", "lay_out"]
 
+ABSENT = -1  # in place of the position of a column
 CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
 
 
@@ -116,6 +127,7 @@ def lay_out(
     """
     if layout is None and estimator is not None:
         estimator.__dict__.pop("encodings_", None)  # that of other tables
+    groups = long_groups(views, groups)
     if is_plain(views) and not _is_named_view(views, layout, estimator):
         return _plain(views, groups, sample_weight, layout, estimator, in_stream)
     given = read_views(views, layer, use_var, None if layout is None else layout.views)
@@ -213,7 +225,7 @@ def _numbered(view: str, d: int) -> tuple[str, ...]:
 
 
 def _columns_of(view: View, layout: Layout) -> Index | None:
-    """Where the columns of the layout stand in a view; None if they are all of them, in order."""
+    """Where the columns of the layout stand in a view, ABSENT where not at all; None if they are all, in order."""
     expected = layout.features[layout.views.index(view.name)]
     if view.columns == expected:
         return None
@@ -226,16 +238,24 @@ def _columns_of(view: View, layout: Layout) -> Index | None:
     at = {name: j for j, name in enumerate(view.columns)}
     absent = [name for name in expected if name not in at]
     strange = [] if view.chooses else [name for name in view.columns if name not in set(expected)]
-    if not absent and not strange:
-        return np.array([at[name] for name in expected], dtype=np.intp)
-    if view.rows is not None and set(view.rows) >= set(expected):
+    if (absent or strange) and view.rows is not None and set(view.rows) >= set(expected):
         raise ValueError(f"the rows of view {view.name!r} carry the names of its features; pass v.T.")
-    parts = [f"lacks the column(s) {listed(absent)}"] if absent else []
-    parts += [f"has the unknown column(s) {listed(strange)}"] if strange else []
-    raise ValueError(
-        f"view {view.name!r} {' and '.join(parts)}; give exactly the {len(expected)} columns of the fit, in any order "
-        "(a column that was not measured may hold NaN)."
-    )
+    if strange or len(absent) == len(expected):
+        parts = [f"lacks the column(s) {listed(absent)}"] if absent else []
+        parts += [f"has the unknown column(s) {listed(strange)}"] if strange else []
+        raise ValueError(
+            f"view {view.name!r} {' and '.join(parts)}; give columns of the {len(expected)} of the fit, in any order "
+            "(one that was not measured may be left out, or hold NaN)."
+        )
+    if absent:
+        warn(
+            AbsentColumns(
+                f"view {view.name!r} lacks {len(absent)} of the {len(expected)} columns of the fit: {listed(absent)}. "
+                "They count as missing.",
+                "Give them as columns of NaN to silence this.",
+            )
+        )
+    return np.array([at.get(name, ABSENT) for name in expected], dtype=np.intp)
 
 
 def _on_device(given: list[View]) -> bool:
@@ -259,10 +279,10 @@ def _fill(
     for view, at, pick in zip(given, positions, picks, strict=True):
         part = x[:, bounds[view.name]]
         if at is None:
-            part[...] = view.numbers(dtype, pick)
+            part[...] = _numbers(view, dtype, pick)
         else:
             part[...] = np.nan
-            part[at] = view.numbers(dtype, pick)
+            part[at] = _numbers(view, dtype, pick)
         if _check_finite(view, part, at):
             gaps[view.name] = part
     if layout.groups:
@@ -281,6 +301,15 @@ def _fill(
     if layout.groups:
         seen[:, -1] = labels >= 0
     return x, seen
+
+
+def _numbers(view: View, dtype: Any, pick: Index | None) -> Floats:
+    """(n, D), the columns of a view in the order of the layout, NaN where it lacks one."""
+    if pick is None or not np.any(pick == ABSENT):
+        return view.numbers(dtype, pick)
+    wide = np.full((view.shape[0], len(pick)), np.nan, dtype=dtype)
+    wide[:, pick != ABSENT] = view.numbers(dtype, pick[pick != ABSENT])
+    return wide
 
 
 def _pieces(part: Floats) -> list[slice]:

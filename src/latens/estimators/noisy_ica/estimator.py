@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.transfer import like
 from latens.core import Rows, Statistics
-from latens.errors import LooksTransposed, SourcesTooLight
+from latens.errors import LooksTransposed, SourcesTooLight, warn
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.noisy_ica.starts import factor_start, posterior_at, supported_number
-from latens.estimators.parameters import one_of, whole_number, yes_or_no
+from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_codes
@@ -136,7 +135,7 @@ class NoisyICA(VariationalTransformer):
         mean = mean * like(1 / scale, mean)
         if not return_std:
             return mean
-        return mean, array_namespace(variance).sqrt(variance) * like(np.abs(1 / scale), variance)
+        return mean, self._contained(array_namespace(variance).sqrt(variance) * like(np.abs(1 / scale), variance), X)
 
     def inverse_transform(self, X: Any, exclude: Sequence[int] | None = None) -> Array:
         """Expected rows (n, D), in data units, given sources X (n, K); without those whose numbers are in `exclude`."""
@@ -172,9 +171,7 @@ class NoisyICA(VariationalTransformer):
     def _build(self, sample: Rows) -> NoisyIca:
         n, d = sample.x.shape
         if d > 2 * n:
-            warnings.warn(
-                f"{n} rows, {d} columns: rows must be time points; did you mean X.T?", LooksTransposed, stacklevel=5
-            )
+            warn(LooksTransposed(f"{n} rows, {d} columns: rows must be time points;", "did you mean X.T?"))
         prior = one_of("prior", self.prior, ["ard", "ml"])
         kinds = one_of("sources", self.sources, KINDS)
         diagonal = one_of("covariance", self.covariance, ["full", "diagonal"]) == "diagonal"
@@ -217,7 +214,7 @@ class NoisyICA(VariationalTransformer):
         return posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
 
     def _given(self, model: NoisyIca, frame: Frame) -> Floats:
-        given = np.asarray(self.init, dtype=float)
+        given = given_array("init", self.init)
         k = len(given) if self.n_components is None and given.ndim == 2 else self.n_components
         if given.shape != (k, model.n_features) or not np.isfinite(given).all():
             raise ValueError(
@@ -234,11 +231,12 @@ class NoisyICA(VariationalTransformer):
         if model.both and not model.diagonal:
             return light
         if light.any():
-            warnings.warn(
-                f"{int(light.sum())} of {k} sources have lighter tails than a Gaussian, which a Student-t cannot hold; "
-                "try sources='auto' with covariance='full'.",
-                SourcesTooLight,
-                stacklevel=6,
+            warn(
+                SourcesTooLight(
+                    f"{int(light.sum())} of {k} sources have lighter tails than a Gaussian, which a Student-t cannot "
+                    "hold;",
+                    "try sources='auto' with covariance='full'.",
+                )
             )
         return np.zeros(k, dtype=bool)
 

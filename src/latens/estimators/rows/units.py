@@ -144,8 +144,10 @@ class Frame:
             x -= like(self.origin, x)
         if rows.seen is not None and np.any(self.origin):
             x *= array_namespace(x).astype(rows.seen, x.dtype)
-        if np.any(self.exponent):
-            x *= like(np.ldexp(1.0, np.negative(self.exponent)), x)
+        half = np.asarray(self.exponent) // 2  # in two steps, since single precision has no 2^146 for rows of 1e-44
+        for exponent in (half, self.exponent - half):
+            if np.any(exponent):
+                x *= like(np.ldexp(1.0, np.negative(exponent)), x)
         return x
 
     def leave(self, x: Array) -> Array:

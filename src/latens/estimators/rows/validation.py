@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,19 +13,24 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, va
 from latens.array import Array
 from latens.array.transfer import detached, host, is_sparse, like, take
 from latens.core import Rows
-from latens.errors import ValuesCut, WeightsTooSmall
+from latens.errors import ValuesCut, WeightsTooSmall, warn
 from latens.estimators.parameters import positive_number
+from latens.estimators.rows.doubts import doubt_columns
 
 __all__ = [
     "binary_rows",
     "check_codes",
     "check_rows",
+    "check_sparse",
     "check_weight",
+    "checked_table",
     "doubt_weights",
     "encoded_rows",
     "is_foreign",
     "occupied",
+    "readable_table",
     "refuse_dates",
+    "unmasked",
 ]
 
 
@@ -48,6 +52,9 @@ def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
     X = encoded_rows(estimator, X)
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
     if not estimator.binary:
+        if reset:
+            names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.x.shape[1])])
+            doubt_columns(rows, names, levels=hasattr(estimator, "covariance_type"))
         return rows
     if is_sparse(rows.x) and not estimator.sparse_cut and np.any(rows.x.data != 1):
         raise ValueError(
@@ -85,12 +92,13 @@ def doubt_weights(rows: Rows) -> None:
     if rows.n >= 0.5 * len(rows) and weight.max() >= 1:
         return
     effective = rows.n * (rows.n / float(np.sum(weight**2)))
-    warnings.warn(
-        f"sample_weight adds up to {rows.n:g} over {len(rows)} rows, and weights are counts: this is learnt from as "
-        f"if there were {rows.n:g} rows. If they are shares or survey weights, they are worth about {effective:.0f} "
-        f"rows: pass sample_weight=w * (w.sum() / (w**2).sum()).",
-        WeightsTooSmall,
-        stacklevel=4,
+    warn(
+        WeightsTooSmall(
+            f"sample_weight adds up to {rows.n:g} over {len(rows)} rows, and weights are counts: this is learnt from "
+            f"as if there were {rows.n:g} rows.",
+            f"If they are shares or survey weights, they are worth about {effective:.0f} rows: pass "
+            "sample_weight=w * (w.sum() / (w**2).sum()).",
+        )
     )
 
 
@@ -111,11 +119,11 @@ def binary_rows(rows: Rows, binarize: float | None) -> Rows:
     n_odd = int(xp.sum(xp.astype(ones != values, xp.int64)))
     if not n_odd:
         return rows
-    warnings.warn(
-        f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0. "
-        f"Pass (X > {cut:g}) to silence this, or binarize=None to have such values refused.",
-        ValuesCut,
-        stacklevel=5,  # the line that called `fit`, where nothing stands between
+    warn(
+        ValuesCut(
+            f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0.",
+            f"Pass (X > {cut:g}) to silence this, or binarize=None to have such values refused.",
+        )
     )
     if not is_sparse(rows.x):
         return replace(rows, x=ones)
@@ -138,10 +146,7 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
     if is_foreign(X):
         x = _check_foreign(estimator, X, reset, at_least)
     else:
-        refuse_dates(X)
-        if getattr(X, "dtype", None) == np.float16:
-            X = X.astype(np.float32)
-        x = validate_data(
+        x = checked_table(
             estimator,
             X,
             accept_sparse="csr" if estimator.sparse else False,
@@ -177,11 +182,93 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
     return Rows(xp.where(hole, xp.zeros_like(x), x), ~hole, weight)
 
 
-def refuse_dates(X: Any) -> None:
+def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """What scikit-learn's `validate_data` makes of X (and y); errors name the column that holds no numbers."""
+    X = readable_table(X)
+    try:
+        return validate_data(estimator, X, y, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        found = _first_not_a_number(X)
+        if found is None:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{found} ({error}); drop such columns, or give them as numbers.") from error
+
+
+def readable_table(X: Any, name: str = "X") -> Any:
+    """X as scikit-learn may read it: masked entries as NaN, no dates, no float16, no damaged sparse matrix."""
+    refuse_dates(X, name)
+    if is_sparse(X):
+        check_sparse(X, name)
+    if getattr(X, "dtype", None) == np.float16:
+        X = X.astype(np.float32)
+    return unmasked(X)
+
+
+def unmasked(X: Any) -> Any:
+    """A masked array with NaN where it is masked, anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return np.asarray(X.data)
+    kept = X.dtype if X.dtype.kind in "fO" else np.dtype(np.float64)
+    return np.ma.filled(X.astype(kept), np.nan)
+
+
+def check_sparse(X: Any, name: str) -> None:
+    """Refuse a sparse matrix that points outside of itself: compiled code would follow."""
+    try:
+        if hasattr(X, "check_format"):
+            X.check_format(full_check=True)
+        elif hasattr(X, "coords") and X.nnz:
+            for axis, at in enumerate(X.coords):
+                if at.min() < 0 or at.max() >= X.shape[axis]:
+                    raise ValueError(f"indices along axis {axis} range from {at.min()} to {at.max()}")
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is a damaged sparse matrix of shape {X.shape} ({error}); its indices must lie within its shape. "
+            "Build it anew, for example with scipy.sparse.csr_array((data, (rows, columns)), shape)."
+        ) from error
+
+
+def refuse_dates(X: Any, name: str = "X") -> None:
     """Dates and durations turn into numbers of some unit without a word, and then mean nothing."""
-    dtype = getattr(X, "dtype", None)
-    if getattr(dtype, "kind", "") in ("M", "m"):
-        raise ValueError(f"X holds dates or durations ({dtype}); turn them into numbers, such as days since the first.")
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        kinds = [(f" in column {column!r}", dtype) for column, dtype in zip(X.columns, list(X.dtypes), strict=True)]
+    else:
+        kinds = [("", getattr(X, "dtype", None))]
+    for where, dtype in kinds:
+        if _is_date(dtype):
+            raise ValueError(
+                f"{name} holds dates or durations{where} ({dtype}); turn them into numbers, such as days since the "
+                "first."
+            )
+
+
+def _is_date(dtype: Any) -> bool:
+    """Of NumPy and pandas by their kind, of polars by their names."""
+    return getattr(dtype, "kind", "") in ("M", "m") or str(dtype).partition("(")[0] in ("Date", "Datetime", "Duration")
+
+
+def _first_not_a_number(X: Any) -> str | None:
+    """Where a table first holds something that is no number, in words; None where it holds none."""
+    if is_sparse(X) or len(getattr(X, "shape", ())) not in (0, 2):
+        return None
+    values = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X, dtype=object)
+    if values.ndim != 2 or values.dtype.kind in "fiubc":
+        return None
+    names = list(getattr(X, "columns", range(values.shape[1])))
+    for j, i in np.ndindex(values.shape[::-1]):
+        try:
+            if values[i, j] is not None:
+                float(values[i, j])
+        except OverflowError:
+            return f"column {names[j]!r} of X holds a whole number beyond the range of floats"
+        except (TypeError, ValueError):
+            if isinstance(values[i, j], complex):
+                return None
+            return f"column {names[j]!r} of X holds {repr(values[i, j])[:60]}, which is no number"
+    return None
 
 
 def check_codes(codes: Any, n_components: int) -> Array:
@@ -243,7 +330,12 @@ def check_weight(sample_weight: Any, x: Array) -> Array:
     if is_foreign(sample_weight):
         sample_weight = host(sample_weight)
     stand_in = np.empty((x.shape[0], 1))
-    weight = _check_sample_weight(sample_weight, stand_in, dtype=np.float64, ensure_non_negative=True)
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries; give each row a number, 0 to leave it out.")
+    try:
+        weight = _check_sample_weight(sample_weight, stand_in, dtype=np.float64, ensure_non_negative=True)
+    except OverflowError as error:
+        raise ValueError("sample_weight holds a number beyond the range of floats; choose smaller ones.") from error
     if not weight.sum() > 0:
         raise ValueError("sample_weight adds up to 0; give at least one row a positive weight.")
     return like(weight, x)

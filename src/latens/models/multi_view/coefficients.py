@@ -275,10 +275,12 @@ class ViewStatistics(Statistics):
         count = np.maximum(self.count, np.finfo(float).tiny)[:, None]
         return np.asarray(0.5 * np.sum(self.count[:, None] * np.log1p(self.signals(p) / count), axis=0))
 
-    def shares(self, p: ViewPosterior) -> Floats:
-        """(K,), each factor's part in signal and noise together."""
-        signal = self.signal(p)
-        return np.asarray(signal / max(float(self.count.sum() + signal.sum()), np.finfo(float).tiny))
+    def shares(self, p: ViewPosterior) -> tuple[Floats, Floats]:
+        """(K,) each, the part of each factor in signal and noise together: in units of the noise, and in variance."""
+        signals, tiny = self.signals(p), np.finfo(float).tiny
+        noise, variance = signals.sum(axis=0), (signals / p.noise.mean[:, None]).sum(axis=0)
+        total = float(np.sum(self.count / p.noise.mean) + variance.sum())
+        return noise / max(float(self.count.sum() + noise.sum()), tiny), np.maximum(variance / max(total, tiny), tiny)
 
 
 def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | None = None) -> tuple[Array, Array]:

@@ -301,9 +301,13 @@ class MultiView:
         return sizes / sizes.sum() if sizes.any() else np.full(self.n_groups, 1 / self.n_groups)
 
     def importance(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> Floats:
-        """(K,), share of each factor in what the views hold, in units of their noise, averaged over views."""
-        shares = np.array([view_stats.shares(q.views[name]) for name, view_stats in stats.views.items()])
-        return np.where(shares.max(axis=0) > NEGLIGIBLE, shares.mean(axis=0), 0.0)
+        """(K,), share of each factor in the variance of the views, averaged over them.
+
+        0 where it adds next to nothing in units of the noise: a small variance alone does not make a factor useless.
+        """
+        pairs = [view_stats.shares(q.views[name]) for name, view_stats in stats.views.items()]
+        beside_noise, variance = (np.array(part) for part in zip(*pairs, strict=True))
+        return np.where(beside_noise.max(axis=0) > NEGLIGIBLE, variance.mean(axis=0), 0.0)
 
     def exact_local(self, q: MultiViewPosterior) -> bool:
         return not self.score_is_bound(q)

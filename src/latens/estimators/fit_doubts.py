@@ -1,0 +1,104 @@
+"""What a fit shows that should be looked at before it is believed: each cause one warning, with what to type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latens.array.transfer import host, is_sparse
+from latens.core import Rows
+from latens.errors import AllKept, FewerThanAsked, HeywoodCase, WorseThanIndependent, warn
+from latens.estimators.rows.doubts import listed_names
+
+__all__ = ["doubt_fit", "doubt_noise", "doubt_number", "independent_bound"]
+
+PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
+AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
+
+
+def doubt_fit(estimator: Any, rows: Rows) -> None:
+    """Warn of a number of components that says little, and of a fit that independent columns would beat."""
+    doubt_number(estimator)
+    alone = independent_bound(rows, binary=bool(estimator.binary))
+    if alone is not None and alone - estimator.elbo_ > max(PER_COLUMN * rows.x.shape[1], PER_ROW * rows.n):
+        warn(
+            WorseThanIndependent(
+                f"the bound is {estimator.elbo_ / rows.n:.4g} nats a row, below the {alone / rows.n:.4g} of columns "
+                f"that have nothing to do with each other: this {type(estimator).__name__} describes the rows badly.",
+                _remedy(estimator),
+            )
+        )
+
+
+def doubt_number(estimator: Any) -> None:
+    """Warn where all components allowed were kept, or fewer are there than were asked for."""
+    if estimator.n_components is None:
+        return
+    asked, found = int(estimator.n_components), estimator.n_components_
+    exact = getattr(estimator, "prior", "ard") == "ml"
+    if exact and found < asked:
+        warn(
+            FewerThanAsked(
+                f"{found} of the {asked} components asked for are there; the others explain nothing.",
+                f"Ask for n_components={found}.",
+            )
+        )
+    elif not exact and found == asked > 1 and estimator.moves:
+        warn(
+            AllKept(
+                f"all {asked} components that were allowed are kept: there may be more.",
+                f"Raise n_components, or give None to have the number found; {asked} may be right.",
+            )
+        )
+
+
+def doubt_noise(estimator: Any, names: Any) -> None:
+    """Warn of Heywood cases: columns whose noise went to 0, so that a factor is the column itself."""
+    noise = np.asarray(estimator.noise_variance_)
+    signal = np.sum(np.asarray(estimator.components_) ** 2, axis=0)
+    found = [str(names[j]) for j in np.flatnonzero((noise < AT_FLOOR * (noise + signal)) & (signal > 0))]
+    if found:
+        fewer = max(1, estimator.n_components_ - 1)
+        warn(
+            HeywoodCase(
+                f"the noise of column(s) {listed_names(found)} is at its floor (a Heywood case): factors follow these "
+                "columns alone, and their likelihood has no maximum inside.",
+                f"Try n_components={fewer}, prior='ard', or leave the columns out.",
+            )
+        )
+
+
+def independent_bound(rows: Rows, *, binary: bool) -> float | None:
+    """About the log evidence of columns that are independent: their likelihood less half a log n a parameter.
+
+    None where a column is constant, which says nothing of the others, or rows are sparse or on a device.
+    """
+    if is_sparse(rows.x) or not isinstance(rows.x, np.ndarray):
+        return None
+    weight = None if rows.weight is None else host(rows.weight)[:, None]
+    total = 0.0
+    for j in range(rows.x.shape[1]):
+        x = rows.x[:, j].astype(np.float64)
+        w = np.ones(len(x)) if weight is None else weight[:, 0]
+        w = w if rows.seen is None else w * host(rows.seen[:, j])
+        n = float(w.sum())
+        if not n > 1:
+            continue
+        mean = float(w @ x) / n
+        spread = float(w @ (x - mean) ** 2) / n
+        if not spread > (64 * np.finfo(rows.x.dtype).eps * mean) ** 2:
+            return None
+        if binary:
+            total += n * (mean * np.log(mean) + (1 - mean) * np.log1p(-mean)) - 0.5 * np.log(n)
+        else:
+            total += -0.5 * n * (np.log(2 * np.pi * spread) + 1) - np.log(n)
+    return total
+
+
+def _remedy(estimator: Any) -> str:
+    if getattr(estimator, "fit_intercept", True) is False:
+        return "Try fit_intercept=True, which rows far from 0 need."
+    if getattr(estimator, "covariance_type", "") == "known":
+        return f"noise_variance={estimator.noise_variance:g} may not suit the rows: try covariance_type='full'."
+    return "Raise n_init and max_iter, standardise the columns, or take another model."

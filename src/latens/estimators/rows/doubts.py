@@ -1,0 +1,138 @@
+"""What a table shows, before it is fitted, that should be looked at: each cause one warning, with what to type.
+
+Codes for missing values, counters of rows, columns that are equal, columns of few values. Up to 4,096 rows, evenly
+spaced, are looked at; what is found there is confirmed on all rows where that costs one column at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import host, is_sparse
+from latens.core import Rows
+from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, warn
+from latens.intake.missing_codes import missing_codes
+
+__all__ = ["doubt_columns", "listed_names"]
+
+MOST_ROWS = 4096  # looked at
+MOST_COLUMNS = 2000  # looked at one by one
+LEAST_ROWS = 20  # that make a pattern of a coincidence
+MOST_LEVELS = 8  # distinct values of a column that a normal distribution describes badly
+LEAST_REPEATS = 10  # rows for each of these values, on average
+
+
+def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False) -> None:
+    """Warn of what columns of real rows show; with `levels`, of columns of few values too."""
+    if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
+        return
+    step = -(-len(rows) // MOST_ROWS)
+    part = host(rows.x[::step, :MOST_COLUMNS])
+    if rows.seen is not None:
+        part = np.where(host(rows.seen[::step, :MOST_COLUMNS]) > 0, part, np.nan)
+    _doubt_codes(rows, part, names)
+    _doubt_counters(rows, part, names, step)
+    _doubt_equal(rows, part, names)
+    if levels:
+        _doubt_levels(part, names)
+
+
+def listed_names(names: Sequence[Any], most: int = 5) -> str:
+    """The first few of some names, for a message.
+
+    >>> listed_names(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(str(name)) for name in names[:most]) + rest
+
+
+def _column(rows: Rows, j: int) -> Floats:
+    """All values of a column, NaN where missing."""
+    x = host(rows.x[:, j])
+    return x if rows.seen is None else np.where(host(rows.seen[:, j]) > 0, x, np.nan)
+
+
+def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
+    found = {j: codes for j in range(part.shape[1]) if (codes := missing_codes(part[:, j]))}
+    if not found:
+        return
+    j = next(iter(found))
+    code = next(iter(found[j]))
+    count = int(np.sum(_column(rows, j) == code))
+    others = [names[other] for other in found if other != j]
+    also = f"; so do {listed_names(others)}" if others else ""
+    warn(
+        MissingCodes(
+            f"column {str(names[j])!r} holds {code:g} {count} times, far from its other values{also}: this looks like "
+            "a code for missing values, and is taken as a number.",
+            f"If so, pass X with NaN in its place: X = np.where(X == {code:g}, np.nan, X).",
+        )
+    )
+
+
+def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -> None:
+    found = []
+    for j in range(part.shape[1]):
+        column = part[:, j]
+        if not np.isfinite(column).all() or np.any(column != np.round(column)):
+            continue
+        if step > 1:
+            column = _column(rows, j)
+        gaps = np.diff(np.sort(column))
+        if len(gaps) and gaps[0] > 0 and np.all(gaps == gaps[0]):
+            found.append(names[j])
+    if found:
+        warn(
+            CountsRows(
+                f"column(s) {listed_names(found)} number the rows: every value occurs once, at equal steps.",
+                f"Leave them out: X.drop(columns={[str(name) for name in found[:5]]}), or np.delete for arrays.",
+            )
+        )
+
+
+def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str]) -> None:
+    first: dict[bytes, int] = {}
+    pairs = []
+    for j in range(part.shape[1]):
+        column = np.ascontiguousarray(part[:, j]) + 0.0  # no negative zeros
+        if np.nanmin(column, initial=np.inf) == np.nanmax(column, initial=-np.inf) or np.isnan(column).all():
+            continue  # constant columns are another matter
+        i = first.setdefault(column.tobytes(), j)
+        if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
+            pairs.append((names[i], names[j]))
+    if pairs:
+        told = ", ".join(f"{str(a)!r} and {str(b)!r}" for a, b in pairs[:3])
+        rest = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
+        warn(
+            EqualColumns(
+                f"columns {told}{rest} are equal in every row: what they share counts twice, and may look like a "
+                "component of its own.",
+                f"Keep one of each: X.drop(columns={[str(b) for _, b in pairs[:5]]}).",
+            )
+        )
+
+
+def _doubt_levels(part: Floats, names: Sequence[str]) -> None:
+    found = []
+    for j in range(part.shape[1]):
+        seen = part[~np.isnan(part[:, j]), j]
+        n_levels = len(np.unique(seen))
+        if 1 < n_levels <= MOST_LEVELS and len(seen) >= LEAST_REPEATS * n_levels:
+            found.append((names[j], n_levels))
+    if found:
+        name, n_levels = found[0]
+        others = [each for each, _ in found[1:]]
+        also = f"; so have {listed_names(others)}" if others else ""
+        warn(
+            FewValues(
+                f"column {str(name)!r} has only {n_levels} distinct values{also}: a normal cluster fits each of them "
+                "closely, so that clusters may count values.",
+                "Leave such columns out, give binary ones to latens.BernoulliMixture, or take a model of columns of "
+                "any kind, latens.LatentClassAnalysis.",
+            )
+        )

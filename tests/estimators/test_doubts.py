@@ -1,0 +1,161 @@
+"""Silence is no answer: what a table or a fit shows is said once, with what to type, and kept in `warnings_`."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.core import Rows
+from latens.errors import (
+    AllKept,
+    CountsRows,
+    EqualColumns,
+    FewerThanAsked,
+    FewValues,
+    HeywoodCase,
+    LatensWarning,
+    MissingCodes,
+    WorseThanIndependent,
+)
+from latens.estimators.fit_doubts import doubt_number, independent_bound
+from latens.system.memory import free_memory
+from tests.estimators.subjects import SUBJECTS, Subject
+
+REAL = [subject for subject in SUBJECTS.values() if not subject.binary and not subject.supervised]
+every_real = pytest.mark.parametrize("subject", REAL, ids=[subject.name for subject in REAL])
+
+
+def fit(model: Any, X: Any) -> Any:
+    """Fit, and only warnings of latens are heard."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*max_iter.*")
+        return model.fit(X)
+
+
+def codes_of(model: Any) -> list[str]:
+    return [record.code for record in model.warnings_]
+
+
+@every_real
+def test_codes_for_missing_values_are_named_with_their_number(subject: Subject) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[::7, 2] = -999
+    with pytest.warns(MissingCodes, match=r"column 'x2' holds -999 9 times, far from its other values: this looks"):
+        model = fit(subject.make(), X)
+    assert codes_of(model).count("missing-codes") == 1
+    assert model.warnings_[0].remedy == "If so, pass X with NaN in its place: X = np.where(X == -999, np.nan, X)."
+
+
+@every_real
+def test_columns_that_number_the_rows_are_named(subject: Subject) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[:, 1] = np.random.default_rng(1).permutation(60) + 1
+    with pytest.warns(CountsRows, match=r"column\(s\) 'x1' number the rows: every value occurs once, at equal steps"):
+        fit(subject.make(), X)
+
+
+@every_real
+def test_equal_columns_are_named(subject: Subject) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[:, 3] = X[:, 0]
+    with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x3' are equal in every row") as told:
+        fit(subject.make(), X)
+    assert "Keep one of each: X.drop(columns=['x3'])." in str(told[0].message)
+
+
+def test_columns_that_agree_only_where_they_were_looked_at_are_not_equal() -> None:
+    X = np.random.default_rng(0).normal(size=(10_000, 3))
+    X[:, 2] = X[:, 0]
+    X[1, 2] += 1.0  # every third row is looked at
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EqualColumns)
+        fit(latens.FactorAnalysis(1), X)
+
+
+@pytest.mark.extras
+def test_views_say_which_of_their_columns_is_meant() -> None:
+    import pandas as pd
+
+    views = {name: pd.DataFrame(np.random.default_rng(i).normal(size=(60, 3))) for i, name in enumerate("ab")}
+    views["b"].columns = ["u", "v", "w"]
+    views["b"].loc[::7, "v"] = -999
+    with pytest.warns(MissingCodes, match=r"column 'b: v' holds -999 9 times"):
+        fit(SUBJECTS["MultiViewFactorAnalysis"].make(), views)
+
+
+def test_a_mixture_doubts_columns_of_few_values() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:, 1] = np.random.default_rng(1).poisson(1.0, 200).clip(0, 4)
+    with pytest.warns(FewValues, match=r"column 'x1' has only 5 distinct values: a normal cluster fits each of them"):
+        fit(SUBJECTS["GaussianMixture"].make(), X)
+
+
+@every_real
+def test_plain_rows_bring_no_warning_about_columns(subject: Subject) -> None:
+    X = np.round(np.random.default_rng(0).normal(size=(60, 4)), 1)
+    model = fit(subject.make(), X)
+    assert not {"missing-codes", "counts-rows", "equal-columns", "few-values"} & set(codes_of(model))
+
+
+def test_noise_at_its_floor_is_a_heywood_case() -> None:
+    z = np.random.default_rng(0).normal(size=(200, 1))
+    X = np.hstack([z, z + 0.5 * np.random.default_rng(1).normal(size=(200, 4))])
+    with pytest.warns(HeywoodCase, match=r"the noise of column\(s\) 'x0' is at its floor \(a Heywood case\)"):
+        model = latens.FactorAnalysis(1).fit(X)
+    assert model.noise_variance_[0] < 1e-4
+
+
+def test_a_fit_worse_than_independent_columns_says_so() -> None:
+    X = 50.0 + np.random.default_rng(0).normal(size=(200, 4))
+    with pytest.warns(WorseThanIndependent, match=r"nats a row, below the -5\.\d+ of columns that have nothing to do"):
+        model = fit(latens.BinaryFactorAnalysis(2, fit_intercept=False, random_state=0), X)
+    assert model.warnings_[-1].remedy == "Try fit_intercept=True, which rows far from 0 need."
+    with pytest.warns(WorseThanIndependent, match=r"noise_variance=100 may not suit the rows"):
+        fit(latens.GaussianMixture(2, covariance_type="known", noise_variance=100.0, random_state=0), X)
+
+
+def test_independent_columns_are_measured_as_their_densities_say() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(2.0, [1.0, 3.0], size=(500, 2))
+    seen = rng.random(X.shape) < 0.8
+    from scipy.stats import norm
+
+    alone = 0.0
+    for j in range(2):
+        x = X[seen[:, j], j]
+        alone += norm.logpdf(x, x.mean(), x.std()).sum() - np.log(len(x))
+    assert independent_bound(Rows(X * seen, seen), binary=False) == pytest.approx(alone)
+    assert independent_bound(Rows(np.ones((5, 2))), binary=False) is None
+
+
+def test_all_components_kept_is_said_and_fewer_is_not() -> None:
+    X, _ = latens.datasets.make_mixture(300, n_components=4, random_state=1)
+    with pytest.warns(AllKept, match=r"all 2 components that were allowed are kept: there may be more\. Raise"):
+        fit(latens.GaussianMixture(2, random_state=0), X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LatensWarning)
+        fit(latens.GaussianMixture(12, random_state=0), X)
+
+
+def test_fewer_components_than_asked_for_exactly_is_said() -> None:
+    with pytest.warns(FewerThanAsked, match=r"1 of the 2 components asked for are there; .* Ask for n_components=1"):
+        doubt_number(SimpleNamespace(n_components=2, n_components_=1, prior="ml", moves=True))
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_covariances_beyond_the_memory_are_refused_beforehand(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latens.estimators.mixtures.gaussian.free_memory", lambda: 10_000_000)
+    X = np.random.default_rng(0).normal(size=(20, 1000))
+    wanted = rf"covariance_type='{kind}' needs \d x 1000 x 1000 numbers, \d+ MB, .* 10 MB of memory are free; choose"
+    with pytest.raises(ValueError, match=wanted):
+        latens.GaussianMixture(2, covariance_type=kind).fit(X)
+
+
+def test_free_memory_is_a_number_of_bytes() -> None:
+    free = free_memory()
+    assert free is None or 10**6 < free < 10**15
