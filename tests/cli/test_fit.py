@@ -169,6 +169,7 @@ def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_th
     ):
         assert words in result.stdout
     model = latens.load("mixed.latens")
+    assert model.likelihoods_ == {"numbers": "gaussian", "yes_no": "bernoulli", "categories": "bernoulli"}
     frame = pandas.read_csv(mixed)
     scores = model.transform(frame)
     done("transform", "mixed.latens", mixed, "--out", "z.csv")

@@ -53,6 +53,8 @@ MISTAKES = [
     ("fit data.csv --model linear-regression", nothing, 2, ["name it by --target NAME"]),
     ("fit data.csv --model noisy-or", nothing, 2, ["takes yes/no columns", "'a', 'b' hold numbers", "--drop a --drop b",
                                                    "--model multi-view"]),
+    ("fit data.csv --model multi-view --likelihood gaussian", nothing, 2, ["names no view", "--likelihood VIEW=KIND"]),
+    ("fit data.csv --likelihood numbers=gaussian", nothing, 2, ["--likelihood is for multi-view"]),
     ("fit data.csv --groups g", nothing, 2, ["no column 'g'"]),
     ("fit data.csv --groups a", nothing, 2, ["--groups is for multi-view"]),
     ("fit data.csv --missing some", nothing, 2, ["--missing some are no numbers", "--missing=-999"]),

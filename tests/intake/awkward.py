@@ -237,6 +237,11 @@ FILES = (
         notes=("title line",),
     ),
     Awkward(
+        "quoted_header.csv",
+        text('"142.2","144.8"\n' + rows("{x},{y}", 12)),
+        {"142.2": "number", "144.8": "number"},
+    ),
+    Awkward(
         "nameless.csv",
         text('"","x"\n' + rows('"{i}",{x}', 12)),
         {"row": "counter", "x": "number"},

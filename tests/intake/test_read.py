@@ -114,6 +114,8 @@ def test_levels_columns_and_row_names_are_those_of_the_fit_in_any_order() -> Non
     np.testing.assert_array_equal(encoded.matrix, expected)
     assert encoded.names == ("age", "smokes", "plan = free", "plan = pro", "plan = team")
     assert encoded.row_names == ("a", "b", "a (2)")
+    two = Encoding((Column("dose", "binary", levels=("0.5", "1")),))
+    np.testing.assert_array_equal(two.encode(RawTable(("dose",), (texts("0.50", "1.0"),))).matrix, [[0], [1]])
 
 
 def test_an_absent_column_is_missing_and_said_and_none_of_them_is_refused() -> None:
@@ -174,6 +176,20 @@ def test_codes_for_missing_are_told_and_can_be_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (np.r_[np.linspace(1950, 2020, 95), [0.0] * 5], 0.0),
+        (np.r_[np.random.default_rng(0).lognormal(10, 1, 97), [-99.0] * 3], -99.0),
+        (np.r_[np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 19), [98.0] * 3, [99.0] * 2], 99.0),
+        (np.r_[np.random.default_rng(0).normal(20, 3, 90).round(1), [850.0] * 10], 850.0),
+    ],
+)
+def test_far_values_that_are_repeated_are_codes_for_missing(values: np.ndarray, code: float) -> None:
+    (column,), _ = treat(RawTable(("v",), (values,)), Choices())
+    assert code in column.codes
+
+
+@pytest.mark.parametrize(
     "values",
     [
         np.r_[np.zeros(90), np.arange(1, 9), [40, 40]],  # counts with a long tail
@@ -181,6 +197,9 @@ def test_codes_for_missing_are_told_and_can_be_kept() -> None:
         np.r_[np.random.default_rng(0).standard_cauchy(300)],
         np.r_[np.random.default_rng(0).normal(size=99), 1e6],  # one outlier, not repeated
         np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 20),
+        np.r_[np.geomspace(1e-9, 0.005, 90), [0.01] * 10],  # a tail that ends in a repeated value
+        np.r_[np.linspace(0, 0.2, 30), [1.0] * 5],  # 0 and 1 with a few shares between
+        np.r_[np.linspace(3, 9, 40), [5000.0] * 60],  # most of the column
     ],
 )
 def test_honest_values_are_no_codes_for_missing(values: np.ndarray) -> None:
@@ -205,6 +224,18 @@ def test_honest_values_are_no_codes_for_missing(values: np.ndarray) -> None:
 def test_kinds_of_numbers(values: np.ndarray, kind: str, levels: tuple[str, ...]) -> None:
     (column,), _ = treat(RawTable(("v",), (values,)), Choices())
     assert (column.kind, column.levels) == (kind, levels)
+
+
+def test_none_is_missing_among_numbers_and_a_level_among_words() -> None:
+    words = RawTable(("airbags",), (texts(*["driver", "None", "both"] * 5),))
+    (column,), _ = treat(words, Choices())
+    assert (column.kind, column.levels) == ("category", ("None", "both", "driver"))
+    np.testing.assert_array_equal(Encoding((column,)).encode(words).matrix[:2], [[0, 0, 1], [1, 0, 0]])
+    numbers = RawTable(("n",), (texts(*["1.5", "None", "2.25", "none"] * 9),))
+    (column,), (values,) = treat(numbers, Choices())
+    assert column.n_missing == 18
+    np.testing.assert_array_equal(values[:4], [1.5, np.nan, 2.25, np.nan])
+    np.testing.assert_array_equal(np.isnan(Encoding((column,)).encode(numbers).matrix[:4, 0]), [0, 1, 0, 1])
 
 
 @pytest.mark.extras

@@ -77,7 +77,7 @@ class Progress:
         if self._rewrites:
             click.echo(f"\r\x1b[K{text} ...", nl=False, err=True)
             return
-        kind, now = re.sub(r"\d+", "", text), time.monotonic()
+        kind, now = re.sub(r"\d+", "", text.partition("  ")[0]), time.monotonic()
         if kind != self._kind or now - self._shown > EVERY:
             self._kind, self._shown = kind, now
             click.echo(f"{text} ...", err=True)

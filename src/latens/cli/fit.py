@@ -165,11 +165,10 @@ def _fit_arguments(job: Job, groups: str | None, weights: str | None, likelihood
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
-    if likelihoods:
-        if job.choice.name != "multi-view":
-            raise Refused(f"--likelihood is for multi-view; {job.choice.name} has none to choose.")
-        pairs = [each.partition("=") for each in likelihoods]
-        given["likelihoods"] = {name: kind for name, _, kind in pairs}
+    if likelihoods and job.choice.name != "multi-view":
+        raise Refused(f"--likelihood is for multi-view; {job.choice.name} has none to choose.")
+    if job.choice.name == "multi-view":
+        given["likelihoods"] = _likelihoods(job.table, likelihoods)
     if job.choice.name == "linear-regression":
         target = next((column.name for part in job.table.parts.values() for column in part.columns
                        if column.role == "target"), None)  # fmt: skip
@@ -177,6 +176,20 @@ def _fit_arguments(job: Job, groups: str | None, weights: str | None, likelihood
             raise Refused("linear-regression predicts a column: name it by --target NAME.")
         given["y"] = _numbers_aside(job.table, "target", target)
     return given
+
+
+def _likelihoods(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
+    """Those of views by kind of column, and those that were asked for."""
+    from latens.intake.encoding import VIEW_LIKELIHOODS
+
+    known = VIEW_LIKELIHOODS if len(table.parts) == 1 else {}
+    chosen = {view: kind for view, kind in known.items() if view in table.views()}
+    for each in given:
+        name, equals, kind = each.partition("=")
+        if not equals:
+            raise Refused(f"--likelihood {each} names no view; write --likelihood VIEW=KIND, such as numbers=gaussian.")
+        chosen[name] = kind
+    return chosen
 
 
 def _numbers_aside(table: Intake, role: str, name: str) -> Any:

@@ -144,7 +144,13 @@ def _dialect(lines: Sequence[str], encoding: str, separator: str | None) -> Dial
                 break
             seen += 1
         skip += 1
-    return _with_header(rows[titles:], Dialect(encoding, separator, (), skip, comment=comment), lead, notes)
+    return _with_header(
+        rows[titles:],
+        Dialect(encoding, separator, (), skip, comment=comment),
+        lead,
+        notes,
+        _is_quoted(full[titles:], separator),
+    )
 
 
 def _leading_comments(lines: Sequence[str]) -> tuple[int, str | None, list[str]]:
@@ -223,7 +229,9 @@ def _title_rows(rows: Sequence[list[str]], width: int) -> int:
     return first if first < min(len(rows) - 1, 20) else 0
 
 
-def _with_header(rows: list[list[str]], dialect: Dialect, lead: str | None, notes: list[str]) -> Dialect:
+def _with_header(
+    rows: list[list[str]], dialect: Dialect, lead: str | None, notes: list[str], quoted_header: bool
+) -> Dialect:
     width = Counter(map(len, rows[1:] or rows)).most_common(1)[0][0]
     trailing = width > 1 and all(len(row) < width or not row[-1].strip() for row in rows[: len(rows)])
     trailing = trailing and len(rows[0]) in (width, width - 1)
@@ -238,7 +246,7 @@ def _with_header(rows: list[list[str]], dialect: Dialect, lead: str | None, note
     ):
         header = lead_cells
         notes.append("the last line of comment is taken as the header")
-    elif _is_header(rows, decimal, width):
+    elif quoted_header or _is_header(rows, decimal, width):
         header, rows, skip = rows[0], rows[1:], skip + 1
     row_names = header is not None and not trailing and len(header) == width - 1
     if row_names and header is not None:
@@ -285,6 +293,14 @@ def _decimal(rows: Sequence[list[str]], separator: str | None) -> str:
             elif "." in cell and "," not in cell and number_in(cell, ".") is not None and cell.count(".") == 1:
                 points += 1
     return "," if commas > points and grouped < commas else "."
+
+
+def _is_quoted(lines: Sequence[str], separator: str | None) -> bool:
+    """Whether the first line has quotes around all its fields, and the second has not: names, even where numbers."""
+    if len(lines) < 2 or separator is None:
+        return False
+    first, second = ([cell.strip() for cell in line.split(separator)] for line in lines[:2])
+    return all(cell[:1] == cell[-1:] == '"' for cell in first) and not all(cell[:1] == '"' for cell in second)
 
 
 def _is_header(rows: Sequence[list[str]], decimal: str, width: int) -> bool:

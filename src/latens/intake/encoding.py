@@ -15,16 +15,25 @@ from scipy.sparse import csr_array, issparse
 from latens.errors import AbsentColumns, TableRefused, UnseenLevels
 from latens.intake.columns import KEPT, Column
 from latens.intake.layouts import SparseTable
-from latens.intake.marks import number_in
+from latens.intake.marks import NONE_WORDS, number_in
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.optional_imports import require
 
-__all__ = ["VIEWS", "Encoded", "Encoding", "encodings_from_text", "encodings_to_text", "unique_names"]
+__all__ = [
+    "VIEWS",
+    "VIEW_LIKELIHOODS",
+    "Encoded",
+    "Encoding",
+    "encodings_from_text",
+    "encodings_to_text",
+    "unique_names",
+]
 
 Floats = NDArray[np.float64]
 VERSION = 1
 ENTRIES = {"version", "row_names", "format", "transpose", "columns"}
 # Views by kind of column: those of one likelihood together.
+VIEW_LIKELIHOODS = {"numbers": "gaussian", "counts": "poisson", "yes_no": "bernoulli", "categories": "bernoulli"}
 VIEWS = {"numbers": ("number", "scale"), "counts": ("count",), "yes_no": ("binary",), "categories": ("category",)}
 
 
@@ -231,7 +240,7 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     at = {level.casefold(): float(i) for i, level in enumerate(column.levels)}
     at |= {level: float(i) for i, level in enumerate(column.levels)}
     texts = list(_level_texts(column, values))
-    found = np.array([np.nan if text is None else at.get(text, at.get(text.casefold(), np.nan)) for text in texts])
+    found = np.array([np.nan if text is None else _level_number(text, at) for text in texts])
     strange = [text for text, number in zip(texts, found, strict=True) if text is not None and np.isnan(number)]
     if strange:
         warnings.warn(
@@ -243,11 +252,20 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     return found
 
 
+def _level_number(text: str, at: Mapping[str, float]) -> float:
+    """The number of a level, whatever its case, and as a number where levels are: "1.50" is "1.5"."""
+    if (found := at.get(text, at.get(text.casefold()))) is not None:
+        return found
+    number = number_in(text)
+    return np.nan if number is None else at.get(level_text(number), np.nan)
+
+
 def _level_texts(column: Column, values: Values) -> Iterator[str | None]:
     codes = set(column.codes)
     for value in values:
         missing = value is None or value != value or (isinstance(value, float) and value in codes)
-        yield None if missing else level_text(value)
+        text = "" if missing else level_text(value)
+        yield None if missing or (text in NONE_WORDS and text not in column.levels) else text
 
 
 def _numbers(column: Column, values: Values, decimal: str) -> Floats:
@@ -255,6 +273,7 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
         raise TableRefused(f"column {column.name!r} holds dates here and was numbers at the fit; give numbers.")
     if values.dtype == object:
         mark = decimal if decimal == "," else column.decimal
+        values = np.array([None if value in NONE_WORDS else value for value in values], dtype=object)
         read = [None if value is None else number_in(value, mark) for value in values]
         numbers = np.array([np.nan if number is None else number for number in read])
         words = [value for value, number in zip(values, read, strict=True) if value is not None and number is None]

@@ -6,14 +6,13 @@ import math
 import re
 from collections.abc import Iterable
 
-__all__ = ["MISSING_MARKS", "is_missing_mark", "number_in", "number_style", "plain_number"]
+__all__ = ["MISSING_MARKS", "NONE_WORDS", "is_missing_mark", "number_in", "number_style", "plain_number"]
 
 _MARKS = (
     "NA",
     "N/A",
     "NaN",
     "null",
-    "None",
     "#N/A",
     "#NA",
     "nil",
@@ -27,7 +26,12 @@ _MARKS = (
 MISSING_MARKS = tuple(
     dict.fromkeys(["", *(form for mark in _MARKS for form in (mark, mark.lower(), mark.upper())), "?", "-", "--", "."])
 )
-_MARK_SET = frozenset(MISSING_MARKS)
+NONE_WORDS = (
+    "None",
+    "none",
+    "NONE",
+)  # missing among numbers; among words mostly a level of its own, such as no airbags
+_MARK_SET = frozenset((*MISSING_MARKS, *NONE_WORDS))
 _CURRENCIES = "$€£¥₹"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _GROUPED = {

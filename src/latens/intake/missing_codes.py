@@ -12,11 +12,13 @@ __all__ = ["missing_codes"]
 Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.01  # of a column, that a code must fill
+LARGEST_SHARE = 0.5
 LEAST_GAP = 10.0  # interquartile ranges between a code and the other values
+LEAST_RANGES = 2.0  # ranges of the other values between them and a code that is no row of nines: tails are no codes
 MOST_CODES = 4  # in one column, such as 97, 98 and 99
 MANY_VALUES = 10  # distinct ones beside the code, without which any far value might be a level
 MOST_ROWS = 20_000  # looked at
-NINES = re.compile(r"-?9{2,}|-?8{2,}|-?9+7|-?9+8|-32768|-2147483648|2147483647|65535|1e\+?\d+")
+NAMED = re.compile(r"-?9{2,}|-?8{2,}|-?9+7|-?9+8|-32768|-2147483648|2147483647|65535|1e\+?\d+")
 
 
 def missing_codes(values: Floats) -> dict[float, int]:
@@ -31,28 +33,37 @@ def missing_codes(values: Floats) -> dict[float, int]:
     part = seen if len(seen) <= MOST_ROWS else seen[:: len(seen) // MOST_ROWS]
     distinct, counts = np.unique(part, return_counts=True)
     found: dict[float, int] = {}
-    for _ in range(MOST_CODES):
-        code = _code(distinct, counts, len(part))
-        if code is None:
-            break
-        found[code] = int(np.sum(seen == code))
-        counts, distinct = counts[distinct != code], distinct[distinct != code]
+    for _ in range(2):  # one end, then the other
+        codes = _codes(distinct, counts, len(part))
+        found |= {float(code): int(np.sum(seen == code)) for code in codes}
+        left = ~np.isin(distinct, codes)
+        distinct, counts = distinct[left], counts[left]
     return found
 
 
-def _code(distinct: Floats, counts: NDArray[np.int64], n: int) -> float | None:
-    if len(distinct) < 3:
-        return None
-    for at, rest in ((0, slice(1, None)), (-1, slice(None, -1))):
-        if counts[at] < max(2, LEAST_SHARE * n):
+def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
+    """The codes at one end of a column's values, none if there are none there."""
+    for direction in (1, -1):
+        ordered, often = distinct[::direction], counts[::direction]
+        named = [bool(NAMED.fullmatch(f"{value:.15g}")) for value in ordered[:MOST_CODES]]
+        run = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
+        codes, others = ordered[:run], np.sort(ordered[run:])
+        share = often[:run].sum() / n
+        if len(others) < 2 or not max(2 / n, LEAST_SHARE) <= share <= LARGEST_SHARE:
             continue
-        others, often = distinct[rest], counts[rest]
-        gap = float(np.min(np.abs(others - distinct[at])))
-        low, high = np.interp([0.25, 0.75], (np.cumsum(often) - often / 2) / often.sum(), others)
-        spread = float(high - low)
-        code = bool(NINES.fullmatch(f"{distinct[at]:.15g}"))
-        if code and distinct[at] < 0 <= others[0]:
-            return float(distinct[at])  # the only negative values
-        if gap > LEAST_GAP * spread and (code or (spread > 0 and len(others) >= MANY_VALUES)):
-            return float(distinct[at])
-    return None
+        if _are_codes(codes, named[0], others, often[run:][np.argsort(ordered[run:])]):
+            return codes
+    return np.empty(0)
+
+
+def _are_codes(codes: Floats, named: bool, others: Floats, often: NDArray[np.int64]) -> bool:
+    """Whether values at one end are too far from the others to be of their kind."""
+    if named and codes[-1] < 0 <= others[0]:
+        return True  # the only negative values
+    gap = float(np.min(np.abs(others - codes[-1])))
+    low, high = np.interp([0.25, 0.75], (np.cumsum(often) - often / 2) / often.sum(), others)
+    spread = float(high - low)
+    if gap <= LEAST_GAP * spread:
+        return False
+    far = spread > 0 and len(others) >= MANY_VALUES and gap > LEAST_RANGES * float(others[-1] - others[0])
+    return named or (far and codes[0] != 1 and float(codes[0]).is_integer())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.marks import is_missing_mark
+from latens.intake.marks import NONE_WORDS, is_missing_mark
 
 __all__ = ["RawTable", "Values", "level_text"]
 
@@ -131,7 +131,7 @@ def _objects(values: Sequence[Any]) -> Values:
     for i, value in enumerate(values):
         missing = value is None or value != value or str(value) in ("<NA>", "NaT")
         text = None if missing else level_text(value)
-        out[i] = None if text is None or is_missing_mark(text) else text
+        out[i] = None if text is None or (is_missing_mark(text) and text not in NONE_WORDS) else text
     return out
 
 

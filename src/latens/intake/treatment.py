@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from latens.errors import TableRefused
 from latens.intake.columns import Column
-from latens.intake.marks import number_in, number_style
+from latens.intake.marks import NONE_WORDS, number_in, number_style
 from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
 
@@ -119,12 +119,12 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
     """What a column of text is; one of numbers in disguise comes back as numbers."""
     name, values = raw.names[j], raw.values[j]
     counts = Counter(value for value in values if value is not None)
+    if as_category and counts:
+        return _category(name, counts, len(values) - sum(counts.values()), raw.levels.get(name)), values
     n_seen = sum(counts.values())
     n_missing = len(values) - n_seen
     if not n_seen:
         return Column(name, "empty", "dropped", "no value at all", n_missing), values
-    if as_category:
-        return _category(name, counts, n_missing, raw.levels.get(name)), values
     if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, raw.decimal)) is not None:
         numbers = {text: number_in(text, raw.decimal) for text in counts}
         read = np.array([np.nan if (x := numbers.get(value)) is None else x for value in values])
@@ -153,9 +153,10 @@ def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: st
         return None  # leading zeros: a code
     numbers = {text for text in counts if number_in(text, decimal) is not None}
     n_numbers = sum(counts[text] for text in numbers)
+    n_seen -= sum(counts[word] for word in NONE_WORDS)
     if len(numbers) < 2 or n_numbers < ENOUGH_NUMBERS * n_seen:
         return None
-    words = sorted(set(counts) - numbers, key=lambda text: -counts[text])
+    words = sorted(set(counts) - numbers - set(NONE_WORDS), key=lambda text: -counts[text])
     style = number_style(numbers, decimal)
     notes = [] if style == "text" else [style]
     if words:
