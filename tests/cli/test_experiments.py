@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner, Result
 
 from latens.cli import main
-from latens.experiments import EXPERIMENTS
+from latens.experiments import DOCUMENTS, EXPERIMENTS
+from latens.experiments.experiment import Verdict
 from tests.report.reading import Page
 
 NAMES = [experiment.name for experiment in EXPERIMENTS]
@@ -51,9 +52,16 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Quick:
     return cache(lambda name: Written(name, tmp_path_factory.mktemp("experiments"), "--quick"))
 
 
-def test_the_list_has_one_line_each() -> None:
+def test_the_list_goes_by_document_and_names_the_figures() -> None:
     lines = call("list").output.splitlines()
-    assert [line.split()[0] for line in lines] == NAMES
+    named = [line.replace("*", " ").split() for line in lines if line.startswith(" ")]
+    assert sorted(words[0] for words in named if words[0] in NAMES) == sorted(NAMES)
+    documents = [line.split(",")[0] for line in lines if line.startswith("document")]
+    assert documents == [f"document 00{i}" for i in range(5)]
+    place = next(line for line in lines if "binary-ard" in line)
+    assert place.startswith(" * ")
+    assert place.endswith("section 3.2, figures 9 to 12")
+    assert lines.index(place) < next(i for i, line in enumerate(lines) if line.startswith("document 001"))
     assert set(NAMES) >= {"binary-factors", "binary-sigma", "binary-ard", "image-separation"}
 
 
@@ -139,11 +147,81 @@ def test_every_picture_is_a_file_that_needs_nothing_else(name: str, quick: Quick
 def test_the_bound_never_falls(name: str, table: str, group: tuple[str, ...], value: str, quick: Quick) -> None:
     last: dict[tuple[str, ...], float] = {}
     for row in quick(name).table(table):
+        if "document" in (row.get("way"), row.get("start")):
+            continue  # the print's own course, which may do as it likes
         key, now = tuple(row[column] for column in group), float(row[value])
         before = last.get(key, now)
         assert now >= before - 1e-9 * max(abs(before), 1.0)
         last[key] = now
     assert last
+
+
+PRINTED = [experiment.name for experiment in EXPERIMENTS if experiment.printed]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_print_alone_runs_and_names_its_repairs(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "print"
+    result = call("run", name, "--quick", "--printed", "--quiet", "--out", folder)
+    assert result.exit_code == 0, result.output
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    experiment = next(one for one in EXPERIMENTS if one.name == name)
+    assert experiment.printed
+    text = Page(folder / "index.html").text
+    for listing in experiment.printed.listings:
+        assert all(error in text for error in listing.errors)
+        assert all(repair.run in text for repair in listing.repairs)
+    assert "Repairs" in page
+    assert list(folder.glob("*.svg"))
+    assert json.loads((folder / "numbers.json").read_text(encoding="utf-8"))["experiment"] == f"{name}-printed"
+
+
+def test_an_experiment_without_a_print_says_which_have_one(tmp_path: Path) -> None:
+    result = call("run", "noisy-or-text", "--printed", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: document 004 prints no algorithm for noisy-or-text; it does for binary-fac")
+
+
+def test_all_of_them_lead_to_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = tuple(one for one in EXPERIMENTS if one.name in {"binary-sigma", "mixture", "weight-posterior"})
+    monkeypatch.setattr("latens.experiments.EXPERIMENTS", few)
+
+    def lacks(*_: Any) -> None:
+        raise ImportError("needs torch: pip install 'latens[torch]'")
+
+    monkeypatch.setattr("latens.experiments.weight_posterior.require", lacks)
+    result = call("run", "all", "--quick", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    index = tmp_path / "index.html"
+    assert result.stdout.splitlines()[-1] == str(index)
+    page, source = Page(index), index.read_text(encoding="utf-8")
+    assert page.open == []
+    for name in ("binary-sigma", "mixture"):
+        assert (tmp_path / name / "index.html").is_file()
+        assert f'href="{name}/index.html"' in source
+    assert "Not run: needs torch" in page.text
+    assert source.count('<svg class="chart"') >= 4
+    assert "Callum Lau" in page.text
+
+
+def test_all_of_them_take_no_file(tmp_path: Path) -> None:
+    result = call("run", "all", "--data", tmp_path, "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "--data is for one experiment" in result.output
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_page_says_what_the_document_reports_and_what_comes_out(name: str, quick: Quick) -> None:
+    done = quick(name)
+    experiment = next(one for one in EXPERIMENTS if one.name == name)
+    text = Page(done.folder / "index.html").text
+    assert DOCUMENTS[experiment.document].title in text
+    assert DOCUMENTS[experiment.document].author in text
+    assert done.numbers["claims"]
+    for claim in done.numbers["claims"]:
+        assert claim["verdict"] in get_args(Verdict)
+        assert claim["reported"] in text
+        assert claim["found"] in text
 
 
 def test_the_same_seed_writes_the_same_files(tmp_path: Path) -> None:

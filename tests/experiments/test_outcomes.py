@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.core import Rows
 from latens.datasets import make_shapes
 from latens.experiments import EXPERIMENTS, Result, binary_sigma, find
-from latens.experiments.document_starts import ard_start, em_start, random_codes
+from latens.experiments.document_starts import random_codes
 from latens.experiments.experiment import Numbers
 
 Table = list[dict[str, Any]]
@@ -114,24 +113,6 @@ def test_the_free_energy_of_a_start_is_the_formula_of_the_document_with_the_righ
     expected = codes - x.size * np.log(sigma) - error / (2 * sigma**2) - 0.5 * x.size * np.log(2 * np.pi)
     assert course.bounds[0] == pytest.approx(expected, rel=1e-12)
     assert np.all(np.diff(course.bounds) > 0)
-
-
-def test_the_starts_are_those_of_the_document() -> None:
-    rng = np.random.default_rng(0)
-    x, _ = make_shapes(50, random_state=rng)
-    state = em_start(x, 8, rng)
-    assert state.locals is not None
-    for values in (state.q.loadings.mean, state.q.usage.mean, state.locals[0].mean):
-        assert 0.25 <= values.min() < 0.35
-        assert 0.65 < values.max() <= 0.75
-    np.testing.assert_array_equal(state.q.loadings.noise, [1.0])
-    state = ard_start(x, 24, rng)
-    assert state.locals is not None
-    assert 0.2 <= state.locals[0].mean.min() < 0.25
-    assert state.q.usage.mean.min() >= 0.2
-    assert state.q.usage.mean.max() <= 0.7
-    assert state.q.n_components == 24
-    assert len(Rows(x)) == len(state.locals[0].mean)
 
 
 def test_an_unknown_experiment_lists_the_known_ones() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 import latens
 from latens.core import Iteration
-from latens.experiments.document_starts import ard_model, ard_start, climb
+from latens.experiments.against_print.binary_relevance import Printed
 
 __all__ = ["Course", "from_data", "from_document"]
 
@@ -25,6 +25,7 @@ class Course:
     components: np.ndarray  # (K, D)
     usage: np.ndarray  # (K,)
     in_use: np.ndarray  # (K,) boolean, by usage and by what a cause explains
+    sums: np.ndarray | None = None  # (iterations,), what the document's listing calls its free energy
 
     @property
     def bound(self) -> float:
@@ -58,19 +59,18 @@ class Relevances:
         return tuple(alpha / scale**2 for label, alpha in self.seen if label == restart)
 
 
-def from_document(x: np.ndarray, k: int, rng: np.random.Generator, *, max_iter: int, tol: float) -> Course:
-    """The document's random start, then plain coordinate ascent."""
-    model, relevances = ard_model(x), Relevances()
-    fit = climb(model, x, ard_start(x, k, rng), max_iter=max_iter, tol=tol, on_iteration=relevances)
-    q, stats = fit.state.q, fit.state.stats
+def from_document(x: np.ndarray, k: int, rng: np.random.Generator, iterations: int) -> Course:
+    """The document's listing; a factor is in use that at least one row has on."""
+    told = Printed(x, k, iterations, rng)
     return Course(
         k,
-        np.array([step.elbo for step in fit.trace]),
-        sum(model.data_terms(q, stats).values()),
-        relevances.of(0, 1.0),
-        q.loadings.mean,
-        q.usage.mean,
-        model.importance(q, stats) > 0,
+        told.bounds,
+        float(told.sums[-1]),
+        tuple(told.learnt.alphas),
+        told.learnt.mu_ES.T,
+        told.usage,
+        told.in_use(len(x)),
+        told.sums,
     )
 
 

@@ -14,15 +14,15 @@ from latens.report.charts.pixels import Scale
 from latens.report.charts.svg import Line, line_chart
 from latens.report.charts.tiles import Tile
 
-__all__ = ["by_iteration", "by_size", "factors", "relevances"]
+__all__ = ["by_iteration", "by_size", "factors", "of_the_print", "relevances"]
 
 Ways = dict[int, dict[str, Course]]
 
-NAMES = {"document": "random start, middle run", "plain": "start from the data", "deletions": "with deletions"}
+NAMES = {"document": "as printed, middle run", "plain": "start from the data", "deletions": "with deletions"}
 TONES = {"document": 1, "plain": 2, "deletions": 0}
 LATE = 0.25  # share of the iterations after which the axis begins: the first steps would flatten the rest
 FIRST = 60  # iterations drawn: what follows is flat
-PLAIN_WAYS = {"document": "random start, middle run", "plain": "start from the data, no deletions"}
+PLAIN_WAYS = {"document": "as printed, middle run", "plain": "start from the data, no deletions"}
 
 
 def by_size(ways: Ways, random: dict[int, list[Course]], n_true: int) -> Section:
@@ -36,7 +36,7 @@ def by_size(ways: Ways, random: dict[int, list[Course]], n_true: int) -> Section
 
     n_runs = len(next(iter(random.values())))
     others = [
-        Line(sizes, np.array([each[i].bound for each in random.values()]), faint=True, name="single random starts")
+        Line(sizes, np.array([each[i].bound for each in random.values()]), faint=True, name="single runs of the print")
         for i in range(n_runs if n_runs > 1 else 0)
     ]
     bound = line_chart(
@@ -79,8 +79,9 @@ def by_iteration(ways: Ways, traced: tuple[int, ...], cut: float) -> Section:
         chart = line_chart(
             lines, x_label="iteration", y_label="bound (nats)", y_range=(float(late.min()), float(late.max()))
         )
-        caption = f"Figure 9, {title}{_cropped(courses)}. The first steps lie below the axis."
+        caption = f"Figure 9, {title}{_cropped(courses)}: the bound, all terms in. The first steps lie below the axis."
         figures.append(Figure(chart, caption, name=f"bound-{way}"))
+    figures.insert(1, _sums([ways[k]["document"] for k in traced]))
     for way, title in PLAIN_WAYS.items():
         courses = [ways[k][way] for k in traced]
         lines = [_line(course.n_below(cut)[:FIRST], f"K = {course.k}", tone) for tone, course in enumerate(courses)]
@@ -88,6 +89,56 @@ def by_iteration(ways: Ways, traced: tuple[int, ...], cut: float) -> Section:
         caption = f"Figure 10, {title}{_cropped(courses)}. Counted as the document does: alpha below {cut:g}."
         figures.append(Figure(chart, caption, name=f"effective-{way}"))
     return Section("Figures 9 and 10: free energy and effective factors by iteration", figures=tuple(figures))
+
+
+def _sums(courses: list[Course]) -> Figure:
+    """What the listing itself reports, and the bound of the same posterior."""
+    lines = []
+    for tone, course in enumerate(courses):
+        sums = course.bounds if course.sums is None else course.sums
+        lines.append(_line(sums[:FIRST], f"K = {course.k}", tone))
+    drawn = np.concatenate([line.y[int(LATE * len(line.y)) :] for line in lines])
+    drawn = drawn[np.isfinite(drawn)]
+    chart = line_chart(
+        lines, x_label="iteration", y_label="sum of the print (nats)", y_range=(float(drawn.min()), float(drawn.max()))
+    )
+    ends = [(course.k, float(course.sums[-1]) - course.bound) for course in courses if course.sums is not None]
+    apart = ", ".join(f"{number(gap)} at K = {k}" for k, gap in ends if np.isfinite(gap))
+    lost = ", ".join(f"K = {k}" for k, gap in ends if not np.isfinite(gap))
+    caption = f"Figure 9 as the listing adds it up. At the end it lies above the bound by {apart} nats."
+    caption += f" It is minus infinity at {lost}, where a factor is used by no row." * bool(lost)
+    return Figure(chart, caption, name="sum-print")
+
+
+def of_the_print(runs: dict[int, Course], shown: Course, truth: Any, cut: float) -> tuple[Section, ...]:
+    """Figures 9 to 12 of the listing alone."""
+    courses = list(runs.values())
+    counts = [_line(course.n_below(cut), f"K = {course.k}", tone) for tone, course in enumerate(courses)]
+    paths = np.array(shown.alphas)
+    alphas = [_line(paths[:, i], "", 0) for i in range(paths.shape[1])]
+    tiles = [Tile(_caption(shown, i), (("", shown.components[i]),)) for i in range(len(shown.components))]
+    scale = Scale.of(shown.components)
+    return (
+        Section("Figure 9", figures=(_sums(courses),)),
+        Section(
+            "Figures 10 and 11",
+            figures=(
+                Figure(
+                    line_chart(counts, x_label="iteration", y_label="effective factors", whole_y=True),
+                    f"Figure 10: alpha below {cut:g}.",
+                    name="effective",
+                ),
+                Figure(
+                    line_chart(alphas, x_label="iteration", y_label="alpha (log scale)", log_y=True),
+                    f"Figure 11, K = {shown.k}.",
+                    name="alpha",
+                ),
+            ),
+        ),
+        Section(
+            "Figure 12", figures=(picture("factors", tiles, truth.shape, scale, f"The factors from K = {shown.k}."),)
+        ),
+    )
 
 
 def relevances(each: dict[str, Course], cut: float) -> Section:
@@ -108,7 +159,7 @@ def relevances(each: dict[str, Course], cut: float) -> Section:
 
 
 def factors(each: dict[str, Course], truth: Any) -> Section:
-    labels = {"document": "random", "plain": "plain", "deletions": "deletions"}
+    labels = {"document": "print", "plain": "plain", "deletions": "deletions"}
     fits = [Learnt.of(labels[way], course.found, truth.components) for way, course in each.items()]
     k = each["plain"].k
     matched = compared(
@@ -116,8 +167,8 @@ def factors(each: dict[str, Course], truth: Any) -> Section:
         truth.components,
         fits,
         truth.shape,
-        f"The true factors, and the best partner of each among those in use from K = {k}: after the random start, "
-        "after a start from the data, and with deletions. Numbers are cosines.",
+        f"The true factors, and the best partner of each among those in use from K = {k}: by the print, "
+        "from a start in the data, and with deletions. Numbers are cosines.",
     )
     scale = Scale.of(*(course.components for course in each.values()))
     figures = [matched]

@@ -1,21 +1,23 @@
-"""What an experiment is: named settings, one function of them, and what it answers."""
+"""What an experiment is: named settings, one function of them, and what it answers of a document."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from latens.experiments.printed.listing import Listing
 from latens.report import Section, Table
 from latens.report.charts.numbers import number
 
-__all__ = ["Experiment", "Numbers", "Progress", "Result", "Value"]
+__all__ = ["Claim", "Comparison", "Experiment", "Numbers", "Print", "Progress", "Result", "Value", "Verdict"]
 
 S = TypeVar("S")
 Value = str | int | float
 Progress = Callable[[str], None]  # told what is being worked on
+Verdict = Literal["agrees", "agrees in part", "does not come back", "error in the print", "no result in the document"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,48 @@ class Numbers:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What a document reports at one place, what this run finds, and whether the two agree."""
+
+    place: str  # figure, table, equation or section
+    reported: str
+    found: str
+    verdict: Verdict
+
+
+class Comparison(NamedTuple):
+    """The print beside its correction: pictures, the difference as numbers, and what follows for the document."""
+
+    section: Section
+    table: Numbers
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
 class Result:
     """The numbers, the first table being the one to print; the pictures made of them; and what they say."""
 
     tables: tuple[Numbers, ...]
     figures: tuple[Section, ...]
     notes: tuple[str, ...]
+    claims: tuple[Claim, ...] = ()
+
+    def beside(self, *comparisons: Comparison, claims: tuple[Claim, ...] = ()) -> Result:
+        """With comparisons of print and correction added, and with further claims before theirs."""
+        return Result(
+            (*self.tables, *(one.table for one in comparisons)),
+            (*self.figures, *(one.section for one in comparisons)),
+            self.notes,
+            (*self.claims, *claims, *(claim for one in comparisons for claim in one.claims)),
+        )
+
+
+@dataclass(frozen=True)
+class Print(Generic[S]):
+    """Listings of the document that an experiment is about, and a run of them alone."""
+
+    listings: tuple[Listing, ...]
+    run: Callable[[S, np.random.Generator, Progress], Result]
 
 
 @dataclass(frozen=True)
@@ -62,23 +100,31 @@ class Experiment(Generic[S]):
         What a user types.
     title : str
         One line.
-    source : str
-        The document, its section and figures.
+    document, place : str
+        The document's number; section and figures.
     about : str
         What is done and drawn.
     settings, quick : frozen dataclass
         Those of the document, and smaller ones that show the same in a moment.
     run : callable
         (settings, rng, progress) to Result; all randomness comes from `rng`.
+    printed : Print, optional
+        What the document itself would compute, where it has a listing or an algorithm.
     """
 
     name: str
     title: str
-    source: str
+    document: str
+    place: str
     about: str
     settings: S
     quick: S
     run: Callable[[S, np.random.Generator, Progress], Result]
+    printed: Print[S] | None = None
+
+    @property
+    def source(self) -> str:
+        return f"document {self.document}, {self.place}"
 
 
 def _plain(value: object) -> Value:

@@ -9,8 +9,10 @@ import numpy as np
 
 import latens
 from latens.datasets import make_images
-from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.against_print import image_separation as against
+from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.feature_pictures import FOUND, picture
+from latens.experiments.printed import vector_quantizer as printed
 from latens.metrics import match_components
 from latens.plots.fitted import is_signed
 from latens.report import Figure, Section
@@ -36,6 +38,7 @@ class Settings:
     noise: float = 0.2
     n_components: int = 16  # upper bound
     n_init: int = 5
+    n_print: int = 100  # iterations of the slides' updates
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,19 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         tables=(_summary(fit, truth), _iterations(model), _sources(fit, truth), _mixed(fit, x, truth)),
         figures=(_separation(fit, truth), _mixtures(fit, x, truth), _course(model, fit, truth)),
         notes=_notes(settings, model, fit, x, truth),
+    ).beside(
+        against.signs(x, settings.n_components, settings.n_print, rng),
+        against.relevance(x, truth, settings.n_components, settings.n_print, rng),
+        claims=(
+            Claim(
+                "slides Mixed images and Recovered sources",
+                "8 sources are recovered from mixed images",
+                f"{fit.n_found} of {len(truth.components)} from an upper bound of {settings.n_components}; the "
+                "document's "
+                "images are not in it, others take their place",
+                "agrees" if fit.n_found == len(truth.components) else "agrees in part",
+            ),
+        ),
     )
 
 
@@ -207,16 +223,15 @@ def _notes(
         f"Rebuilt images are {number(after)} from the clean ones (rms of a pixel), the mixed images {number(before)}.",
         f"The learnt noise has standard deviation {number(float(np.sqrt(model.noise_variance_)))}, the true one "
         f"{number(float(np.sqrt(truth.noise_variance)))}; the bound ends at {number(model.elbo_)} nats.",
-        "The document's slides print the entropy and the divergence in F with the wrong sign and call γ a variance "
-        "where it is used as a precision; the right forms are used here. Its images are not in the document, so "
-        "others take their place.",
+        "The slides' own sums, and what they become with the right signs, stand beside each other below.",
     )
 
 
 EXPERIMENT = Experiment(
     name="image-separation",
     title="image separation: source pictures recovered from their noisy sums, and their number found",
-    source='document 004, "Image Separation Experiment", mixed images and recovered sources',
+    document="004",
+    place='"Image Separation Experiment", mixed images and recovered sources',
     about=(
         "Eight pictures are laid over each other, each switched on or off in every mixed image, and noise is added. "
         "Relevance determination from an upper bound finds how many pictures there are and what they look like. Draws "
@@ -224,6 +239,7 @@ EXPERIMENT = Experiment(
         "of components by iteration, and how often each source is on."
     ),
     settings=Settings(),
-    quick=Settings(n_samples=300, n_init=3),
+    quick=Settings(n_samples=300, n_init=3, n_print=40),
     run=run,
+    printed=Print(printed.LISTINGS, against.run_print),
 )

@@ -10,7 +10,9 @@ import numpy as np
 import latens
 from latens.core import Rows, State
 from latens.datasets import make_mixture
-from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.against_print import mixture as against
+from latens.experiments.experiment import Experiment, Numbers, Print, Progress, Result
+from latens.experiments.printed import mixture as printed
 from latens.families.normal_means import NormalMeans
 from latens.families.proportions import Proportions
 from latens.inference.ascent import ascend
@@ -68,7 +70,15 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         tables=(_summary(starts, ours, goal, len(x)), _courses(starts, ours)),
         figures=(_pictures(x, truth, best, ours), _course(starts, ours)),
         notes=_notes(starts, ours, goal, settings, len(x)),
+    ).beside(
+        against.sign_and_stop(x, k, settings.sigma, settings.n_starts, rng),
+        against.overflow(x, k, settings.sigma, settings.n_starts, rng),
     )
+
+
+def _printed(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
+    progress("the program as printed")
+    return against.run_print(rng, settings.n_samples, settings.n_starts)
 
 
 def _from_document(name: str, settings: Settings, x: np.ndarray, rng: np.random.Generator) -> Start:
@@ -181,10 +191,12 @@ def _notes(
 EXPERIMENT = Experiment(
     name="mixture",
     title="Bayesian mixture of Gaussians by coordinate ascent",
-    source="document 001, figures 1 to 3",
+    document="001",
+    place="figures 1 to 3",
     about="Rows about five centres are clustered under the document's model, from ten of its random starts and from "
     "a k-means++ start with moves.",
     settings=Settings(),
     quick=Settings(n_samples=200, n_starts=4),
     run=run,
+    printed=Print((printed.LISTING,), _printed),
 )

@@ -222,7 +222,8 @@ def _imputation_note(judged: list[tuple[str, str, int, float]]) -> str:
 EXPERIMENT = Experiment(
     name="multi-view-omics",
     title="factors behind several kinds of measurements of the same patients",
-    source="document 003, its use on patients",
+    document="003",
+    place="its model on tables of patients, which it does not have",
     about=(
         "Fits tables of samples x features, some samples missing whole tables: which factors explain how much of which "
         "table, their strongest features, what they go with where labels are given, and how well hidden entries are "

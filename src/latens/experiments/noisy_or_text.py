@@ -111,7 +111,8 @@ def _usage(model: Any, best: list[list[str]]) -> Section:
 EXPERIMENT = Experiment(
     name="noisy-or-text",
     title="noisy-OR: causes found behind words, with their top words",
-    source="document 004, noisy-OR, the citation experiment",
+    document="004",
+    place="noisy-OR, the citation experiment",
     about=(
         "Causes behind the words of documents, found without labels: top words per cause, a picture of all causes, "
         "and the probability of held-out rows with independent causes and with profiles. Give --data "

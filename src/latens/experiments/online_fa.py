@@ -176,7 +176,8 @@ def _notes(panels: list[Panel], settings: Settings) -> tuple[str, ...]:
 EXPERIMENT = Experiment(
     name="online-fa",
     title="factor models learnt online",
-    source="document 002, chapter 5, figures 5.1 and 5.2",
+    document="002",
+    place="chapter 5, figures 5.1 and 5.2",
     about=(
         "Random factor models of Algorithm 3, and rows from them, seen once by online gradient ascent and online EM as "
         "printed, by scikit-learn, and by the solvers of this library. Draws the distance of covariances and the "

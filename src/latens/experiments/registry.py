@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from latens.experiments import (
     binary_ard,
@@ -21,9 +24,10 @@ from latens.experiments import (
     weight_posterior,
     weight_uncertainty,
 )
-from latens.experiments.experiment import Experiment
+from latens.experiments.experiment import Experiment, Progress, Result
+from latens.experiments.writing import listings_of
 
-__all__ = ["EXPERIMENTS", "find"]
+__all__ = ["EXPERIMENTS", "as_printed", "find"]
 
 EXPERIMENTS: tuple[Experiment[Any], ...] = (
     binary_factors.EXPERIMENT,
@@ -57,3 +61,34 @@ def find(name: str) -> Experiment[Any]:
             return experiment
     names = ", ".join(experiment.name for experiment in EXPERIMENTS)
     raise ValueError(f"there is no experiment {name!r}; choose one of {names}.")
+
+
+def as_printed(experiment: Experiment[Any]) -> Experiment[Any]:
+    """The same with nothing but the document's own listings.
+
+    Examples
+    --------
+    >>> as_printed(find("mixture")).name
+    'mixture-printed'
+    """
+    printed = experiment.printed
+    if printed is None:
+        names = ", ".join(one.name for one in EXPERIMENTS if one.printed is not None)
+        raise ValueError(
+            f"document {experiment.document} prints no algorithm for {experiment.name}; it does for {names}."
+        )
+
+    def run(settings: Any, rng: np.random.Generator, progress: Progress) -> Result:
+        result = printed.run(settings, rng, progress)
+        return replace(result, figures=(*result.figures, listings_of(printed)))
+
+    where = "; ".join(listing.place for listing in printed.listings)
+    return replace(
+        experiment,
+        name=f"{experiment.name}-printed",
+        title=f"{experiment.title}, as printed",
+        place=where,
+        about="The document's own listing with its errors, mended only as far as it needs to run. For comparison.",
+        run=run,
+        printed=None,
+    )

@@ -240,7 +240,8 @@ def _notes(told: Told, settings: Settings) -> tuple[str, ...]:
 EXPERIMENT = Experiment(
     name="regression-posterior",
     title="what SGD iterates say about the posterior of a linear regression",
-    source="document 002, chapter 6, table 6.1",
+    document="002",
+    place="chapter 6, table 6.1; section 6.2, Results, is empty",
     about=(
         "A linear regression trained by minibatch SGD on four data sets. The posterior of its weights is known, so "
         "that Gaussians fitted to the path can be judged: online gradient ascent and online EM as printed, SWAG, and "

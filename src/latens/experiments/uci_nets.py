@@ -321,7 +321,8 @@ def _notes(found: dict[str, dict[str, np.ndarray]], settings: Settings) -> tuple
 EXPERIMENT = Experiment(
     name="uci-nets",
     title="small nets on four regressions: SGD, SWAG, MultiSWAG and ours",
-    source="document 002, its purpose: to extend MultiSWAG",
+    document="002",
+    place="title: MultiSWAG extended, which its text does not try",
     about=(
         "Nets with one hidden layer are trained on several splits of four regression sets. The log-likelihood of "
         "the test rows under SGD, SWAG and FactorPosterior, and under mixtures of several trainings of each, is "

@@ -156,7 +156,8 @@ def _notes(found: np.ndarray, settings: Settings, correlations: Numbers) -> tupl
 EXPERIMENT = Experiment(
     name="weight-posterior",
     title="posteriors over weights from snapshots: factors beside SWAG",
-    source="document 002, the comparison with SWAG",
+    document="002",
+    place="chapter 4 for the weights of a net, which its title announces and its text does not try",
     about=(
         "Draws independent snapshots of weights from random factor models, feeds them to FactorPosterior, SWAG and "
         "diagonal SWAG, and measures the divergence of each from the truth after more and more snapshots; and whether "

@@ -281,7 +281,8 @@ def _notes(
 EXPERIMENT = Experiment(
     name="weight-uncertainty",
     title="what posteriors over weights know that trained weights do not",
-    source="document 002, chapter 6 and its purpose",
+    document="002",
+    place="title: posteriors of a net's weights, which its text does not try",
     about=(
         "Two pictures. A regression along a line, whose posterior is known exactly, beside SWAG on the path of plain "
         "SGD and factors of Langevin-corrected steps; and two moons, where a trained net is sure everywhere, beside "

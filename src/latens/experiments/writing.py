@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import latens
-from latens.experiments.experiment import Experiment, Numbers, Result
+from latens.experiments.documents import DOCUMENTS
+from latens.experiments.experiment import Experiment, Numbers, Print, Result
 from latens.report import Section, Table, write_page
 from latens.report.charts.svg_export import draw
 
-__all__ = ["PAGE", "write"]
+__all__ = ["PAGE", "capitalised", "listings_of", "write"]
 
 PAGE, NUMBERS = "index.html", "numbers.json"
 FEW = 40  # rows up to which a table is shown whole
@@ -52,6 +53,7 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
         "version": latens.__version__,
         "settings": chosen,
         "notes": result.notes,
+        "claims": [asdict(claim) for claim in result.claims],
         "tables": {table.name: {"columns": table.columns, "rows": table.rows} for table in result.tables},
     }
     text = json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False)
@@ -60,11 +62,13 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
 
 
 def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -> list[Section]:
-    source = f"{capitalised(experiment.source)}. {experiment.about}"
+    document = DOCUMENTS[experiment.document]
+    source = f"{capitalised(document.cited)}: {experiment.place}. {experiment.about}"
     rows = tuple((name, _setting(value)) for name, value in chosen.items())
     more = tuple(Section(capitalised(one.name), table=one.shown) for one in result.tables[1:] if len(one.rows) <= FEW)
     return [
         Section("In short", source, notes=result.notes, table=result.tables[0].shown),
+        *([_claims(result)] if result.claims else []),
         *result.figures,
         *([Section("More numbers", parts=more)] if more else []),
         Section(
@@ -74,6 +78,27 @@ def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -
             table=Table(("setting", "value"), rows),
         ),
     ]
+
+
+def _claims(result: Result) -> Section:
+    rows = tuple((one.place, one.reported, one.found, one.verdict) for one in result.claims)
+    return Section(
+        "What the document reports, and what comes out here",
+        table=Table(("where", "the document", "this run", "verdict"), rows, prose=True),
+    )
+
+
+def listings_of(printed: Print[Any]) -> Section:
+    """What was mended so that the listings run, and what is wrong in them and was kept."""
+    repairs = tuple(
+        (f"{one.place}: {repair.where}", repair.printed, repair.run, repair.reason)
+        for one in printed.listings
+        for repair in one.repairs
+    )
+    kept = tuple(f"Kept although it is wrong: {error}." for one in printed.listings for error in one.errors)
+    columns = ("where", "printed", "run here", "because")
+    table = Table(columns, repairs, prose=True) if repairs else None
+    return Section("Repairs", "Names, order of updates and errors are those of the print.", notes=kept, table=table)
 
 
 def _setting(value: Any) -> str:

@@ -40,6 +40,7 @@ class Learnt(NamedTuple):
     free_energies: Floats  # (iterations,)
     alphas: Floats  # (iterations, K)
     nfactors: Floats  # (iterations,)
+    path: list[tuple[Floats, Floats, float, Floats, Floats, Floats]]  # mu_ES, mu_ESS, sigma, pie, Lambda, alpha
 
 
 def mean_field(
@@ -106,7 +107,7 @@ def learn_bin_factors(
     N, D = X.shape
     Lambda, mu_ES, pie, sigma = init_params(N, D, K, rng) if start is None else start
     alpha = np.full(K, ALPHA)
-    free_energies, alphas, nfactors = [], [], []
+    free_energies, alphas, nfactors, path = [], [], [], []
     mu_ES, mu_ESS = compute_moments(X, mu_ES, sigma, Lambda, alpha, 5)
     for _ in range(iterations):
         Lambda, f, _ = mean_field(X, mu_ES, mu_ESS, sigma, pie, Lambda, MAXSTEPS)
@@ -116,7 +117,8 @@ def learn_bin_factors(
         alpha = hyper_m(D, mu_ESS)
         alphas.append(alpha)
         nfactors.append(float(np.sum(alpha < THRESHOLD)))
-    return Learnt(mu_ES, sigma, pie, Lambda, np.array(free_energies), np.array(alphas), np.array(nfactors))
+        path.append((mu_ES, mu_ESS, sigma, pie, Lambda, alpha))
+    return Learnt(mu_ES, sigma, pie, Lambda, np.array(free_energies), np.array(alphas), np.array(nfactors), path)
 
 
 LISTING = Listing(

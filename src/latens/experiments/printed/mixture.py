@@ -14,7 +14,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.experiments.printed.listing import Listing, Repair
 
-__all__ = ["LISTING", "Found", "Start", "cavi", "compute_elbo", "generate_data", "main"]
+__all__ = ["LISTING", "Found", "Start", "cavi", "compute_elbo", "generate_data", "main", "random_start", "update"]
 
 Start = tuple[Floats, Floats, Floats]  # m (k, p), s2 (k,), phi (n, k)
 
@@ -69,18 +69,23 @@ def cavi(
 ) -> Found:
     """Coordinate ascent until the bound gains no more than `eps`, from the listing's random start or from another."""
     m, s2, phi = start or random_start(data, k, rng or np.random.default_rng())
-    p, lbm = data.shape[1], 1.0
     elbo = [compute_elbo(data, phi, m, s2, sigma2, m0)]
     convergence = 1.0
     while convergence > eps:
-        with np.errstate(all="ignore"):
-            phi = np.exp(data @ m.T / lbm**2 - (p * s2 + np.sum(m**2, axis=1)) / (2 * lbm**2))
-            phi = phi / phi.sum(axis=1, keepdims=True)
-            s2 = 1 / (phi.sum(axis=0) / lbm**2 + 1 / sigma2)
-            m = s2[:, None] * (phi.T @ data / lbm**2 + m0 / sigma2)
+        m, s2, phi = update(data, m, s2, sigma2, m0)
         elbo.append(compute_elbo(data, phi, m, s2, sigma2, m0))
         convergence = elbo[-1] - elbo[-2]
     return Found(m, s2, phi, np.array(elbo))
+
+
+def update(data: Floats, m: Floats, s2: Floats, sigma2: float, m0: Floats) -> Start:
+    """Memberships from the centres, then variances and centres from the memberships."""
+    p, lbm = data.shape[1], 1.0
+    with np.errstate(all="ignore"):
+        phi = np.exp(data @ m.T / lbm**2 - (p * s2 + np.sum(m**2, axis=1)) / (2 * lbm**2))
+        phi = phi / phi.sum(axis=1, keepdims=True)
+        s2 = 1 / (phi.sum(axis=0) / lbm**2 + 1 / sigma2)
+        return s2[:, None] * (phi.T @ data / lbm**2 + m0 / sigma2), s2, phi
 
 
 def random_start(data: Floats, k: int, rng: np.random.Generator) -> Start:

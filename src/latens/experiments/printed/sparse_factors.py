@@ -86,11 +86,18 @@ def pseudo_data(y: Floats, weights: Weights, z: Floats, z_variance: Floats) -> t
 
 
 def learn(
-    y: Floats, tau: Floats, K: int, alpha: Floats, theta: float, iterations: int, rng: np.random.Generator
+    y: Floats,
+    tau: Floats,
+    K: int,
+    alpha: Floats,
+    theta: float,
+    iterations: int,
+    rng: np.random.Generator,
+    start: Floats | None = None,
 ) -> Factors:
-    """Codes, then weights, again and again, on real entries of known precision."""
+    """Codes, then weights, again and again, on real entries of known precision; from random codes or given ones."""
     D = y.shape[1]
-    z, z_variance = rng.standard_normal((len(y), K)), np.ones((len(y), K))
+    z, z_variance = rng.standard_normal((len(y), K)) if start is None else start, np.ones((len(y), K))
     weights = Weights(np.zeros((D, K)), np.ones((D, K)), np.zeros((D, K)), np.full((D, K), 0.5))
     weights = update_weights(y, tau, weights, z, z_variance, alpha, theta)
     path = []

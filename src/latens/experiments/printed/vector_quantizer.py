@@ -145,11 +145,16 @@ def _kl_gamma(a: float, b: Floats, a0: float, b0: float) -> Floats:
 
 
 def learn_bayes(
-    y: Floats, K: int, iterations: int, rng: np.random.Generator, gamma_is: str = "precision"
+    y: Floats,
+    K: int,
+    iterations: int,
+    rng: np.random.Generator,
+    gamma_is: str = "precision",
+    start: Floats | None = None,
 ) -> tuple[Bayes, list[Bayes]]:
-    """VBE and VBM in turn from random codes, and the posteriors after each round."""
+    """VBE and VBM in turn from random codes or given ones, and the posteriors after each round."""
     (N, D), prior = y.shape, PRIORS
-    lam = rng.uniform(0.25, 0.75, (N, K))
+    lam = rng.uniform(0.25, 0.75, (N, K)) if start is None else start
     q = Bayes(
         np.ones(K),
         np.ones(K),
