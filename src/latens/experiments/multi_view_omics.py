@@ -14,7 +14,7 @@ import latens
 from latens.array import Floats
 from latens.datasets import make_multiview
 from latens.estimators.association import associate
-from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import unscrolled
 from latens.report import Figure, Section
 from latens.report.charts.pixels import Scale
@@ -75,7 +75,8 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         )
     if not settings.data:
         notes.append("No files were given (--data), so views were generated: these are no patients.")
-    return Result(tuple(tables), (_variance(model), _bound(model)), tuple(notes))
+    none = Claim("the whole document", "updates alone; no data and no result", notes[0], "no result in the document")
+    return Result(tuple(tables), (_variance(model), _bound(model)), tuple(notes), (none,))
 
 
 def _model(settings: Settings, seed: int) -> Any:

@@ -11,8 +11,10 @@ import numpy as np
 
 import latens
 from latens.estimators.peers import diabetes
-from latens.experiments.experiment import Experiment, Numbers, Progress, Result
+from latens.experiments.against_print import online_factor_analysis as against
+from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.parallel import side_by_side
+from latens.experiments.printed import online_factor_analysis as printed
 from latens.experiments.uci_sets import SETS, read
 from latens.metrics import covariance_distance, gaussian_kl
 from latens.nets.algebra.moments import Swag
@@ -76,7 +78,9 @@ class Problem:
 
 def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
     told: Told = {}
+    sets: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for problem in _problems(settings, rng):
+        sets[problem.name] = (problem.x, problem.y)
         progress(f"{problem.name}, {settings.n_trials} trials")
         tasks = [(settings, problem, int(rng.integers(2**31))) for _ in range(settings.n_trials)]
         told[problem.name] = side_by_side(_trial, tasks, settings.n_jobs)
@@ -84,6 +88,35 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         tables=tuple(_table(told, measure) for measure in MEASURES),
         figures=tuple(_figures(told, settings, measure) for measure in MEASURES),
         notes=_notes(told, settings),
+    ).beside(against.regression(sets), claims=_claims(told))
+
+
+def _printed(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
+    progress("the posterior of chapter 6")
+    part = against.regression({problem.name: (problem.x, problem.y) for problem in _problems(settings, rng)})
+    return Result((), (), (f"Chapter 6: {part.claims[0].found}.",)).beside(part)
+
+
+def _claims(told: Told) -> tuple[Claim, ...]:
+    def over(way: str) -> str:
+        return " / ".join(f"{_of(told, name, way, 'kl')[:, -1].mean():.2g}" for name in told)
+
+    ways = list(next(iter(told.values()))[0])
+    em, sga = ([way for way in ways if way.startswith(solver)][-1] for solver in ("online-em", "online-sga"))
+    return (
+        Claim(
+            "section 6.2, Results",
+            "the section is empty",
+            f"KL from the posterior in nats over the sets: {em} {over(em)}, {sga} {over(sga)}, Langevin draws "
+            f"{over('Langevin')}",
+            "no result in the document",
+        ),
+        Claim(
+            "chapter 6",
+            "the posterior can be estimated by fitting factor analysis to the iterates of SGD",
+            f"their own moments are {over('SGD iterates')} nats from it: iterates of plain SGD are no draws of it",
+            "does not come back",
+        ),
     )
 
 
@@ -251,4 +284,5 @@ EXPERIMENT = Experiment(
     settings=Settings(),
     quick=Settings(n_epochs=200, n_trials=1, ranks=(3,), n_jobs=1),
     run=run,
+    printed=Print(printed.LISTINGS[4:], _printed),
 )
