@@ -25,7 +25,7 @@ def test_moves_reach_the_best_bound_and_the_printed_sum_is_too_high(quick: bool)
     assert len(courses) == settings.n_starts + 1
     for name in courses:
         assert np.all(np.diff([row[2] for row in result.tables[1].rows if row[0] == name]) > -1e-8)
-    assert [figure.name for section in result.figures for figure in section.figures] == [
+    assert [figure.name for section in result.figures for figure in section.figures][:4] == [
         "true-data",
         "posterior",
         "posterior-moves",

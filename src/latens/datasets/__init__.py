@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from latens.datasets.citations import make_citations
 from latens.datasets.clusters import MixtureTruth, make_mixture
 from latens.datasets.factor_model import FactorTruth, make_factor_model
 from latens.datasets.images import make_images
+from latens.datasets.incidence import read_edges, read_transactions
 from latens.datasets.noisy_or import make_baskets, make_noisy_or
 from latens.datasets.shapes import make_shapes
 from latens.datasets.sources import SourceTruth, make_ica
@@ -19,6 +21,7 @@ __all__ = [
     "SourceTruth",
     "ViewTruth",
     "make_baskets",
+    "make_citations",
     "make_factor_model",
     "make_ica",
     "make_images",
@@ -26,4 +29,6 @@ __all__ = [
     "make_multiview",
     "make_noisy_or",
     "make_shapes",
+    "read_edges",
+    "read_transactions",
 ]

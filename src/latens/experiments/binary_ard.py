@@ -279,4 +279,5 @@ EXPERIMENT = Experiment(
     quick=Settings(sizes=(4, 8, 16, 24), traced=(4, 8, 16, 24), n_starts=1, n_init=2, n_print=40),
     run=run,
     printed=Print((printed.LISTING,), _printed),
+    graph="binary-factors",
 )

@@ -285,4 +285,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_starts=5, n_print=40),
     run=run,
     printed=Print((printed.LISTING,), _printed),
+    graph="binary-factors",
 )

@@ -258,4 +258,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_samples=200),
     run=run,
     printed=Print((printed.LISTING,), _printed),
+    graph="binary-factors",
 )

@@ -110,6 +110,8 @@ class Experiment(Generic[S]):
         (settings, rng, progress) to Result; all randomness comes from `rng`.
     printed : Print, optional
         What the document itself would compute, where it has a listing or an algorithm.
+    graph : str
+        The graphical model to draw, by its name in `latens.report.graphical_models`.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Experiment(Generic[S]):
     quick: S
     run: Callable[[S, np.random.Generator, Progress], Result]
     printed: Print[S] | None = None
+    graph: str = ""
 
     @property
     def source(self) -> str:

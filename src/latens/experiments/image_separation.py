@@ -242,4 +242,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_samples=300, n_init=3, n_print=40),
     run=run,
     printed=Print(printed.LISTINGS, against.run_print),
+    graph="binary-factors",
 )

@@ -199,4 +199,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_samples=200, n_starts=4),
     run=run,
     printed=Print((printed.LISTING,), _printed),
+    graph="known-mixture",
 )

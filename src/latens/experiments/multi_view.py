@@ -229,4 +229,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_samples=150, n_features=(80, 60), n_mixed=(60, 50, 50), n_factors=3, upper_bound=6, n_data_sets=1),
     run=run,
     printed=Print((printed.LISTING,), against.run_print),
+    graph="multi-view",
 )

@@ -234,4 +234,5 @@ EXPERIMENT = Experiment(
     settings=Settings(),
     quick=Settings(n_samples=100, n_components=8),
     run=run,
+    graph="multi-view",
 )

@@ -191,4 +191,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_samples=1000, snrs=(0.0, 10.0), n_data_sets=1, n_rule=60),
     run=run,
     printed=Print(printed.LISTINGS, against.run_print),
+    graph="noisy-ica",
 )

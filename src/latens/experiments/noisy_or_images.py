@@ -141,4 +141,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_samples=600, n_init=2, n_jensen=150),
     run=run,
     printed=Print((printed.LISTING,), against.run_print),
+    graph="noisy-or",
 )

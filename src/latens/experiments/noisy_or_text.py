@@ -130,4 +130,5 @@ EXPERIMENT = Experiment(
     settings=Settings(),
     quick=Settings(n_samples=2000, n_components=12, n_profiles=3),
     run=run,
+    graph="noisy-or",
 )

@@ -230,4 +230,5 @@ EXPERIMENT = Experiment(
     quick=Settings(sizes=(40,), n_components=4, n_samples=(100, 300, 1000, 3000), n_trials=2, n_jobs=1, n_warm=1500),
     run=run,
     printed=Print(printed.LISTINGS[:4], against.run_print),
+    graph="factor-analysis",
 )

@@ -13,9 +13,11 @@ from latens.experiments import (
     binary_sigma,
     image_separation,
     mixture,
+    model_choice,
     multi_view,
     multi_view_omics,
     noisy_ica,
+    noisy_or_citations,
     noisy_or_images,
     noisy_or_text,
     online_fa,
@@ -30,6 +32,7 @@ from latens.experiments.writing import listings_of
 __all__ = ["EXPERIMENTS", "as_printed", "find"]
 
 EXPERIMENTS: tuple[Experiment[Any], ...] = (
+    model_choice.EXPERIMENT,
     binary_factors.EXPERIMENT,
     binary_sigma.EXPERIMENT,
     binary_ard.EXPERIMENT,
@@ -39,6 +42,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
     multi_view_omics.EXPERIMENT,
     noisy_ica.EXPERIMENT,
     noisy_or_images.EXPERIMENT,
+    noisy_or_citations.EXPERIMENT,
     noisy_or_text.EXPERIMENT,
     online_fa.EXPERIMENT,
     regression_posterior.EXPERIMENT,

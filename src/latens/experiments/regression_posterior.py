@@ -285,4 +285,5 @@ EXPERIMENT = Experiment(
     quick=Settings(n_epochs=200, n_trials=1, ranks=(3,), n_jobs=1),
     run=run,
     printed=Print(printed.LISTINGS[4:], _printed),
+    graph="linear-regression",
 )

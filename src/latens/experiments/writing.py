@@ -14,8 +14,10 @@ from typing import Any
 import latens
 from latens.experiments.documents import DOCUMENTS
 from latens.experiments.experiment import Experiment, Numbers, Print, Result
-from latens.report import Section, Table, write_page
+from latens.report import Figure, Section, Table, write_page
+from latens.report.charts.graphs import graph_chart
 from latens.report.charts.svg_export import draw
+from latens.report.graphical_models import GRAPHS
 
 __all__ = ["PAGE", "capitalised", "listings_of", "write"]
 
@@ -44,7 +46,8 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
     chosen = {**asdict(settings), "seed": seed}
     for table in result.tables:
         _write_csv(table, folder / f"{table.name}.csv")
-    for section in result.figures:
+    shown = (*([_graph(experiment.graph)] if experiment.graph else []), *result.figures)
+    for section in shown:
         for figure in section.figures:
             (folder / f"{figure.name}.svg").write_text(draw(figure), encoding="utf-8")
     numbers = {
@@ -70,6 +73,7 @@ def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -
     return [
         Section("In short", source, notes=result.notes, table=result.tables[0].shown),
         *([_claims(result)] if result.claims else []),
+        *([_graph(experiment.graph)] if experiment.graph else []),
         *result.figures,
         *([Section("More numbers", parts=more)] if more else []),
         Section(
@@ -87,6 +91,14 @@ def _claims(result: Result) -> Section:
         "What the document reports, and what comes out here",
         table=Table(("where", "the document", "this run", "verdict"), rows, prose=True),
     )
+
+
+def _graph(name: str) -> Section:
+    caption = (
+        "Filled: observed. Open: unknown, of each row inside the frame of the rows and shared outside it. A dot is "
+        "given."
+    )
+    return Section("The model", figures=(Figure(graph_chart(GRAPHS[name]), caption, name=f"graph-{name}"),))
 
 
 def listings_of(printed: Print[Any]) -> Section:
