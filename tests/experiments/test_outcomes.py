@@ -116,7 +116,9 @@ def test_the_free_energy_of_a_start_is_the_formula_of_the_document_with_the_righ
 
 
 def test_an_unknown_experiment_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="there is no experiment 'ard'; choose one of binary-factors, binary-sigma"):
+    with pytest.raises(
+        ValueError, match="there is no experiment 'ard'; choose one of model-choice, binary-factors, binary-sigma"
+    ):
         find("ard")
 
 

@@ -145,7 +145,7 @@ EXPERIMENT = Experiment(
         "the densities."
     ),
     settings=Settings(),
-    quick=Settings(n_test=500, n_data_sets=2),
+    quick=Settings(n_test=500, n_data_sets=1),
     run=run,
     graph="binary-factors",
 )

@@ -69,6 +69,9 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         against.warm_up(
             settings.sizes[-1], settings.n_components, settings.spectra, settings.n_warm, settings.warm_up, rng
         ),
+        against.variants(
+            settings.sizes[0], settings.n_components, settings.spectra, settings.n_warm, settings.warm_up, rng
+        ),
         claims=_claims(panels, settings),
     )
 
@@ -133,21 +136,19 @@ def _all(panels: list[Panel], settings: Settings, measure: str) -> Numbers:
 
 
 def _figures(panels: list[Panel], settings: Settings, measure: str, number: int) -> Section:
-    x, figures, tables = np.log10(settings.n_samples), [], []
+    x, figures, tables = np.array(settings.n_samples, dtype=float), [], []
     for panel in panels:
         mean, error = _mean(panel, measure)
         lines = [Line(x, row, name=NAMES[i], tone=i) for i, row in enumerate(mean)]
         lines += [
-            Line(x, np.maximum(row + sign * spread, 1e-3 * row), tone=i, faint=True)
+            Line(x, np.where(row + sign * spread > 0, row + sign * spread, np.nan), tone=i, faint=True)
             for i, (row, spread) in enumerate(zip(mean, error, strict=True))
             for sign in (-1, 1)
         ]
         calm = np.delete(mean, NAMES.index("online SGA"), axis=0)
         far = mean.max() > FAR * calm.max()
         shown = (float(np.log10(0.8 * mean.min())), float(np.log10(FAR * calm.max()))) if far else None
-        chart = line_chart(
-            lines, x_label="log10 of the number of rows T", y_label=LABELS[measure], y_range=shown, log_y=True
-        )
+        chart = line_chart(lines, x_label="rows T", y_label=LABELS[measure], y_range=shown, log_y=True, log_x=True)
         caption = f"D = {panel.d}, spectrum [1, {panel.top:g}]. Faint: one standard error to either side."
         if far:
             caption += f" Online SGA leaves the picture at the top; its mean rises to {mean.max():.1g}."

@@ -119,7 +119,7 @@ def _each(found: np.ndarray, settings: Settings) -> Numbers:
 
 
 def _figures(found: np.ndarray, settings: Settings) -> Section:
-    middle, at = np.median(found, axis=0), np.log10(settings.n_samples)
+    middle, at = np.median(found, axis=0), np.array(settings.n_samples, dtype=float)
     lines = [Line(at, middle[:, j], name=name, tone=j) for j, name in enumerate(NAMES)]
     ratios = found[:, :, 0] / found[:, :, 2]
     shares = [Line(at, ratio, name=f"model {i + 1}", tone=i) for i, ratio in enumerate(ratios)]
@@ -128,14 +128,14 @@ def _figures(found: np.ndarray, settings: Settings) -> Section:
         figures=(
             Figure(
                 line_chart(
-                    lines, x_label="log10 of snapshots", y_label="KL from the truth (nats, log scale)", log_y=True
+                    lines, x_label="snapshots", y_label="KL from the truth (nats, log scale)", log_y=True, log_x=True
                 ),
                 f"{settings.n_weights} weights, {settings.n_factors} factors. Each posterior sees the same independent "
                 f"snapshots; the middle of {len(found)} models is drawn.",
                 name="divergence",
             ),
             Figure(
-                line_chart(shares, x_label="log10 of snapshots", y_label="KL of factors ÷ KL of the diagonal"),
+                line_chart(shares, x_label="snapshots", y_label="KL of factors ÷ KL of the diagonal", log_x=True),
                 "Below 1 factors are nearer to the truth than the diagonal. With few snapshots of many weights no "
                 "factor can be proven, and the two are the same but for n and n - 1 in the variance.",
                 name="gain",

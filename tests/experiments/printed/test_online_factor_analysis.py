@@ -134,6 +134,38 @@ def test_the_regression_takes_beta_from_the_spread_of_y() -> None:
     assert precision @ m == pytest.approx(beta * X.T @ y)
 
 
+GRADIENTS = [np.array([2.0, -1.0]), np.array([1.0, 0.5]), np.array([-3.0, 0.0])]
+
+
+def test_momentum_goes_on_in_the_direction_of_the_last_step() -> None:
+    """Rate .1 and decay .9: .2, then .9 x .2 + .1, then .9 x .28 - .3."""
+    step = printed.momentum(0.1)
+    told = [step(gradient)[0] for gradient in GRADIENTS]
+    assert told == pytest.approx([0.2, 0.28, -0.048], abs=1e-12)
+
+
+def test_adagrad_divides_by_the_root_of_all_squares() -> None:
+    step = printed.adagrad(0.1)
+    told = np.array([step(gradient) for gradient in GRADIENTS])
+    assert told[0] == pytest.approx([0.1, -0.1], rel=1e-7)
+    assert told[1] == pytest.approx([0.1 / math.sqrt(5), 0.05 / math.sqrt(1.25)], rel=1e-7)
+    assert told[2] == pytest.approx([-0.3 / math.sqrt(14), 0.0], rel=1e-7)
+
+
+def test_adam_by_its_averages() -> None:
+    step, m, v = printed.adam(0.1), 0.0, 0.0
+    for t, gradient in enumerate(GRADIENTS, 1):
+        m, v = 0.9 * m + 0.1 * gradient[0], 0.999 * v + 0.001 * gradient[0] ** 2
+        expected = 0.1 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        assert step(gradient)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_unknown_variant_is_refused() -> None:
+    x, F = problem()
+    with pytest.raises(ValueError, match="variant is 'newton'; choose one of sgd, momentum, adagrad, adam"):
+        printed.online_sga(x, F, variant="newton")
+
+
 def test_an_unknown_reading_of_the_warm_up_is_refused() -> None:
     x, F = problem()
     with pytest.raises(ValueError, match="warm_up_of is 'sums'; choose one of averages, mean"):

@@ -8,7 +8,7 @@ mean, "mean" begins them when the warm-up ends, counted by the t of the algorith
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from latens.experiments.printed.listing import Listing, Repair
 
 __all__ = [
     "LISTINGS",
+    "STEPS",
     "Model",
     "batch_em",
     "factors_initialisation",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 WARM_UPS = ("averages", "mean")
+Step = Callable[[Floats], Floats]  # from a gradient to the change it brings; it remembers earlier ones
+TINY = 1e-8
 
 
 class Model(NamedTuple):
@@ -51,10 +54,59 @@ def generate_model(D: int, K: int, a: float, b: float, rng: np.random.Generator)
     return Model(c, F, rng.uniform(0.0, s2.max(), size=D))
 
 
+def sgd(rate: float) -> Step:
+    """Lines 12 and 13 of Algorithm 1."""
+    return lambda gradient: rate * gradient
+
+
+def momentum(rate: float, decay: float = 0.9) -> Step:
+    """Steps that go on: the change is the gradient and `decay` of the change before."""
+    change = np.zeros(1)
+
+    def step(gradient: Floats) -> Floats:
+        nonlocal change
+        change = decay * change + rate * gradient
+        return change
+
+    return step
+
+
+def adagrad(rate: float) -> Step:
+    """Each entry divided by the root of the sum of its squared gradients (Duchi, Hazan and Singer 2011)."""
+    squares = np.zeros(1)
+
+    def step(gradient: Floats) -> Floats:
+        nonlocal squares
+        squares = squares + gradient**2
+        return np.asarray(rate * gradient / (np.sqrt(squares) + TINY))
+
+    return step
+
+
+def adam(rate: float, first: float = 0.9, second: float = 0.999) -> Step:
+    """Averages of gradients over the root of averages of their squares, both freed of their start (Kingma, Ba 2015)."""
+    mean, squares, t = np.zeros(1), np.zeros(1), 0
+
+    def step(gradient: Floats) -> Floats:
+        nonlocal mean, squares, t
+        t += 1
+        mean = first * mean + (1 - first) * gradient
+        squares = second * squares + (1 - second) * gradient**2
+        return np.asarray(rate * mean / (1 - first**t) / (np.sqrt(squares / (1 - second**t)) + TINY))
+
+    return step
+
+
+STEPS: dict[str, Callable[[float], Step]] = {"sgd": sgd, "momentum": momentum, "adagrad": adagrad, "adam": adam}
+
+
 def online_sga(
-    rows: Iterable[Floats], F: Floats, learning_rate: float = 1e-3, warm_up: int = 0
+    rows: Iterable[Floats], F: Floats, learning_rate: float = 1e-3, warm_up: int = 0, variant: str = "sgd"
 ) -> tuple[Model, list[Model]]:
-    """Algorithm 1, and the model after every row."""
+    """Algorithm 1, and the model after every row; `variant` names one of `STEPS`, "sgd" being the print's own."""
+    if variant not in STEPS:
+        raise ValueError(f"variant is {variant!r}; choose one of {', '.join(STEPS)}.")
+    step_F, step_beta = STEPS[variant](learning_rate), STEPS[variant](learning_rate)
     F = F.copy()
     psi, theta_bar = np.ones(len(F)), np.zeros(len(F))
     beta = np.log(psi)
@@ -68,8 +120,8 @@ def online_sga(
                 grad_F = (np.outer(d_t, m_t) - second) / psi[:, None]  # equation 4.24
                 inside = d_t**2 - 2 * d_t * (F @ m_t) + np.sum(second * F, axis=1)
                 grad_beta = (inside / (2 * psi**2) - 1 / (2 * psi)) * psi  # equations 4.25 and 4.26
-                F = F + learning_rate * grad_F
-                beta = beta + learning_rate * grad_beta
+                F = F + step_F(grad_F)
+                beta = beta + step_beta(grad_beta)
                 psi = np.exp(beta)
             path.append(Model(theta_bar, F, psi))
     return path[-1], path

@@ -71,8 +71,11 @@ def line_chart(
     y_range: tuple[float, float] | None = None,
     log_y: bool = False,
     whole_y: bool = False,
+    log_x: bool = False,
 ) -> Markup:
-    """Curves over a common x axis, on a linear or a logarithmic y axis; what lies outside `y_range` is cut off."""
+    """Curves over a common x axis, on linear or logarithmic axes; what lies outside `y_range` is cut off."""
+    if log_x:
+        lines = [replace(line, x=np.log10(line.x)) for line in lines]
     first, last = _extent([line.x for line in lines])
     lines = [_thinned(_finite(line, log_y)) for line in lines]
     low, high = _padded(y_range or _extent([line.y for line in lines]), whole_y)
@@ -87,8 +90,7 @@ def line_chart(
     for place, label in zip(places, labels, strict=True):
         y = top + (high - place) * y_scale
         parts += [RULE.format("grid", left, y, WIDTH - RIGHT, y), TEXT.format("tick", left - 6, y + 4, "end", label)]
-    steps = ticks(first, last, whole=True) if last > first else [first]
-    for place, label in zip(steps, tick_labels(steps), strict=True):
+    for place, label in zip(*_steps(first, last, log_x), strict=True):
         parts.append(TEXT.format("tick", inside(left + (place - first) * x_scale, label), bottom + 16, "middle", label))
     parts.append(RULE.format("axis", left, bottom, WIDTH - RIGHT, bottom))
     parts.append(TEXT.format("label", left + width / 2, bottom + 32, "middle", x_label))
@@ -161,6 +163,14 @@ def breadth(text: str) -> float:
 def shortened(name: str, most: int = LONGEST_NAME) -> str:
     """A name that fits beside an axis."""
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _steps(first: float, last: float, log_x: bool) -> tuple[list[float], list[str]]:
+    """Where to label the x axis; a logarithmic one runs over logarithms to base ten and shows the numbers."""
+    if log_x and last > first:
+        return log_ticks(first, last)
+    steps = ticks(first, last, whole=True) if last > first else [first]
+    return steps, tick_labels([10**step for step in steps] if log_x else steps)
 
 
 def _linear_ticks(low: float, high: float, whole: bool) -> tuple[list[float], list[str]]:
