@@ -22,7 +22,7 @@ def test_unequal_noise_is_where_factors_and_sources_pay() -> None:
     assert at["equal", "NoisyICA"] > at["equal", "FastICA"] - 0.02
     assert [row[3:] for row in result.tables[1].rows] == [(4, 4)] * 3
     names = [figure.name for section in result.figures for figure in section.figures]
-    assert names == ["separation-equal", "separation-unequal", "student-t"]
+    assert names[:3] == ["separation-equal", "separation-unequal", "student-t"]
 
 
 @pytest.mark.slow
