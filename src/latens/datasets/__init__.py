@@ -6,7 +6,6 @@ from latens.datasets.citations import make_citations
 from latens.datasets.clusters import MixtureTruth, make_mixture
 from latens.datasets.factor_model import FactorTruth, make_factor_model
 from latens.datasets.images import make_images
-from latens.datasets.incidence import read_edges, read_transactions
 from latens.datasets.noisy_or import make_baskets, make_noisy_or
 from latens.datasets.shapes import make_shapes
 from latens.datasets.sources import SourceTruth, make_ica
@@ -29,6 +28,4 @@ __all__ = [
     "make_multiview",
     "make_noisy_or",
     "make_shapes",
-    "read_edges",
-    "read_transactions",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import latens
-from latens.datasets import CauseTruth, make_citations, read_edges
+from latens.datasets import CauseTruth, make_citations
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import FOUND, unscrolled
 from latens.metrics import match_components
@@ -29,7 +29,7 @@ PRINTED = (
 
 @dataclass(frozen=True)
 class Settings:
-    data: str = ""  # an edge list, paper and cited author on a line; empty: generated citations
+    data: str = ""  # an edge list, paper and cited author on a line, as `latens.read` takes it; empty: generated
     n_samples: int = 5000
     n_authors: int = 40
     n_communities: int = 5
@@ -73,8 +73,8 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 def _rows(settings: Settings, rng: np.random.Generator) -> tuple[Any, tuple[str, ...], CauseTruth | None]:
     if settings.data:
-        edges, _, authors = read_edges(settings.data)
-        return edges, authors, None
+        edges = latens.read(settings.data, format="edges").encoded()
+        return edges.matrix, tuple(edges.names), None
     x, truth = make_citations(
         settings.n_samples,
         n_authors=settings.n_authors,
