@@ -43,6 +43,7 @@ def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"prior": "ml", "n_components": 2}], ids=["ard", "ml"])
 def test_scikit_learn_finds_no_fault(options: dict[str, Any]) -> None:
     assert complaints(NoisyOr(**{**QUICK, **options})) == []

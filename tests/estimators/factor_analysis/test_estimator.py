@@ -28,6 +28,7 @@ def gap(one: np.ndarray, two: np.ndarray) -> float:
     return float(np.max(np.abs(one - two)) / np.max(np.abs(two)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"n_components": 2}, {"prior": "ard"}], ids=["none", "two", "ard"])
 def test_scikit_learn_finds_no_fault(options: dict[str, Any]) -> None:
     assert complaints(latens.FactorAnalysis(**options)) == []
@@ -84,7 +85,7 @@ def test_names_and_shapes_are_those_of_scikit_learn() -> None:
 def test_criteria_without_constants_are_refused_by_name(name: str) -> None:
     model = latens.FactorAnalysis(2).fit(rows()[0])
     assert not hasattr(model, name)
-    with pytest.raises(AttributeError, match=r"elbo_.*latens\.compare"):
+    with pytest.raises(AttributeError, match=r"elbo_.*higher"):
         getattr(model, name)
 
 

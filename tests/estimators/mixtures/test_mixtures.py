@@ -33,6 +33,7 @@ def binary_rows(seed: int = 0, n: int = 240) -> tuple[np.ndarray, np.ndarray]:
     return (rng.random((n, 15)) < chance[labels]).astype(float), labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -177,7 +178,7 @@ def test_the_prior_is_published_in_data_units() -> None:
 @pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_", "lower_bounds_"])
 def test_what_the_bound_replaces_is_refused_by_name(name: str) -> None:
     model = latens.GaussianMixture(2)
-    with pytest.raises(AttributeError, match=r"elbo_.*latens\.compare"):
+    with pytest.raises(AttributeError, match=r"elbo_.*higher"):
         getattr(model, name)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = model.nonsense

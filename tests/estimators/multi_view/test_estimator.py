@@ -17,7 +17,6 @@ from latens.datasets import make_multiview
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.metrics import match_components
 from tests.estimators.multi_view.refit import codes_given_loadings
-from tests.estimators.verdict import complaints
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -506,9 +505,6 @@ class TestStreams:
 
 
 class TestConventions:
-    def test_scikit_learn_finds_no_fault(self) -> None:
-        assert complaints(model(2, max_iter=20)) == []
-
     def test_a_clone_has_the_parameters_and_no_fit(self, fitted: Any) -> None:
         copy = clone(fitted)
         assert copy.get_params() == fitted.get_params()

@@ -31,6 +31,7 @@ def fitted(data: tuple[np.ndarray, Any]) -> NoisyICA:
     return NoisyICA(5, random_state=0).fit(data[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"prior": "ml", "n_components": 1}], ids=["ard", "ml"])
 def test_scikit_learn_finds_no_fault(options: dict[str, Any]) -> None:
     assert complaints(NoisyICA(**{**QUICK, **options})) == []

@@ -373,5 +373,5 @@ def _told_spread(model: ExactFactors, total: FewRows | Scatter) -> ExactFactors:
 
 def _refuse(name: str) -> NoReturn:
     raise AttributeError(
-        f"FactorAnalysis has no {name!r}: use elbo_, whose constants are all in, and latens.compare to rank models."
+        f"FactorAnalysis has no {name!r}: use elbo_, whose constants are all in; it is higher for better models."
     )

@@ -67,7 +67,7 @@ class MixtureEstimator(VariationalTransformer):
         if name in ("bic", "aic", "lower_bound_", "lower_bounds_"):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: use elbo_, a lower bound on the log evidence with all its "
-                "constants, and latens.compare to rank models by it."
+                "constants; of models of the same rows, prefer the one whose elbo_ is higher."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

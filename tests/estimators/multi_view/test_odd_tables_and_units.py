@@ -1,4 +1,4 @@
-"""Multi-view models asked as strangers would: odd tables, odd units, odd questions. Never a silent wrong answer."""
+"""Several views of odd tables, in odd units, asked odd questions: never a silent wrong answer."""
 
 from __future__ import annotations
 
