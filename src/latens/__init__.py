@@ -23,6 +23,7 @@ _HOMES = {
     "read": "latens.intake",
     "report": "latens.report",
     "save": "latens.io",
+    "scan": "latens.scale.scan",
 }
 _MODULES = ("datasets", "errors", "interop", "metrics", "nets", "plots", "weights")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from latens.core import Fit, Rows, State
 from latens.errors import ElboDecreased
+from latens.estimators.rows.data import InMemory
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.inference.ascent import ascend
@@ -54,12 +56,17 @@ def test_badly_explained_rows_are_those_of_lowest_density_and_a_few_for_each_of_
     assert set(mixed[again]) == set(which)
 
 
+def worst(model: Mixture, rows: Rows) -> Callable[[Any, int], Rows]:
+    """Rows that a posterior explains badly, as a search asks for them."""
+    return partial(InMemory(rows).badly_explained, model)
+
+
 def test_too_many_clusters_go_though_rows_are_many() -> None:
     rng, model = np.random.default_rng(1), two_columns()
     rows = Rows(clumps(rng, [2000, 2000], [-6.0, 6.0]))
     part = Rows(rows.x[::10])
     start = State(at(model, [-7.0, -5.0, 0.0, 5.0, 7.0]))
-    fit = searching(model).by_part(part, [rows], lambda which: Rows(rows.x[which]), [start])
+    fit = searching(model).by_part(part, [rows], rows.n, worst(model, rows), [start])
     told = ascend(model, [rows], State(at(model, [-6.0, 6.0])), tol=1e-6)
     assert fit.state.q.n_components == 2
     assert fit.elbo == pytest.approx(told.elbo, abs=0.5)
@@ -70,7 +77,7 @@ def test_a_cluster_that_the_part_has_not_met_is_found_on_all_rows() -> None:
     x = clumps(rng, [2000, 2000, 12], [-6.0, 6.0, 0.0])
     x[-12:] += [8.0, -8.0]
     rows, part = Rows(x), Rows(x[:4000:10])
-    fit = searching(model).by_part(part, [rows], lambda which: Rows(x[which]), [State(at(model, [-6.0, 6.0]))])
+    fit = searching(model).by_part(part, [rows], rows.n, worst(model, rows), [State(at(model, [-6.0, 6.0]))])
     assert sorted(np.round(fit.state.stats.counts)) == [12, 2000, 2000]
 
 
@@ -84,7 +91,7 @@ def test_a_start_found_on_all_rows_is_not_searched_again_on_a_part() -> None:
     def count(event: Any) -> None:
         seen.append(event.n_components)
 
-    fit = searching(model).by_part(part, [rows], lambda which: Rows(x[which]), [start], afresh=False, notify=count)
+    fit = searching(model).by_part(part, [rows], rows.n, worst(model, rows), [start], afresh=False, notify=count)
     assert fit.state.q.n_components == 3
     assert min(seen) == 3  # on a part the third would have gone first
 
@@ -104,7 +111,7 @@ def test_an_interrupt_on_the_part_leaves_a_fit_of_all_rows() -> None:
     rng, model = np.random.default_rng(4), two_columns()
     rows = Rows(clumps(rng, [400, 400], [-6.0, 6.0]))
     search = Search(model, Pressed(model), generator(0), 6, 100, 1e-6, True)
-    fit = search.by_part(Rows(rows.x[::10]), [rows], lambda which: Rows(rows.x[which]), [State(at(model, [-1.0, 1.0]))])
+    fit = search.by_part(Rows(rows.x[::10]), [rows], rows.n, worst(model, rows), [State(at(model, [-1.0, 1.0]))])
     assert fit.interrupted
     assert not fit.converged
     assert fit.state.stats.n == 800

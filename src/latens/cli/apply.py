@@ -17,7 +17,7 @@ from latens.cli.reading import FILE, sources
 from latens.cli.targets import new_file
 
 if TYPE_CHECKING:
-    from latens.intake import Column, Encoded
+    from latens.intake import Encoded
 
 __all__ = ["impute", "predict", "report", "score", "transform"]
 
@@ -85,9 +85,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
     filled = fitted.impute(rows)
     columns: dict[str, Any] = {}
-    if hasattr(filled, "columns") and set(map(str, filled.columns)) == {each.name for each in _kept(encoded)}:
-        columns = {str(name): filled[name].to_numpy() for name in filled.columns}  # filled as it was given
-    for view, table in encoded.items() if not columns else ():
+    for view, table in encoded.items():
         columns |= {name if len(encoded) == 1 else f"{view}: {name}": values
                     for name, values in table.decode(_matrix_of(filled, table)).items()}  # fmt: skip
     _answer(columns, encoded, options)
@@ -128,10 +126,6 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
         open_page(page)
 
 
-def _kept(encoded: dict[str, Encoded]) -> list[Column]:
-    return [column for table in encoded.values() for column in table.columns]
-
-
 def _load(path: Path) -> Any:
     if not path.exists():
         raise Refused(f"there is no file {path}; latens fit FILE --out {path} makes one.")
@@ -142,7 +136,6 @@ def _load(path: Path) -> Any:
 
 def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded]]:
     """The model, the rows as it takes them, and the tables they came from."""
-    from latens.cli.model_names import MODELS, model_name
     from latens.intake import encode_like, join_views, read
 
     fitted = _load(path)
@@ -159,8 +152,6 @@ def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, A
     if hasattr(fitted, "layout_"):
         return fitted, join_views(encoded, encodings), encoded
     table_ = next(iter(encoded.values()))
-    if MODELS[model_name(fitted)].raw:
-        return fitted, table_.decoded_frame(), encoded
     rows = table_.frame() if hasattr(fitted, "feature_names_in_") else table_.matrix
     if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
         rows = rows.toarray()

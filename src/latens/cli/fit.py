@@ -16,7 +16,7 @@ from latens.cli.console import FitProgress, aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option, one_line
 from latens.cli.reading import FILE, read_table, reading_options
 from latens.cli.targets import new_file
-from latens.errors import FitInterrupted, OneFeatureViews
+from latens.errors import FitInterrupted
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -83,10 +83,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
 
     Reads CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu and mtx; says what it does with each column.
     """
-    from latens.cli.model_names import available, check_kinds, choose
+    from latens.cli.model_names import check_kinds, choose
 
-    if model not in ("auto", *available()):
-        raise Refused(f"this version has no {model}; it has {', '.join(available())}.")
     sizes = _sizes(components)
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
     own_groups = groups if groups and ":" not in groups else None
@@ -230,8 +228,6 @@ def _fit_sizes(
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, FitProgress(quiet=quiet) as progress:
         warnings.simplefilter("always")
-        if len(job.table.parts) == 1:
-            warnings.simplefilter("ignore", OneFeatureViews)  # views by kind of column are nobody's choice
         job.rows, given = _rows(job, given)
         for size in sizes:
             model = named.build(
@@ -251,7 +247,7 @@ def _fit_sizes(
     shown = [each for each in caught if not issubclass(each.category, FitInterrupted | DeprecationWarning)]
     job.warnings = list(dict.fromkeys(_in_options(one_line(str(each.message))) for each in shown))
     job.model.encodings_ = job.table.encodings
-    if not hasattr(job.model, "feature_names_in_") and job.choice.name != "multi-view" and not named.raw:
+    if not hasattr(job.model, "feature_names_in_") and job.choice.name != "multi-view":
         import numpy as np
 
         job.model.feature_names_in_ = np.array(job.table.encoded().names, dtype=object)
@@ -266,12 +262,8 @@ def _in_options(words: str) -> str:
 
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
-    from latens.cli.model_names import MODELS
-
     if job.choice.name == "multi-view":
         return job.table.views(), given
-    if MODELS[job.choice.name].raw:
-        return job.table.frame, given
     rows = job.table.encoded().frame()
     if hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture"):
         rows = rows.toarray()

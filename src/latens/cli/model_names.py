@@ -27,7 +27,6 @@ class NamedModel:
     part: str  # what one component is called
     takes: tuple[str, ...]  # kinds of columns that it is made for
     settings: tuple[tuple[str, Any], ...] = ()
-    raw: bool = False  # whether it takes columns as they are, categories included
 
     def build(self, **parameters: Any) -> Any:
         """The estimator, with those of the parameters that it has."""
@@ -45,9 +44,7 @@ MODELS = {
     ),
     "gaussian-mixture": NamedModel("GaussianMixture", "clusters of rows of numbers", "cluster", NUMBERS),
     "bernoulli-mixture": NamedModel("BernoulliMixture", "clusters of yes/no rows", "cluster", ("binary", "category")),
-    "latent-classes": NamedModel(
-        "LatentClassAnalysis", "clusters of rows with columns of any kind", "class", ANY, raw=True
-    ),
+    "latent-classes": NamedModel("LatentClassAnalysis", "clusters of rows with columns of any kind", "class", ANY),
     "factor-analysis": NamedModel(
         "FactorAnalysis", "a few factors behind many numbers", "factor", NUMBERS, (("prior", "ard"),)
     ),

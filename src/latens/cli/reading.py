@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from latens.cli.failures import Refused
-from latens.errors import MissingCodes
 
 if TYPE_CHECKING:
     from latens.intake import Intake
@@ -72,7 +70,6 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
     sheet = options.pop("sheet", None)
     names = {name: _names(options.pop(name)) for name in ("columns", "drop", "category", "log1p")}
     missing = options.pop("missing")
-    warnings.simplefilter("ignore", MissingCodes)  # the treatment of columns, which is printed, says it
     return read(
         source,
         **options,

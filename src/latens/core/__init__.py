@@ -13,22 +13,32 @@ from __future__ import annotations
 from latens.core.fit import Fit, Iteration, State
 from latens.core.model import Carrying, Compressing, Local, Loose, Model, Movable, Posterior, Walking, kept, transient
 from latens.core.rows import Rows
+from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
 from latens.core.statistics import Statistics
+from latens.core.survey import Survey
 
 __all__ = [
     "Carrying",
     "Compressing",
     "Fit",
+    "Forgetful",
     "Iteration",
     "Local",
     "Loose",
     "Model",
     "Movable",
+    "OnBlock",
     "Posterior",
     "Rows",
+    "Source",
     "State",
     "Statistics",
+    "SumOnly",
+    "Survey",
+    "Sweep",
+    "Unkept",
     "Walking",
+    "in_parts",
     "kept",
     "transient",
 ]

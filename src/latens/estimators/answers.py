@@ -12,10 +12,11 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
-from latens.array.transfer import detached, host, is_sparse
+from latens.array.transfer import detached, is_sparse
 from latens.core import Rows, State
 from latens.estimators.intervals import Intervals
 from latens.estimators.parameters import whole_number
+from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
@@ -40,6 +41,7 @@ class Answers(Intervals, TransformerMixin):
     random_state: Any
     _publish: Callable[..., dict[str, Any]]
 
+    @lazily
     def transform(self, X: Any, return_std: bool = False) -> Any:
         """Posterior means of the hidden codes of each row (n, K); with `return_std`, their standard deviations too."""
         mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
@@ -58,6 +60,7 @@ class Answers(Intervals, TransformerMixin):
         codes = check_codes(X, self.n_components_)
         return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
 
+    @lazily
     def impute(self, X: Any, return_std: bool = False) -> Any:
         """X with its missing entries filled by their expectation, observed ones untouched.
 
@@ -75,6 +78,7 @@ class Answers(Intervals, TransformerMixin):
         std = self.frame_.leave_direction(xp.sqrt(variance))
         return filled, _as_given(xp.where(hole, std, xp.zeros_like(std)), X)
 
+    @lazily
     def score_samples(self, X: Any) -> Array:
         """Log density of each row's observed entries (n,), in the units of X.
 
@@ -89,7 +93,7 @@ class Answers(Intervals, TransformerMixin):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
-        return float(np.mean(host(self.score_samples(X))))
+        return mean_of(self.score_samples(X))
 
     def sample(self, n_samples: int = 1) -> tuple[Floats, Floats]:
         """Draw rows (n, D) in data units, and the hidden codes (n, K) that made them."""

@@ -21,7 +21,8 @@ from latens.errors import FitInterrupted, warn
 from latens.estimators.answers import Answers
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
-from latens.estimators.rows.sampling import sample_rows
+from latens.estimators.rows.data import Data, check_data
+from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.estimators.search import Climbing
@@ -107,30 +108,24 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             doubt_fit(self, self._fit(X, sample_weight, moves=self.moves))
         return self
 
-    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> Rows:
+    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> Data:
         """Search and keep; with `spare`, X is rows that may be written over. The rows are returned as they came in."""
         with all_or_nothing(self), one_blas_thread():
-            rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
-            if not len(rows):
-                raise ValueError(
-                    "every row that shows a value has sample_weight 0; give one of them a positive weight."
-                )
-            doubt_weights(rows)
+            data = check_data(self, X, sample_weight)
             self._check_common()
-            given = rows
-            sample = sample_rows(rows, self.sample_size)
-            before = self.frame_ if self._goes_on(rows) else None
-            frame = before or self._frame(rows, sample)
+            given, sample = data, data.sample(self.sample_size)
+            before = self.frame_ if self._goes_on(data) else None
+            frame = before or self._frame(data, sample)
             frame.check_range()
             sample = frame.enter(sample)
             self.frame_ = frame  # parameters in data units are read through it
             model, rng = self._build(sample), generator(self.random_state)
-            rows = rows if isinstance(model, Compressing) else frame.enter(rows, spare=spare)
+            data = data if isinstance(model, Compressing) else data.entered(frame, spare=spare)
             if before:
                 starts = [State(self.state_.q)]
             else:  # a model that compresses rows starts from their total
                 starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
-            fit = self._climb(model, rows, sample, frame, rng, starts, moves, before is None)
+            fit = self._climb(model, data, sample, frame, rng, starts, moves, before is None)
             self._keep(model, frame, fit)
         if fit.interrupted:
             warn(
@@ -149,6 +144,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             )
         return given
 
+    @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
 
@@ -181,14 +177,14 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             self._keep(self.model_, frame, fit)
         return self
 
-    def _frame(self, rows: Rows, sample: Rows) -> Frame:
-        return Frame.of(rows, centred=self._centred, scaled=self.scaled)
+    def _frame(self, data: Data, sample: Rows) -> Frame:
+        return data.units(centred=self._centred, scaled=self.scaled)
 
-    def _goes_on(self, rows: Rows) -> bool:
+    def _goes_on(self, data: Data) -> bool:
         """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""
         if not self.warm_start or not self.__sklearn_is_fitted__():
             return False
-        return len(self.frame_.origin) == rows.x.shape[1] and self._question() == self.question_
+        return len(self.frame_.origin) == data.n_columns and self._question() == self.question_
 
     def _question(self) -> dict[str, str]:
         """The parameters that say what is asked, not how the answer is found."""

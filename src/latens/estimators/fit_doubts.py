@@ -9,6 +9,7 @@ import numpy as np
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.errors import AllKept, FewerThanAsked, HeywoodCase, WorseThanIndependent, warn
+from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.doubts import listed_names
 
 __all__ = ["doubt_fit", "doubt_noise", "doubt_number", "independent_bound"]
@@ -17,9 +18,15 @@ PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors al
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
 
 
-def doubt_fit(estimator: Any, rows: Rows) -> None:
-    """Warn of a number of components that says little, and of a fit that independent columns would beat."""
+def doubt_fit(estimator: Any, data: Data) -> None:
+    """Warn of a number of components that says little, and of a fit that independent columns would beat.
+
+    The latter takes rows that are in memory.
+    """
     doubt_number(estimator)
+    if not isinstance(data, InMemory):
+        return
+    rows = data.rows
     alone = independent_bound(rows, binary=bool(estimator.binary))
     if alone is not None and alone - estimator.elbo_ > max(PER_COLUMN * rows.x.shape[1], PER_ROW * rows.n):
         warn(

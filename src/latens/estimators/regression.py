@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.transfer import host, like
-from latens.core import Fit, Rows, State
+from latens.core import Fit, Rows, State, Survey
 from latens.estimators.interval_table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import (
     all_or_nothing,
@@ -27,6 +27,8 @@ from latens.estimators.parameters import (
     whole_number,
     yes_or_no,
 )
+from latens.estimators.rows.lazy import lazily
+from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, readable_table
 from latens.inference.ascent import ascend
@@ -39,6 +41,7 @@ from latens.models.linear_regression import (
     regression_sums,
 )
 from latens.models.regression_integral import integrated
+from latens.scale.scan import Scan
 from latens.system.seeds import generator
 
 __all__ = ["BayesianLinearRegression", "RegressionFrame"]
@@ -52,6 +55,19 @@ GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the orde
 
 
 @dataclass(frozen=True)
+class _SumBlock:
+    """The sums of a block whose last column is the target."""
+
+    frame: RegressionFrame
+
+    def __call__(self, rows: Rows, _: Any) -> tuple[None, RegressionSums]:
+        x, y = np.asarray(rows.x[:, :-1], dtype=np.float64), np.asarray(rows.x[:, -1:], dtype=np.float64)
+        weight = None if rows.weight is None else host(rows.weight)
+        inside, target = self.frame.enter(Rows(x)).x, self.frame.target.enter(Rows(y)).x[:, 0]
+        return None, regression_sums(inside, target, weight)
+
+
+@dataclass(frozen=True)
 class RegressionFrame(Frame):
     """Units of the columns, and of what they predict."""
 
@@ -61,15 +77,30 @@ class RegressionFrame(Frame):
     def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionFrame:
         """One unit for all columns, since their weights share one prior; an origin for each, however small it is."""
         across, along = (Frame.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
-        origin = across.origin
-        if centred:
-            inside = across.enter(Rows(x)).x
-            mean = np.average(inside, axis=0, weights=weight)
-            spread = np.sqrt(np.average((inside - mean) ** 2, axis=0, weights=weight))
-            spread = np.maximum(spread, np.finfo(float).eps * np.abs(mean))
-            grid = GRID * 2.0 ** np.round(np.log2(spread, out=np.zeros_like(spread), where=spread > 0))
-            origin = origin + np.ldexp(np.round(mean / grid) * grid, across.exponent)
-        return cls(origin, across.exponent, along)
+        if not centred:
+            return cls(across.origin, across.exponent, along)
+        inside = across.enter(Rows(x)).x
+        mean = np.average(inside, axis=0, weights=weight)
+        spread = np.sqrt(np.average((inside - mean) ** 2, axis=0, weights=weight))
+        return cls._centred(across, along, mean, spread)
+
+    @classmethod
+    def of_pair_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionFrame:
+        """The same from a survey, whose last column is the target."""
+        x, y = survey.columns(slice(0, -1)), survey.columns(slice(-1, None))
+        across, along = (Frame.of_survey(part, dtype, centred=centred) for part in (x, y))
+        if not centred:
+            return cls(across.origin, across.exponent, along)
+        mean = across.enter_direction(x.mean - across.origin)
+        spread = across.enter_direction(x.deviation / np.sqrt(x.count))
+        return cls._centred(across, along, mean, spread)
+
+    @classmethod
+    def _centred(cls, across: Frame, along: Frame, mean: Floats, spread: Floats) -> RegressionFrame:
+        """Origins on a grid of each column's own, from means and spreads in the unit of `across`."""
+        spread = np.maximum(spread, np.finfo(float).eps * np.abs(mean))
+        grid = GRID * 2.0 ** np.round(np.log2(spread, out=np.zeros_like(spread), where=spread > 0))
+        return cls(across.origin + np.ldexp(np.round(mean / grid) * grid, across.exponent), across.exponent, along)
 
     def __post_init__(self) -> None:
         if self.target.origin.shape != (1,):
@@ -145,9 +176,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice.
+
+        X may be `latens.scan(..., target=column)`, which is read once more than it is long; y is then left out.
+        """
         with keep_warnings(self), all_or_nothing(self):
+            if isinstance(X, Scan):
+                return self._see_scan(X, y, sample_weight)
             return self._see(X, y, sample_weight, None, streaming=False)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -156,6 +192,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         with keep_warnings(self, adding=True), all_or_nothing(self):
             return self._see(X, y, sample_weight, before, streaming=True)
 
+    @lazily
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected targets (n,); with `return_std` also the standard deviation of a new target, noise included.
 
@@ -301,6 +338,28 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         if not np.isfinite(x).all():
             raise ValueError(_missing("X", x))
         return answer
+
+    def _see_scan(self, scan: Scan, y: Any, sample_weight: Any) -> Self:
+        """One pass for the units, one for the sums."""
+        if scan.target is None or y is not None or sample_weight is not None:
+            raise ValueError("a scan names its own target and weights: latens.scan(..., target=name, weights=name).")
+        self.__dict__.pop("encodings_", None)
+        generator(self.random_state)
+        source = replace(scan, columns=(*scan.columns, scan.target)).source()
+        survey = source.survey
+        if survey.n_infinite or survey.n_missing:
+            raise ValueError(
+                f"X and the target hold {survey.n_missing} missing and {survey.n_infinite} infinite entries; a "
+                "regression takes neither. Leave those rows out, or fill them with another estimator's `impute` first."
+            )
+        if survey.n_rows < 2:
+            raise ValueError(f"X has {survey.n_rows} row(s); a regression needs at least 2.")
+        check_columns(self, scan.feature_names, len(scan.columns), reset=True)
+        frame = RegressionFrame.of_pair_survey(
+            survey, source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept)
+        )
+        self._solve(source.total(_SumBlock(frame)), frame)
+        return self
 
     def _solve(self, sums: RegressionSums, frame: RegressionFrame) -> None:
         model = self._build(sums, frame)

@@ -10,19 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from array_api_compat import is_numpy_array
 from joblib import effective_n_jobs
 
-from latens.array.transfer import is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State
 from latens.estimators.parameters import in_callback
-from latens.estimators.rows.sampling import blocks, chosen_rows
+from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import compressed
 from latens.inference.progress import ProgressBar
 from latens.inference.search import Search
-from latens.inference.sweep import ThreadedSweep, serial_sweep
 from latens.system.threads import waking_map
 
 __all__ = ["Climbing"]
@@ -54,7 +51,7 @@ class Climbing:
     def _climb(
         self,
         model: Model[Any, Any, Any],
-        rows: Rows,
+        data: Data,
         sample: Rows,
         frame: Frame,
         rng: np.random.Generator,
@@ -64,12 +61,13 @@ class Climbing:
     ) -> Fit:
         """Restarts, then moves, on blocks of rows that threads share."""
         limit = self._starting_size(sample)
-        batches = blocks(rows, model.floats_per_row(limit))
-        slack = 1e-9 if str(rows.x.dtype).endswith("float64") else float(np.finfo(np.float32).eps ** 0.5)
+        width = model.floats_per_row(limit)
+        batches = data.batches(width)
+        slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
         options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
-        with self._pool(rows, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+        with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             notify = self._notify(bar)
-            sweep = ThreadedSweep(pool) if pool and len(batches) > 1 else serial_sweep
+            sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads)
             if isinstance(model, Compressing):
                 # blocks enter the frame one by one, while they are in cache
                 total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
@@ -77,9 +75,11 @@ class Climbing:
             search = Search(model, options, rng, limit, self.max_iter, self.tol, moves)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
-            if searching and 2 * len(sample) <= rows.n:
-                choose = partial(chosen_rows, rows)
-                return search.by_part(sample, batches, choose, starts, afresh=afresh, sweep=sweep, notify=notify)
+            if searching and 2 * len(sample) <= data.n:
+                badly_explained = partial(data.badly_explained, model)
+                return search.by_part(
+                    sample, batches, data.n, badly_explained, starts, afresh=afresh, sweep=sweep, notify=notify
+                )
             several = waking_map(pool) if pool and len(batches) == 1 and notify is None else map
             return search.over(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
@@ -117,11 +117,15 @@ class Climbing:
 
         return notify
 
+    @property
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs))
+
     @contextmanager
-    def _pool(self, rows: Rows, n_batches: int) -> Iterator[ThreadPoolExecutor | None]:
+    def _pool(self, data: Data, n_batches: int) -> Iterator[ThreadPoolExecutor | None]:
         """Threads for row blocks, or for restarts where one block holds all rows; none for other libraries' arrays."""
-        n_threads = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
-        if n_threads < 2 or not (is_numpy_array(rows.x) or is_sparse(rows.x)) or (n_batches == 1 and self.n_init == 1):
+        n_threads = self._n_threads
+        if n_threads < 2 or not data.may_be_threaded or (n_batches == 1 and self.n_init == 1):
             yield None
             return
         with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:

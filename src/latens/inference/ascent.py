@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import Carrying, Fit, Iteration, Model, State, kept
+from latens.core import Carrying, Fit, Forgetful, Iteration, Model, State, Unkept, kept
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
+from latens.inference.local_fixed_point import settle
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
 __all__ = ["OnIteration", "advance", "ascend", "infer"]
+
+UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
 
@@ -51,7 +54,7 @@ def ascend(
         something to keep.
     """
     q, locals_, first = start.q, start.locals or (None,) * len(batches), start.step
-    state, trace = start, list[Iteration]()
+    state, best, trace = start, start, list[Iteration]()
     converged = interrupted = stopped = False
     try:
         with one_blas_thread():
@@ -64,6 +67,10 @@ def ascend(
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
+                if gain < 0 and isinstance(sweep, Forgetful):  # as far as settling rows anew can tell, this is the end
+                    trace.pop()
+                    return Fit(best, tuple(trace), converged=True)
+                best = state
                 if gain < -slack * max(size, 1.0):
                     warn(ElboDecreased(f"the bound fell by {-gain:.3g} at iteration {step}"))
                 stopped = bool(on_iteration and on_iteration(event))
@@ -84,6 +91,13 @@ def advance(model: Model[Any, Any, Any], q: Any, stats: Any) -> tuple[Any, Any]:
 
 
 def infer(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tuple[Any, Any]:
-    """One block's local posterior, as stored, and its statistics."""
+    """What is kept of one block's local posterior, and its statistics.
+
+    Nothing is kept where one local step is exact, since the next pass finds the same without it, and where the sweep
+    keeps nothing; then rows are settled from q alone, as far as a few steps go.
+    """
+    if isinstance(warm, Unkept):
+        local = settle(model, q, batch, max_iter=UNKEPT_STEPS, say=False)
+        return None, model.statistics(batch, local)
     local = model.local_step(q, batch, warm)
-    return kept(local), model.statistics(batch, local)
+    return None if model.exact_local(q) else kept(local), model.statistics(batch, local)

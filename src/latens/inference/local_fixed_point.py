@@ -28,7 +28,14 @@ class Leaping(Protocol):
 
 
 def settle(
-    model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any = None, *, tol: float = 4e-7, max_iter: int = 1000
+    model: Model[Any, Any, Any],
+    q: Any,
+    batch: Any,
+    warm: Any = None,
+    *,
+    tol: float = 4e-7,
+    max_iter: int = 1000,
+    say: bool = True,
 ) -> Any:
     """Repeat the local step, from its neutral start if no other is given, until each code is within `tol` of its end.
 
@@ -59,7 +66,7 @@ def settle(
                 local = local.moved_to(mean)
             trail = [mean]
     far = int(xp.sum(xp.astype(left >= tol, mean.dtype)))
-    if far and tol > 0:
+    if far and tol > 0 and say:
         warn(
             NotSettled(
                 f"the codes of {far} of {len(batch)} rows still moved after {max_iter} local steps: they may be "

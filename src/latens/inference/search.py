@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from latens.array import Index
 from latens.core import Fit, Loose, Model, Movable, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.moves import Climb, improve
 from latens.inference.restarts import Map, best_of
-from latens.inference.surprise import badly_explained
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]
@@ -72,17 +70,19 @@ class Search:
     def by_part(
         self,
         part: Rows,
-        batches: Sequence[Rows],
-        choose: Callable[[Index], Rows],
+        batches: Sequence[Any],
+        n: float,
+        badly_explained: Callable[[Any, int], Rows],
         starts: Sequence[State],
         *,
         afresh: bool = True,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
     ) -> Fit:
-        """The same on a part of the rows, then on all of them from what was found; `choose` gives rows by number.
+        """The same on a part of the rows, then on all of them, which count `n`, from what was found.
 
-        Unless `afresh`, the start was found on all rows before: only they say where to go on.
+        `badly_explained(q, size)` gives about so many of the rows that a posterior explains worst. Unless `afresh`,
+        the start was found on all rows before: only they say where to go on.
         """
         if afresh:
             ahead = self.over([part], part, starts)
@@ -90,7 +90,6 @@ class Search:
             if ahead.interrupted:
                 fit = self._climb(batches, sweep)(starts[0], 1, notify)
                 return replace(fit, converged=False, interrupted=True)
-        n = sum(batch.n for batch in batches)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         return self.over(
             batches,
@@ -98,7 +97,7 @@ class Search:
             starts,
             # components that are too many fall on rows that count once, those too few on rows that count as all
             screens=[self._climb([part]), self._climb([weighted])],
-            rare=partial(self._rare, batches, choose, len(part), sweep),
+            rare=partial(self._rare, badly_explained, len(part)),
             sweep=sweep,
             notify=notify,
         )
@@ -106,14 +105,11 @@ class Search:
     def _climb(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Climb:
         return lambda start, steps, on: self.ascend(batches, start, max_iter=steps, on_iteration=on, sweep=sweep)
 
-    def _rare(
-        self, batches: Sequence[Rows], choose: Callable[[Index], Rows], size: int, sweep: Sweep, state: State
-    ) -> Iterator[Any]:
+    def _rare(self, badly_explained: Callable[[Any, int], Rows], size: int, state: State) -> Iterator[Any]:
         """More components, for rows that the present ones explain badly: too few of a kind to be in the part."""
         model = self.model
         if not isinstance(model, Movable) or state.q.n_components >= self.limit:
             return iter(())
-        which, weight = badly_explained(model, state.q, batches, size, sweep)
-        rows = replace(choose(which), weight=weight)
+        rows = badly_explained(state.q, size)
         proposed = model.candidates(state.q, state.stats, rows, self.rng, self.limit)
         return islice((q for q in proposed if q.n_components > state.q.n_components), N_RARE)

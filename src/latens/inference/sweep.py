@@ -2,39 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
+
+from latens.core import Sweep
 
 __all__ = ["Step", "Sweep", "ThreadedSweep", "serial_sweep", "tree_sum"]
 
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statistics)
 
 
-class Sweep(Protocol):
-    def __call__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]: ...
-
-
 def serial_sweep(step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-    return _gather([step(batch, start) for batch, start in zip(batches, warm, strict=True)])
+    """Block after block; statistics are added as they come, so that few of them are in memory at once."""
+    return _gather(step(batch, start) for batch, start in zip(batches, warm, strict=True))
 
 
 @dataclass(frozen=True)
 class ThreadedSweep:
+    """Blocks on a pool of threads, no more of them under way than keep the threads busy."""
+
     pool: ThreadPoolExecutor
+    n_ahead: int = 32  # blocks read or worked on while the oldest is waited for
 
     def __call__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-        return _gather(list(self.pool.map(step, batches, warm)))
+        return _gather(self._in_order(step, zip(batches, warm, strict=True)))
+
+    def _in_order(self, step: Step, pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        under_way = deque[Future[tuple[Any, Any]]]()
+        try:
+            for batch, start in pairs:
+                under_way.append(self.pool.submit(step, batch, start))
+                if len(under_way) > self.n_ahead:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:  # after an error or an interrupt: those that have not begun never will
+                future.cancel()
 
 
-def tree_sum(parts: Sequence[Any]) -> Any:
-    """Neighbours in pairs, then pairs of pairs: an order fixed by their number alone."""
-    while len(parts) > 1:
-        pairs = [a + b for a, b in zip(parts[::2], parts[1::2], strict=False)]
-        parts = pairs + list(parts[2 * len(pairs) :])
-    return parts[0]
+def tree_sum(parts: Iterable[Any]) -> Any:
+    """Neighbours in pairs, then pairs of pairs: an order fixed by their number alone.
+
+    Parts are added like the carries of a binary counter, so that of M of them at most log2(M) + 1 sums are held.
+
+    Examples
+    --------
+    >>> tree_sum(["a", "b", "c", "d", "e"])
+    'abcde'
+    """
+    sums = list[tuple[int, Any]]()  # of 2^level parts each, levels falling
+    for part in parts:
+        level, total = 0, part
+        while sums and sums[-1][0] == level:
+            total, level = sums.pop()[1] + total, level + 1
+        sums.append((level, total))
+    total = sums.pop()[1]
+    while sums:
+        total = sums.pop()[1] + total
+    return total
 
 
-def _gather(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, ...], Any]:
-    return tuple(local for local, _ in pairs), tree_sum([stats for _, stats in pairs])
+def _gather(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], Any]:
+    locals_ = list[Any]()
+
+    def statistics() -> Iterator[Any]:
+        for local, stats in pairs:
+            locals_.append(local)
+            yield stats
+
+    total = tree_sum(statistics())
+    return tuple(locals_), total

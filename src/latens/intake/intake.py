@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.errors import MissingCodes, TableRefused, warn
+from latens.errors import TableRefused
 from latens.intake.columns import Column, counted_kinds, plural
 from latens.intake.encoding import Encoded, Encoding, unique_names
 from latens.intake.layouts import SparseTable, looks_long, looks_transposed
@@ -219,8 +219,6 @@ def read(
         for name, table in tables.items():
             label = view if several and len(tables) == 1 else f"{view} {name}".strip()
             parts[label] = _part(table, choices, format, transpose, _label(one), several)
-    if missing == "auto":
-        _tell_codes(parts)
     return Intake(", ".join(_label(one) for one in given.values()), parts)
 
 
@@ -263,21 +261,6 @@ def join_views(encoded: Mapping[str, Encoded], encodings: Mapping[str, Encoding]
         else:
             out |= {f"{view} {kind}": frame for kind, frame in by_kind.items()}
     return out
-
-
-def _tell_codes(parts: Mapping[str, Part]) -> None:
-    """Warn of numbers that were taken as missing by nobody's order."""
-    found = [column for part in parts.values() for column in part.columns if column.codes and column.is_kept]
-    if found:
-        codes = list(dict.fromkeys(code for column in found for code in column.codes))
-        names = ", ".join(repr(column.name) for column in found[:5]) + (" and others" if len(found) > 5 else "")
-        warn(
-            MissingCodes(
-                f"{', '.join(f'{code:g}' for code in codes[:5])} in {names} taken as missing: far from the other "
-                "values, and repeated.",
-                f"If so, say it: latens.read(path, missing={codes[:5]}); else missing='none'.",
-            )
-        )
 
 
 def _tables(source: Any, format: str | None, sep: str | None, sheet: str | int | None) -> Mapping[str, Any]:

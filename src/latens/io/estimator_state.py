@@ -159,9 +159,9 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
 
 
 def _encodings(fitted: Fitted) -> dict[str, Encoding]:
-    """How columns become numbers; the model has as many columns, or those of the table as they were."""
+    """How columns become numbers; as many numbers as the model has columns."""
     encodings = encodings_from_text(fitted.encodings or "")
     width = sum(len(encoding.names) for encoding in encodings.values())
-    if fitted.n_features_in not in (width, sum(len(encoding.columns) for encoding in encodings.values())):
+    if width != fitted.n_features_in:
         raise FileRefused(f"its encoding makes {width} columns of a table; the model has {fitted.n_features_in}.")
     return encodings

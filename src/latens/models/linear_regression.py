@@ -197,6 +197,9 @@ class LinearRegression:
     def local_step(self, q: RegressionPosterior, batch: RegressionSums, warm: Nothing | None = None) -> Nothing:
         return Nothing()
 
+    def exact_local(self, q: RegressionPosterior) -> bool:
+        return True
+
     def statistics(self, batch: RegressionSums, local: Nothing) -> RegressionSums:
         return batch
 

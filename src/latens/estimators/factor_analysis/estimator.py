@@ -35,12 +35,13 @@ from latens.estimators.parameters import (
     positive_number,
     whole_number,
 )
+from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import check_rows, occupied
+from latens.estimators.rows.validation import check_rows
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
-from latens.models.factor_analysis.missing_patterns import has_few_patterns
 from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
 from latens.models.factor_analysis.online import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
 from latens.models.factor_analysis.sums import Scatter, summed
@@ -175,6 +176,7 @@ class FactorAnalysis(FactorStreams):
         self._keep(self.model_, self.frame_, Fit(self.state_, self.trace_, self.converged_))
         return self
 
+    @lazily
     def transform(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Posterior means of each row's factors (n, K); on request their standard deviations or covariances too.
 
@@ -215,11 +217,11 @@ class FactorAnalysis(FactorStreams):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         with keep_warnings(self), all_or_nothing(self):
-            rows = occupied(check_rows(self, X, sample_weight, reset=True, at_least=2))
+            data = check_data(self, X, sample_weight)
             # rows with many patterns of holes say more than any sums of them
-            self._sums_suffice = len(rows) < rows.x.shape[1] or has_few_patterns(rows)
+            self._sums_suffice = data.n_rows < data.n_columns or data.has_few_patterns
             try:
-                self._fit(rows, None, moves=self.moves)
+                self._fit(data, None, moves=self.moves)
             finally:
                 del self._sums_suffice
             if self.frame_.unseen:
@@ -232,14 +234,14 @@ class FactorAnalysis(FactorStreams):
                     )
                 )
             if not self._as_printed:
-                doubt_fit(self, rows)
+                doubt_fit(self, data)
                 doubt_noise(self, self._feature_names())
         return self
 
-    def _frame(self, rows: Rows, sample: Rows) -> Frame:
+    def _frame(self, data: Data, sample: Rows) -> Frame:
         """From the sample: the mean is a parameter here, so any origin near it will do."""
-        frame = super()._frame(sample, sample)
-        return super()._frame(rows, sample) if frame.unseen and len(rows) > len(sample) else frame
+        frame = super()._frame(InMemory(sample), sample)
+        return super()._frame(data, sample) if frame.unseen and data.n_rows > len(sample) else frame
 
     def _build(self, sample: Rows) -> Factors:
         d = sample.x.shape[1]
@@ -320,7 +322,7 @@ class FactorAnalysis(FactorStreams):
     def _climb(
         self,
         model: Any,
-        rows: Rows,
+        data: Data,
         sample: Rows,
         frame: Frame,
         rng: np.random.Generator,
@@ -329,8 +331,8 @@ class FactorAnalysis(FactorStreams):
         afresh: bool = True,
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
-            return self._follow(model, rows, starts[0], frame)
-        return super()._climb(model, rows, sample, frame, rng, starts, moves or not model.points, afresh)
+            return self._follow(model, data, starts[0], frame)
+        return super()._climb(model, data, sample, frame, rng, starts, moves or not model.points, afresh)
 
     def _read_out(
         self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from latens.core import Fit, Rows, State
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number
+from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import distinct, sample_rows, stacked
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, occupied
@@ -42,6 +43,7 @@ class FactorStreams(VariationalTransformer):
     def _as_printed(self) -> bool:
         return self.solver in ("online-em", "online-sga")
 
+    @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once.
 
@@ -80,7 +82,7 @@ class FactorStreams(VariationalTransformer):
             sample, trace = sample_rows(inside, self.sample_size), ()
             model = self._build(sample)
             state = State(self._start(model, sample, self._rng, 0, frame))
-        fit = self._follow(model, inside, state, frame)
+        fit = self._follow(model, InMemory(inside), state, frame)
         self._keep(model, frame, replace(fit, trace=(*trace, *fit.trace)))
         return self
 
@@ -113,15 +115,15 @@ class FactorStreams(VariationalTransformer):
     def _in_stream(self) -> bool:
         return getattr(self, "_streaming", False)
 
-    def _follow(self, model: OnlineEM | TransportFactors, rows: Rows, start: State, frame: Frame) -> Fit:
+    def _follow(self, model: OnlineEM | TransportFactors, data: Data, start: State, frame: Frame) -> Fit:
         """One pass over the rows as a stream."""
         printed = isinstance(model, OnlineEM)
-        if printed and rows.weight is not None:
+        if printed and data.is_weighted:
             raise ValueError(f"solver={self.solver!r} sees rows one by one and takes no sample_weight; leave it out.")
         with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             fit = follow(
                 model,
-                _batches(rows, READ_EVERY if printed else STREAM_ROWS),
+                data.stream(READ_EVERY if printed else STREAM_ROWS),
                 start,
                 combine=Accumulate(),
                 every=1 if printed else 20,
@@ -137,7 +139,3 @@ class FactorStreams(VariationalTransformer):
                 stacklevel=5,
             )
         return replace(fit, stopped=True)  # at the last row: a pass does not converge
-
-
-def _batches(rows: Rows, size: int) -> Iterator[Rows]:
-    return (rows[slice(at, at + size)] for at in range(0, len(rows), size))

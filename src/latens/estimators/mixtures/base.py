@@ -13,6 +13,7 @@ from latens.array.transfer import is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.parameters import one_of, positive_number, whole_number
+from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.starts import kmeans_labels, nearest_labels
@@ -33,11 +34,13 @@ class MixtureEstimator(VariationalTransformer):
     weight_prior: str
     weight_concentration_prior: float | None
 
+    @lazily
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each row (n,), numbered as in `means_`."""
         proba = self.predict_proba(X)
         return array_namespace(proba).argmax(proba, axis=1)
 
+    @lazily
     def predict_proba(self, X: Any) -> Array:
         """Probability of each cluster for each row (n, K)."""
         return self._ask(X, lambda rows, local: (local.mean,))[0]

@@ -13,6 +13,7 @@ from latens.array.linalg import cholesky, inverse
 from latens.core import Rows, Statistics
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.parameters import one_of, positive_number
+from latens.estimators.rows.data import Data
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.starts import within_variances
@@ -179,8 +180,8 @@ class GaussianMixture(MixtureEstimator):
     def _centred(self) -> bool:
         return True
 
-    def _frame(self, rows: Rows, sample: Rows) -> Frame:
-        frame = super()._frame(rows, sample)  # a prior that was given stays where it is, also in columns not yet seen
+    def _frame(self, data: Data, sample: Rows) -> Frame:
+        frame = super()._frame(data, sample)  # a prior that was given stays where it is, also in columns not yet seen
         return frame if self.mean_prior is None else replace(frame, unseen=())
 
     def _build(self, sample: Rows) -> Mixture:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +15,7 @@ from latens.core import Rows
 from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
+from latens.estimators.multi_view.block_views import in_view_blocks
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.likelihood_guess import check_likelihoods
@@ -31,6 +31,7 @@ from latens.estimators.multi_view.row_names import group_numbers
 from latens.estimators.multi_view.units import frame_of_views, signs
 from latens.estimators.multi_view.wide_table import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
+from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
@@ -53,6 +54,7 @@ class MultiViewAnswers(Answers):
     layer: Any
     use_var: str | None
 
+    @in_view_blocks
     def transform(self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None) -> Any:
         """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is.
 
@@ -83,6 +85,7 @@ class MultiViewAnswers(Answers):
         wide = self._leave(wide)
         return wide if self.plain_ else as_given(wide, self.layout_, {}, None)
 
+    @in_view_blocks
     def impute(
         self,
         X: Any,
@@ -128,6 +131,7 @@ class MultiViewAnswers(Answers):
         told = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
         return tuple(told) if len(told) > 1 else told[0]
 
+    @in_view_blocks
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
         """Log density of what each sample shows (n,), in data units; a bound below it where `score_is_bound_`."""
 
@@ -143,7 +147,7 @@ class MultiViewAnswers(Answers):
 
     def score(self, X: Any, y: Any = None, groups: Any = None, precision: Any = None) -> float:
         """Mean of `score_samples`."""
-        return float(np.mean(host(self.score_samples(X, groups, precision))))
+        return mean_of(self.score_samples(X, groups, precision))
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Floats]:
         """Draw views of new samples, in data units, and the factor values (n, K) that made them."""

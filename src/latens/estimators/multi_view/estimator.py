@@ -17,10 +17,11 @@ from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.fit_doubts import doubt_number
 from latens.estimators.multi_view.answers import MultiViewAnswers
+from latens.estimators.multi_view.block_views import explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
 from latens.estimators.multi_view.input_tables import is_plain
 from latens.estimators.multi_view.known_precision import with_precision
-from latens.estimators.multi_view.likelihood_guess import guess_likelihoods
+from latens.estimators.multi_view.likelihood_guess import guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.starts import (
     posterior_from_codes,
     posterior_from_loadings,
@@ -32,6 +33,7 @@ from latens.estimators.multi_view.streams import Waiting, are_enough
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.wide_table import WideTable, lay_out
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
+from latens.estimators.rows.data import Data, InBlocks
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import occupied
@@ -108,7 +110,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     (200, 3)
     """
 
-    _entered: Rows
+    _entered: Data
     _single: bool
     # what files hold besides the posterior
     kept: ClassVar[tuple[str, ...]] = (
@@ -189,6 +191,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self
         """
         with keep_warnings(self), all_or_nothing(self), one_blas_thread():
+            if is_in_blocks(X):
+                self._fit_blocks(X, groups, sample_weight, precision)
+                return self
             table = self._first_table(X, groups, sample_weight, precision)
             # the wide table was made here and may be written over, unless it is the caller's own array
             self._fit_views(table, moves=self.moves, spare=not self.plain_ or bool(table.layout.precise))
@@ -325,14 +330,32 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self.layout_, self.likelihoods_ = table.layout, kinds
         self._single = not str(table.rows.x.dtype).endswith("float64")
         self._fit(table.rows, None, moves=moves, spare=spare)
-        entered = self.__dict__.pop("_entered")
+        entered = self.__dict__.pop("_entered").rows
         if told is not None:
             table = told if several else ungrouped(told)
             entered = self.frame_.enter(occupied(table.rows))
         self._note(table, entered)
 
-    def _frame(self, rows: Rows, sample: Rows) -> Frame:
-        return frame_of_rows(rows, self.layout_, self.likelihoods_)
+    def _fit_blocks(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> None:
+        """Fit views that are read in blocks: nothing is remembered of single samples, `transform` tells it."""
+        given = {"groups": groups, "sample_weight": sample_weight, "precision": precision}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} cannot be given beside views that are read in blocks; leave it out.")
+        source, layout = wide_source(X, self)
+        kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
+        if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (layout, kinds):
+            del self.posterior_
+        self.layout_, self.likelihoods_, self.plain_ = layout, kinds, not isinstance(X, Mapping)
+        self._single = source.dtype == np.float32
+        self._fit(InBlocks(source), None, moves=self.moves)
+        entered = self.__dict__.pop("_entered")
+        self.deviances_ = explain_source(self.model_, self.state_.q, entered.source)
+        self.waiting_ = None
+        self._forget_samples()
+
+    def _frame(self, data: Data, sample: Rows) -> Frame:
+        return frame_of_rows(data, self.layout_, self.likelihoods_)
 
     def _build(self, sample: Rows) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
@@ -362,9 +385,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
-    def _climb(self, model: Any, rows: Rows, *rest: Any) -> Fit:
-        self._entered = rows  # what was learnt is told of the same rows
-        return super()._climb(model, rows, *rest)
+    def _climb(self, model: Any, data: Data, *rest: Any) -> Fit:
+        self._entered = data  # what was learnt is told of the same rows
+        return super()._climb(model, data, *rest)
 
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""

@@ -21,8 +21,9 @@ from latens.estimators.rows.units import Frame
 from latens.inference.local_fixed_point import settle
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.models.multi_view.view import View
 
-__all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "with_groups"]
+__all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "levels_from_sums", "with_groups"]
 
 FEWEST = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
@@ -77,9 +78,14 @@ def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
             add,
             (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
         )
-        usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
-        found.append(view.likelihood.link(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual)))
+        found.append(levels_from_sums(view, sums, counts))
     return found
+
+
+def levels_from_sums(view: View, sums: Floats, counts: Floats) -> Floats:
+    """(G, D), the linear predictor of a view's usual values from sums by group; of an unseen group, those of all."""
+    usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
+    return view.likelihood.link(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual))
 
 
 def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> Rows:

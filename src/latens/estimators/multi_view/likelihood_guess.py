@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,13 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, host, like
-from latens.core import Rows
+from latens.core import Rows, Survey
 from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.input_tables import listed
-from latens.estimators.multi_view.wide_table import WideTable
+from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
 
-__all__ = ["KINDS", "check_likelihoods", "guess_likelihoods"]
+__all__ = ["KINDS", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
 
 KINDS = ("gaussian", "bernoulli", "poisson")
 LARGE_COUNT = 20  # in views with larger ones the bound of a count is so loose that factors are missed
@@ -63,11 +64,22 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
     tuple of str
         One for each view.
     """
-    layout = table.layout
+    return guess_from_looks(table.layout, given, partial(_look, table.rows))
+
+
+def guess_from_survey(survey: Survey, layout: Layout, given: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The same of views that are read in blocks."""
+    return guess_from_looks(layout, given, partial(_look_of_survey, survey))
+
+
+def guess_from_looks(
+    layout: Layout, given: Mapping[str, str] | str | None, look_at: Callable[[slice], _Look]
+) -> tuple[str, ...]:
+    """The caller's choice for each view, checked, or a guess from what its columns look like."""
     chosen = _choices(given, layout.views)
     kinds = []
     for view, columns, features in zip(layout.views, layout.bounds, layout.features, strict=True):
-        look = _look(table.rows, columns)
+        look = look_at(columns)
         kind = chosen.get(view)
         if kind is None:
             kind = _guess(view, look)
@@ -178,6 +190,14 @@ def _look(rows: Rows, columns: slice) -> _Look:
     return _Look(low, high, whole, binary, positive and _skewed(pieces))
 
 
+def _look_of_survey(survey: Survey, columns: slice) -> _Look:
+    told = survey.columns(columns)
+    binary = bool(told.binary.all())
+    positive = told.low.min() >= 0 and not binary and len(told.low) >= LEAST_COLUMNS
+    variance = (told.deviation / np.sqrt(np.maximum(told.count, 1))) ** 2
+    return _Look(told.low, told.high, bool(told.whole.all()), binary, bool(positive and _held_by_few(variance)))
+
+
 def _part(block: Rows, columns: slice) -> tuple[Array, Array | None]:
     """One view of a block; rows of weight 0 are as if they had never been given."""
     x, seen = block.x[:, columns], None if block.seen is None else block.seen[:, columns]
@@ -193,6 +213,11 @@ def _skewed(pieces: list[Rows]) -> bool:
     counts = np.maximum(sum(piece.counts for piece in pieces), 1)
     mean = sum(column_sums(piece.x) for piece in pieces) / counts
     squares: Any = sum(column_sums(((piece.x - like(mean, piece.x)) * piece.mask) ** 2) for piece in pieces)
-    variance = np.sort(squares / counts)[::-1]
+    return _held_by_few(squares / counts)
+
+
+def _held_by_few(variance: Floats) -> bool:
+    """Whether a few columns hold most of the variance."""
+    variance = np.sort(variance)[::-1]
     few = max(1, int(FEW_COLUMNS * len(variance)))
     return bool(variance[:few].sum() > MOST_VARIANCE * variance.sum())

@@ -15,18 +15,19 @@ from latens.array import Floats
 from latens.core import Rows
 from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.parameters import given_array
+from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.models.multi_view.model import MultiViewPosterior
 
 __all__ = ["frame_of_rows", "frame_of_views", "in_data_units", "loadings_of", "signs", "ungrouped"]
 
 
-def frame_of_rows(rows: Rows, layout: Layout, likelihoods: Mapping[str, str]) -> Frame:
+def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) -> Frame:
     """Gaussian views about their means, each in its own unit; the others as they are."""
     frames = []
     for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
         real = kind == "gaussian"
-        frames.append(Frame.of(rows.columns(columns), centred=real, scaled=real))
+        frames.append(data.units(columns, centred=real, scaled=real))
     for name, columns in layout.precision_bounds.items():
         unit = int(frames[layout.views.index(name)].exponent)
         frames.append(Frame(np.zeros(columns.stop - columns.start), -2 * unit))

@@ -18,6 +18,7 @@ from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.noisy_ica.starts import factor_start, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
+from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_codes
@@ -125,6 +126,7 @@ class NoisyICA(VariationalTransformer):
         self.sources = sources
         self.covariance = covariance
 
+    @lazily
     def transform(self, X: Any, return_std: bool = False) -> Any:
         """Posterior means of the sources of each row (n, K), in units of their standard deviations.
 

@@ -12,7 +12,7 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
-__all__ = ["blocks", "chosen_rows", "column_variances", "distinct", "filled", "sample_rows", "stacked"]
+__all__ = ["blocks", "chosen_rows", "column_variances", "distinct", "filled", "row_keys", "sample_rows", "stacked"]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
@@ -110,6 +110,16 @@ def _keys(block: Rows) -> Floats:
         return values
     # apart from the values, whose unit is anything
     return np.concatenate([values, host(xp.sum(block.mask * like(fixed[1], block.x), axis=1))[None]])
+
+
+def row_keys(rows: Rows) -> Floats:
+    """(2, n), the same with a key of missing entries also where none are missing: blocks of one table compare."""
+    keys = _keys(rows)
+    if len(keys) == 2:
+        return keys
+    d = rows.x.shape[1]
+    complete = _keys(Rows(np.zeros((1, d)), np.ones((1, d), dtype=bool)))[1]
+    return np.concatenate([keys, np.full((1, len(rows)), complete)])
 
 
 def _take(x: Array, rows: Index) -> Any:

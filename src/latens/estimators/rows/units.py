@@ -18,7 +18,7 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
 from latens.array.transfer import column_sums, host, is_sparse, like
-from latens.core import Rows
+from latens.core import Rows, Survey
 from latens.estimators.rows.sampling import blocks
 
 __all__ = ["Frame", "too_large"]
@@ -55,14 +55,46 @@ class Frame:
         for block in parts:
             gaps = (block.x / largest - like(mean, block.x)) * block.mask
             squares += column_sums(block.weigh(gaps**2))
+        rounding = float(xp.finfo(rows.x.dtype).eps)
+        return cls._of_moments(counts, mean, squares, largest, rounding, centred, unseen, len(rows))
+
+    @classmethod
+    def of_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool, scaled: bool = True) -> Frame:
+        """The same from the moments of a survey, for rows that are read in blocks."""
+        d, largest = len(survey.mean), survey.largest
+        unseen = tuple(np.flatnonzero(survey.count == 0).tolist()) if centred and scaled else ()
+        if not scaled or not largest > 0:
+            return cls(np.zeros(d), 0, unseen=unseen)
+        counts = np.maximum(survey.count, np.finfo(float).tiny)
+        mean = survey.mean / largest if centred else np.zeros(d)
+        squares = (survey.deviation / largest) ** 2
+        if not centred:
+            squares = squares + counts * (survey.mean / largest) ** 2
+        return cls._of_moments(
+            counts, mean, squares, largest, float(np.finfo(dtype).eps), centred, unseen, survey.n_rows
+        )
+
+    @classmethod
+    def _of_moments(
+        cls,
+        counts: Floats,
+        mean: Floats,
+        squares: Floats,
+        largest: float,
+        rounding: float,
+        centred: bool,
+        unseen: tuple[int, ...],
+        n_rows: int,
+    ) -> Frame:
+        """From moments of the columns in units of the largest entry."""
         # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
-        least = float(xp.finfo(rows.x.dtype).eps) if len(rows) > 1 else 1.0
+        least = rounding if n_rows > 1 else 1.0
         spread = max(math.sqrt(squares.sum() / counts.sum()), least)
         exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
         if not centred:
-            return cls(np.zeros(d), exponent)
+            return cls(np.zeros(len(mean)), exponent)
         origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
-        if len(rows) > 1:  # columns of small units have finer origins, down to the rounding of their means
+        if n_rows > 1:  # columns of small units have finer origins, down to the rounding of their means
             own = np.maximum(np.sqrt(squares / counts), SURE * least * np.abs(mean))
             finer = np.minimum(np.log2(np.maximum(own, least**4)) + math.log2(largest), exponent)
             origin = _on_grid(origin, np.maximum(np.round(finer), -1000).astype(np.intp))

@@ -15,7 +15,7 @@ from latens.array import Floats
 from latens.array.transfer import column_sums, host, take
 from latens.core import Rows, Statistics
 
-__all__ = ["HolePatterns", "by_pattern", "has_few_patterns"]
+__all__ = ["MOST_NUMBERS", "HolePatterns", "by_pattern", "has_few_patterns"]
 
 MOST_PATTERNS = 64
 MOST_NUMBERS = 2**24  # of all D x D sums together: 128 megabytes

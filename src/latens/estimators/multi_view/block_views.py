@@ -1,0 +1,176 @@
+"""Views that are read in blocks: aligned scans or Dask collections as one wide source, and what a fit says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import cross_sums
+from latens.core import Rows, Source, Statistics
+from latens.estimators.multi_view.findings import levels_from_sums
+from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.rows.lazy import LazyRows
+from latens.estimators.rows.source_checks import check_columns
+from latens.inference.local_fixed_point import settle
+from latens.models.multi_view.explained import Deviances, deviances
+from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.scale.dask_blocks import dask_source, is_dask
+from latens.scale.scan import Scan
+
+__all__ = ["explain_source", "in_view_blocks", "is_in_blocks", "wide_source"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def in_view_blocks(method: Method) -> Method:
+    """A method about views that also takes scans, one or a dict of them, and then answers block by block."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
+        if not is_in_blocks(X):
+            return method(self, X, *rest, **options)
+        scans = {str(name): view for name, view in X.items()} if isinstance(X, Mapping) else {"": X}
+        if not all(isinstance(scan, Scan) for scan in scans.values()):
+            raise TypeError(
+                "answers about several views take scans and arrays, not Dask collections; compute them first."
+            )
+        return LazyRows(lambda block: method(self, block, *rest, **options), ViewBlocks(scans))
+
+    return answer  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class ViewBlocks:
+    """Scans of several views, read side by side."""
+
+    scans: dict[str, Scan]  # one of no name is a plain table
+
+    @property
+    def n_blocks(self) -> int:
+        return next(iter(self.scans.values())).n_blocks
+
+    def __iter__(self) -> Iterator[Any]:
+        for parts in zip(*self.scans.values(), strict=True):
+            yield parts[0] if "" in self.scans else dict(zip(self.scans, parts, strict=True))
+
+
+def is_in_blocks(views: Any) -> bool:
+    """Whether views are scans or Dask collections, one or a dict of them.
+
+    Raises
+    ------
+    TypeError
+        If some are and others are not: rows in memory cannot be matched with blocks.
+    """
+    if isinstance(views, Scan) or is_dask(views):
+        return True
+    if not isinstance(views, Mapping) or not views:
+        return False
+    lazy = [isinstance(view, Scan) or is_dask(view) for view in views.values()]
+    if any(lazy) and not all(lazy):
+        here = [str(name) for name, one in zip(views, lazy, strict=True) if not one]
+        raise TypeError(
+            f"view {here[0]!r} is in memory and others are read in blocks; give latens.scan of it with the "
+            "same block_rows."
+        )
+    return all(lazy)
+
+
+def wide_source(views: Any, estimator: Any, layout: Layout | None = None) -> tuple[Source, Layout]:
+    """All views side by side, and which columns belong to which; nothing is read but for the survey."""
+    named = {str(name): view for name, view in views.items()} if isinstance(views, Mapping) else {"x": views}
+    for name, view in named.items():
+        if isinstance(view, Scan) and view.weights is not None and len(named) > 1:
+            raise ValueError(f"the scan of view {name!r} has weights; several views in blocks take none.")
+    sources = {name: view.source() if isinstance(view, Scan) else dask_source(view) for name, view in named.items()}
+    if layout is None:
+        layout = Layout(tuple(sources), tuple(_features(name, source) for name, source in sources.items()))
+    if set(sources) != set(layout.views):
+        raise ValueError(f"the scans are of the views {sorted(sources)}; expected {', '.join(layout.views)}.")
+    first, *rest = (sources[name] for name in layout.views)
+    wide = first if not rest else _beside([first, *rest], layout.views)
+    plain = not isinstance(views, Mapping)
+    check_columns(estimator, wide.feature_names if plain else None, wide.n_columns, reset=True)
+    survey = wide.survey
+    if survey.n_infinite:
+        raise ValueError(f"the views contain infinity in {survey.n_infinite} entries; give numbers or NaN.")
+    if survey.n_rows < 2:
+        raise ValueError(f"the views show values in {survey.n_rows} row(s); a fit needs at least 2.")
+    return wide, layout
+
+
+def explain_source(model: MultiView, q: MultiViewPosterior, source: Source) -> Deviances:
+    """How much of the views the factors explain: two passes, nothing kept of any row."""
+    sums: _LevelSums = source.total(partial(_sum_levels, model))
+    usual = [levels_from_sums(view, sums.x[:, view.columns], sums.seen[:, view.columns]) for view in model.views]
+    total: Deviances = source.total(partial(_deviances, model, q, usual))
+    return total
+
+
+@dataclass(frozen=True)
+class _LevelSums(Statistics):
+    n: float
+    x: Floats  # (G, D), sums by group
+    seen: Floats  # (G, D), weights of the rows that show each column
+
+
+def _sum_levels(model: MultiView, rows: Rows, _: Any) -> tuple[None, _LevelSums]:
+    weighted = rows.weigh(model.members(rows))
+    return None, _LevelSums(rows.n, cross_sums(weighted, rows.x), cross_sums(weighted, rows.mask + 0 * rows.x[:, :1]))
+
+
+def _deviances(
+    model: MultiView, q: MultiViewPosterior, usual: list[Floats], rows: Rows, _: Any
+) -> tuple[None, Deviances]:
+    return None, deviances(model, q, usual, rows, settle(model, q, rows).mean)
+
+
+def _features(name: str, source: Source) -> tuple[str, ...]:
+    return source.feature_names or tuple(f"{name}_{d}" for d in range(source.n_columns))
+
+
+def _beside(sources: list[Source], names: tuple[str, ...]) -> Source:
+    """Blocks of the same rows joined; they must be cut alike."""
+    first, counts = sources[0], [len(source.handles) for source in sources]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"the views {', '.join(names)} have {', '.join(map(str, counts))} blocks; cut them alike, with the same "
+            "block_rows in latens.scan or the same chunks."
+        )
+    dtype = np.dtype(np.float32) if all(source.dtype == np.float32 for source in sources) else np.dtype(np.float64)
+    return replace(
+        first,
+        handles=tuple(zip(*(source.handles for source in sources), strict=True)),
+        load=_LoadBeside(tuple(source.load for source in sources), names),
+        n_columns=sum(source.n_columns for source in sources),
+        dtype=dtype,
+        feature_names=None,
+        concurrent=all(source.concurrent for source in sources),
+    )
+
+
+@dataclass(frozen=True)
+class _LoadBeside:
+    loads: tuple[Callable[[Any], Rows], ...]
+    names: tuple[str, ...]
+
+    def __call__(self, handles: tuple[Any, ...]) -> Rows:
+        parts = [load(handle) for load, handle in zip(self.loads, handles, strict=True)]
+        lengths = [len(part) for part in parts]
+        if len(set(lengths)) > 1:
+            told = ", ".join(f"{name} {n}" for name, n in zip(self.names, lengths, strict=True))
+            raise ValueError(
+                f"a block has different numbers of rows by view ({told}); the views must hold the same rows in the "
+                "same order, cut alike: the same block_rows, or the same chunks."
+            )
+        x = np.concatenate([part.x for part in parts], axis=1)
+        seen = None
+        if any(part.seen is not None for part in parts):
+            seen = np.concatenate([np.broadcast_to(part.mask > 0, part.x.shape) for part in parts], axis=1)
+        shown = np.ones(len(x), dtype=bool) if seen is None else seen.any(axis=1)
+        return Rows(x, seen, None if shown.all() else shown.astype(x.dtype))  # what no view shows counts nothing

@@ -1,0 +1,249 @@
+"""The rows of a fit, wherever they are: what a search asks of them, and nothing of how they are stored.
+
+InMemory    an array of the caller, and its blocks as slices of it
+InBlocks    a source: files, iterators, chunks on a cluster; only one block of it is in memory at a time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from latens.array import Floats
+from latens.array.transfer import host, is_sparse
+from latens.core import Forgetful, Model, OnBlock, Rows, Source, SumOnly, Sweep, Unkept, in_parts
+from latens.estimators.rows.sampling import blocks, chosen_rows, sample_rows
+from latens.estimators.rows.source_checks import check_source
+from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
+from latens.inference.surprise import badly_explained
+from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
+from latens.models.factor_analysis.missing_patterns import MOST_NUMBERS, has_few_patterns
+from latens.scale.dask_blocks import gathered, is_dask
+from latens.scale.scan import Scan
+
+__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "SourceSweep", "check_data"]
+
+
+class Data(Protocol):
+    """What a fit needs to know of its rows."""
+
+    @property
+    def n(self) -> float: ...  # sum of weights
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def is_single(self) -> bool: ...  # whether rows are in single precision
+
+    @property
+    def may_be_threaded(self) -> bool: ...  # whether several blocks may be worked on at once
+
+    @property
+    def keeps_posteriors(self) -> bool: ...  # whether local posteriors are kept from one pass to the next
+
+    @property
+    def has_few_patterns(self) -> bool: ...  # whether rows lack the same few sets of columns
+
+    @property
+    def is_weighted(self) -> bool: ...
+
+    def stream(self, size: int) -> Iterator[Rows]: ...  # consecutive rows, so many at a time
+
+    def sample(self, limit: int) -> Rows: ...
+
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame: ...  # of all, or of some
+
+    def entered(self, units: Frame, *, spare: bool = False) -> Data: ...  # with `spare` rows may be written over
+
+    def batches(self, floats_per_row: int) -> Sequence[Any]: ...
+
+    def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep: ...
+
+    def badly_explained(self, model: Model[Any, Any, Any], q: Any, size: int) -> Rows: ...
+
+
+@dataclass(frozen=True)
+class InMemory:
+    rows: Rows
+
+    @property
+    def n(self) -> float:
+        return self.rows.n
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.rows.x.shape[1])
+
+    @property
+    def is_single(self) -> bool:
+        return not str(self.rows.x.dtype).endswith("float64")
+
+    @property
+    def may_be_threaded(self) -> bool:
+        return is_numpy_array(self.rows.x) or is_sparse(self.rows.x)
+
+    @property
+    def keeps_posteriors(self) -> bool:
+        return True
+
+    @property
+    def has_few_patterns(self) -> bool:
+        return has_few_patterns(self.rows)
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.rows.weight is not None
+
+    def stream(self, size: int) -> Iterator[Rows]:
+        return (self.rows[slice(at, at + size)] for at in range(0, len(self.rows), size))
+
+    def sample(self, limit: int) -> Rows:
+        return sample_rows(self.rows, limit)
+
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame:
+        return Frame.of(self.rows if columns is None else self.rows.columns(columns), centred=centred, scaled=scaled)
+
+    def entered(self, units: Frame, *, spare: bool = False) -> InMemory:
+        return InMemory(units.enter(self.rows, spare=spare))
+
+    def batches(self, floats_per_row: int) -> list[Rows]:
+        return blocks(self.rows, floats_per_row)
+
+    def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep:
+        return serial_sweep if pool is None else ThreadedSweep(pool)
+
+    def badly_explained(self, model: Model[Any, Any, Any], q: Any, size: int) -> Rows:
+        parts = self.batches(model.floats_per_row(q.n_components))
+        which, weight = badly_explained(model, q, parts, size)
+        return replace(chosen_rows(self.rows, which), weight=weight)
+
+
+@dataclass(frozen=True)
+class InBlocks:
+    """With `keeps_posteriors` False, every pass finds the local posteriors anew from the global one."""
+
+    source: Source
+    keeps_posteriors: bool = False
+
+    @property
+    def n(self) -> float:
+        return self.source.survey.n
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.survey.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.source.n_columns
+
+    @property
+    def is_single(self) -> bool:
+        return self.source.dtype == np.float32
+
+    @property
+    def may_be_threaded(self) -> bool:
+        return self.source.concurrent and not self.source.remote
+
+    @property
+    def has_few_patterns(self) -> bool:
+        survey = self.source.survey
+        return survey.has_few_patterns and len(survey.patterns) * self.n_columns**2 <= MOST_NUMBERS
+
+    @property
+    def is_weighted(self) -> bool:
+        survey = self.source.survey
+        return survey.n != survey.n_rows
+
+    def stream(self, size: int) -> Iterator[Rows]:
+        for handle in self.source.handles:
+            yield from InMemory(self.source.load(handle)).stream(size)
+
+    def sample(self, limit: int) -> Rows:
+        return sample_source(self.source, limit)
+
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame:
+        survey = self.source.survey if columns is None else self.source.survey.columns(columns)
+        return Frame.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled)
+
+    def entered(self, units: Frame, *, spare: bool = False) -> InBlocks:
+        """Blocks enter the units when they are read; the survey stays that of the rows as they are stored."""
+        return replace(self, source=replace(self.source.then(units.enter), surveyed=self.source.survey))
+
+    def batches(self, floats_per_row: int) -> Sequence[Any]:
+        return self.source.handles
+
+    def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep:
+        source = self.source
+        if pool is not None:
+            source = replace(source, sweep=ThreadedSweep(pool, n_ahead=n_threads))
+        kind = SourceSweep if self.keeps_posteriors else ForgetfulSweep
+        return kind(source, floats_per_row)
+
+    def badly_explained(self, model: Model[Any, Any, Any], q: Any, size: int) -> Rows:
+        return badly_explained_rows(self.source, partial(_log_density, model, q), size)
+
+
+@dataclass(frozen=True)
+class SourceSweep:
+    """The sweep of a source as `ascend` wants it: blocks are read and cut to parts that fit the caches."""
+
+    source: Source
+    floats_per_row: int
+
+    def __call__(
+        self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
+    ) -> tuple[tuple[Any, ...], Any]:
+        on_block = OnBlock(self.source.load, in_parts(step, tree_sum, self.floats_per_row))
+        return self.source.sweep(on_block, handles, carried)
+
+
+@dataclass(frozen=True)
+class ForgetfulSweep(Forgetful):
+    """The same without keeping local posteriors: nothing but sums comes back from the blocks."""
+
+    source: Source
+    floats_per_row: int
+
+    def __call__(
+        self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
+    ) -> tuple[tuple[Any, ...], Any]:
+        on_block = OnBlock(self.source.load, in_parts(step, tree_sum, self.floats_per_row))
+        return self.source.sweep(SumOnly(on_block), handles, (Unkept(),) * len(handles))
+
+
+def check_data(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
+    """The rows of a fit, validated; what was checked already is left as it is."""
+    if isinstance(X, InMemory | InBlocks):
+        return X
+    here = gathered(X) if is_dask(X) else None
+    X = X if here is None else here
+    if isinstance(X, Scan) or is_dask(X):
+        if sample_weight is not None:
+            raise ValueError("sample_weight cannot be given beside a scan; name the column: latens.scan(weights=...).")
+        return InBlocks(check_source(estimator, X, reset=True))
+    rows = occupied(check_rows(estimator, X, sample_weight, reset=True, at_least=2))
+    if not len(rows):
+        raise ValueError("every row that shows a value has sample_weight 0; give one of them a positive weight.")
+    doubt_weights(rows)
+    return InMemory(rows)
+
+
+def _log_density(model: Model[Any, Any, Any], q: Any, rows: Rows) -> Floats:
+    return host(model.log_predictive(q, rows, model.local_step(q, rows)))

@@ -1,0 +1,207 @@
+"""Dask arrays and dataframes: chunks stay on the workers, steps travel to them, one sum comes back.
+
+A step is pickled once and enters the graph as a task of its own, never by `scatter`: scattered data are lost with their
+worker. Tasks depend on (step, chunk) alone and nothing is pinned to a worker, so that any of them can be done again
+elsewhere; sums are added in a tree fixed by the number of chunks, so that the bits do not depend on who did what.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from latens.array.transfer import is_sparse
+from latens.core import Rows, Source, SumOnly
+from latens.inference.sweep import tree_sum
+from latens.scale.blocks import as_numbers
+from latens.scale.scan import as_rows
+from latens.system.optional_imports import require
+from latens.system.threads import one_blas_thread
+
+__all__ = ["DaskSweep", "dask_source", "gathered", "is_dask", "map_chunks"]
+
+ARITY = 16  # a power of two: the tree of sums is then that of pairs
+PATIENCE = 60.0  # seconds without any worker before a pass is given up
+RETRIES = 3
+GATHERED = 100 * 2**20  # bytes up to which a collection is fetched: a pass over chunks costs milliseconds for each
+
+_log = logging.getLogger(__name__)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is an array or a dataframe of Dask; Dask is not imported for the question."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and "dask" in sys.modules
+
+
+def gathered(X: Any) -> Any | None:
+    """The rows themselves where they are few, else None; how many they are must be known without work."""
+    if hasattr(X, "columns") or not X.nbytes < GATHERED:  # of unknown chunks it is NaN
+        return None
+    _log.info("X is a Dask array of %.1f MB and is fetched: passes over so few rows cost more.", X.nbytes / 2**20)
+    values = X.compute()
+    return values.toarray() if is_sparse(values) else values.todense() if hasattr(values, "todense") else values
+
+
+def dask_source(X: Any) -> Source:
+    """The rows of an array or a dataframe of Dask, on the client that is active.
+
+    Raises
+    ------
+    ValueError
+        Without an active client, or for an array that is not rows x columns.
+    """
+    distributed = require("distributed", "dask")
+    try:
+        client = distributed.default_client()
+    except ValueError as error:
+        raise ValueError(
+            "X is a Dask collection and no client is active; start one first: "
+            "from dask.distributed import Client; client = Client()"
+        ) from error
+    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
+        chunks, names = X.to_delayed(), tuple(map(str, X.columns))
+        text = [str(name) for name, kind in X.dtypes.items() if not _is_number(kind)]
+        if text:
+            raise ValueError(
+                f"column {text[0]!r} of X holds {X.dtypes[text[0]]}, not numbers; leave such columns out: "
+                f"X.drop(columns={text!r})."
+            )
+        return _source(chunks, _LoadFrame(names), len(names), np.dtype(np.float64), client, names)
+    if X.ndim != 2:
+        raise ValueError(f"X is a Dask array of {X.ndim} dimensions; expected 2, rows x columns.")
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X  # columns of a row together; rows stay where they are
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return _source(X.to_delayed()[:, 0], _load_array, int(X.shape[1]), dtype, client, None)
+
+
+def _is_number(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "fiub"
+
+
+@dataclass(frozen=True)
+class DaskSweep:
+    """A pass on the cluster of a client."""
+
+    client: Any
+    patience: float = PATIENCE
+
+    def __call__(
+        self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
+    ) -> tuple[tuple[Any, ...], Any]:
+        delayed, cloudpickle = require("dask", "dask").delayed, require("cloudpickle", "dask")
+        sent = delayed(_same, pure=False)(cloudpickle.dumps(step))  # a task: any worker can have it again
+        if isinstance(step, SumOnly):
+            work = delayed(_sum_on_block, pure=False)
+            sums = [work(sent, handle, kept) for handle, kept in zip(handles, carried, strict=True)]
+            return (None,) * len(handles), self._gathered([_tree(delayed, sums)])[0]
+        work = delayed(_on_block, pure=False)
+        pairs = [work(sent, handle, kept) for handle, kept in zip(handles, carried, strict=True)]
+        first, second = delayed(_first, pure=False), delayed(_second, pure=False)
+        answers = self._gathered([*map(first, pairs), _tree(delayed, [second(pair) for pair in pairs])])
+        return tuple(answers[:-1]), answers[-1]
+
+    def _gathered(self, wanted: list[Any]) -> list[Any]:
+        """Results of the tasks; an error, never an endless wait, where they cannot come."""
+        distributed = require("distributed", "dask")
+        futures = self.client.compute(wanted, optimize_graph=False, retries=RETRIES)
+        alone_since = None
+        while True:
+            try:
+                distributed.wait(futures, timeout=2.0)
+                break
+            except TimeoutError:
+                alone = not self.client.scheduler_info()["workers"]
+                alone_since = (alone_since or time.monotonic()) if alone else None
+                if alone_since is not None and time.monotonic() - alone_since > self.patience:
+                    raise RuntimeError(
+                        f"the cluster has had no worker for {self.patience:g} seconds; start workers and fit again "
+                        "(with checkpoint= a fit goes on where it was)."
+                    ) from None
+        try:
+            return list(self.client.gather(futures))
+        except (distributed.CancelledError, distributed.KilledWorker) as error:
+            raise RuntimeError(
+                f"chunks of X were lost with their worker and cannot be made again ({type(error).__name__}); give lazy "
+                "chunks (read from files), or persist them anew, and fit again."
+            ) from error
+
+
+def _tree(delayed: Any, sums: list[Any]) -> Any:
+    add = delayed(tree_sum, pure=False)
+    while len(sums) > 1:
+        sums = [add(sums[at : at + ARITY]) for at in range(0, len(sums), ARITY)]
+    return sums[0]
+
+
+def _source(chunks: Any, load: Any, n_columns: int, dtype: Any, client: Any, names: tuple[str, ...] | None) -> Source:
+    return Source(tuple(chunks), load, n_columns, dtype, DaskSweep(client), names, remote=True)
+
+
+@dataclass(frozen=True)
+class _LoadFrame:
+    names: tuple[str, ...]
+
+    def __call__(self, frame: Any) -> Rows:
+        return as_rows(as_numbers({name: frame[name].to_numpy() for name in self.names}, "X"))
+
+
+def _load_array(chunk: Any) -> Rows:
+    x = chunk.toarray() if is_sparse(chunk) else np.asarray(chunk.todense() if hasattr(chunk, "todense") else chunk)
+    return as_rows(x if x.dtype in (np.float32, np.float64) else x.astype(np.float64))
+
+
+# What runs on the workers.
+
+
+def _same(step: bytes) -> bytes:
+    return step
+
+
+@lru_cache(maxsize=4)
+def _thawed(step: bytes) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """A step is thawed once per worker, not once per chunk."""
+    loads: Callable[[bytes], Callable[[Any, Any], tuple[Any, Any]]] = require("cloudpickle", "dask").loads
+    return loads(step)
+
+
+def _on_block(step: bytes, chunk: Any, carried: Any) -> tuple[Any, Any]:
+    with one_blas_thread():
+        return _thawed(step)(chunk, carried)
+
+
+def _sum_on_block(step: bytes, chunk: Any, carried: Any) -> Any:
+    return _on_block(step, chunk, carried)[1]
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def map_chunks(answer: Callable[[Any], Any], X: Any) -> Any:
+    """A lazy Dask array: what a function answers about the numbers of each chunk, one row of it for each of X."""
+    if hasattr(X, "columns"):
+        X = X.to_dask_array()
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    like = np.asarray(answer(np.zeros((1, X.shape[1]), dtype=X.dtype if X.dtype.kind == "f" else np.float64)))
+    chunks = (X.chunks[0],) if like.ndim == 1 else (X.chunks[0], (like.shape[1],))
+    return X.map_blocks(
+        _answered, answer, like, dtype=like.dtype, chunks=chunks, drop_axis=[1] if like.ndim == 1 else [], meta=like[:0]
+    )
+
+
+def _answered(chunk: Any, answer: Callable[[Any], Any], like: Any) -> Any:
+    if not len(chunk):
+        return like[:0]
+    with one_blas_thread():
+        return np.asarray(answer(chunk.toarray() if is_sparse(chunk) else chunk))

@@ -1,0 +1,79 @@
+"""Parquet: files, patterns of names, folders with hive partitions, object storage, and datasets of pyarrow."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from latens.scale.blocks import Block, Stamp, as_numbers
+from latens.system.optional_imports import require
+
+__all__ = ["ParquetReader", "parquet_reader"]
+
+
+@dataclass(frozen=True)
+class ParquetReader:
+    """Row groups of the files of a dataset; a row group is the least that can be read of a file."""
+
+    dataset: Any  # pyarrow.dataset.Dataset
+    stamps: tuple[Stamp, ...]  # of local files, in the order of the fragments; empty for other storage
+    concurrent: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.dataset.schema.names)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.names)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        arrow = require("pyarrow", "table")
+        return np.dtype(np.float32 if set(self.dataset.schema.types) == {arrow.float32()} else np.float64)
+
+    def handles(self, block_rows: int | None) -> Sequence[Any]:
+        """(number of the file, row group, first row within it, last row), row groups cut at `block_rows` rows."""
+        found = []
+        for number, fragment in enumerate(self.dataset.get_fragments()):
+            fragment.ensure_complete_metadata()
+            for part in fragment.row_groups:
+                step = part.num_rows if block_rows is None else block_rows
+                starts = range(0, part.num_rows, max(step, 1))
+                found += [(fragment, number, part.id, at, min(at + step, part.num_rows)) for at in starts]
+        return found
+
+    def read(self, handle: Any, numbers: Sequence[str], others: Sequence[str]) -> Block:
+        fragment, number, group, start, stop = handle
+        if self.stamps:
+            self.stamps[number].check()
+        part = fragment.subset(row_group_ids=[group])
+        table = part.to_table(columns=[*numbers, *others], schema=self.dataset.schema).slice(start, stop - start)
+        read = {name: table.column(name).to_numpy() for name in table.column_names}
+        where = self.stamps[number].path if self.stamps else str(fragment.path)
+        return Block(as_numbers({name: read[name] for name in numbers}, where), {name: read[name] for name in others})
+
+
+def parquet_reader(source: Any) -> ParquetReader:
+    """A path, pattern, folder or address of object storage, or a dataset of pyarrow that exists already."""
+    datasets = require("pyarrow.dataset", "table")
+    if isinstance(source, datasets.Dataset):
+        return ParquetReader(source, ())
+    if isinstance(source, str | os.PathLike) and "://" not in str(source):
+        paths = [str(source)] if Path(source).exists() else sorted(glob.glob(str(source)))
+        if not paths:
+            raise FileNotFoundError(f"no file matches {str(source)!r}; check the name or the pattern.")
+        dataset = datasets.dataset(paths[0] if len(paths) == 1 else paths, format="parquet", partitioning="hive")
+    elif isinstance(source, Sequence) and not isinstance(source, str):
+        dataset = datasets.dataset([str(path) for path in source], format="parquet", partitioning="hive")
+    else:  # an address: pyarrow's own file systems answer to it
+        files = require("pyarrow.fs", "table")
+        system, path = files.FileSystem.from_uri(str(source))
+        return ParquetReader(datasets.dataset(path, filesystem=system, format="parquet", partitioning="hive"), ())
+    return ParquetReader(dataset, tuple(Stamp.of(path) for path in dataset.files))

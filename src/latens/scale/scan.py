@@ -1,0 +1,225 @@
+"""`latens.scan`: data that stay where they are, as something every `fit` takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.core import Rows, Source
+from latens.inference.sweep import serial_sweep
+from latens.scale.arrays import ArrayReader, anndata_reader, hdf5_reader, npy_reader, zarr_reader
+from latens.scale.blocks import Block, Reader
+from latens.scale.csv_files import csv_reader
+from latens.scale.iterators import IteratorReader, is_data_loader, loader_reader
+from latens.scale.lazy_frames import is_lazy_frame, lazy_frame_reader
+from latens.scale.parquet import parquet_reader
+
+__all__ = ["Scan", "as_rows", "scan"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Rows in files or behind iterators, and what their columns are for. Made by `latens.scan`."""
+
+    reader: Reader
+    handles: tuple[Any, ...]
+    columns: tuple[Any, ...]  # of measurements, by name, or by number where there are no names
+    target: Any = None
+    weights: Any = None
+    groups: Any = None
+    exposure: Any = None
+    row_names: Any = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the measurements, None where the columns have none."""
+        return None if self.reader.names is None else tuple(map(str, self.columns))
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.handles)
+
+    def block(self, number: int, *others: Any) -> Block:
+        """The measurements of one block, and further columns."""
+        return self.reader.read(self.handles[number], self.columns, others)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Measurements (n, D), block by block."""
+        return (self.block(number).numbers for number in range(self.n_blocks))
+
+    def source(self) -> Source:
+        """The same for the engine: rows with their weights, missing entries found."""
+        return Source(
+            handles=self.handles,
+            load=LoadBlock(self.reader, self.columns, self.weights),
+            n_columns=len(self.columns),
+            dtype=self.reader.dtype,
+            sweep=serial_sweep,
+            feature_names=self.feature_names,
+            concurrent=self.reader.concurrent,
+        )
+
+    def __repr__(self) -> str:
+        parts = {"target": self.target, "weights": self.weights, "groups": self.groups, "exposure": self.exposure}
+        given = "".join(f", {name}={value!r}" for name, value in parts.items() if value is not None)
+        return f"Scan({self.n_blocks} blocks of {len(self.columns)} columns{given})"
+
+
+@dataclass(frozen=True)
+class LoadBlock:
+    """handle -> Rows, wherever it is called."""
+
+    reader: Reader
+    columns: tuple[Any, ...]
+    weights: Any = None
+
+    def __call__(self, handle: Any) -> Rows:
+        others = () if self.weights is None else (self.weights,)
+        block = self.reader.read(handle, self.columns, others)
+        return as_rows(block.numbers, None if self.weights is None else block.others[str(self.weights)])
+
+
+def as_rows(x: Any, weight: Any = None) -> Rows:
+    """An array with NaN as rows; a row without any value counts nothing."""
+    known = None if weight is None else _checked(np.asarray(weight, dtype=np.float64))
+    if np.isfinite(x.sum()):  # one pass, and nothing of the size of x, where nothing is missing
+        return Rows(x, None, None if known is None else known.astype(x.dtype))
+    hole = np.isnan(x)
+    if not hole.any():
+        return Rows(x, None, None if known is None else known.astype(x.dtype))
+    shown = ~hole.all(axis=1)
+    if known is not None or not shown.all():
+        known = np.where(shown, 1.0 if known is None else known, 0.0).astype(x.dtype)
+    return Rows(np.where(hole, np.zeros((), x.dtype), x), ~hole, known)
+
+
+def _checked(weight: Floats) -> Floats:
+    if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0:
+        raise ValueError("the column of weights holds negative or missing values; give each row a weight of 0 or more.")
+    return weight
+
+
+def scan(
+    source: Any,
+    *,
+    columns: Sequence[Any] | None = None,
+    target: Any = None,
+    weights: Any = None,
+    groups: Any = None,
+    exposure: Any = None,
+    row_names: Any = None,
+    block_rows: int | None = None,
+) -> Scan:
+    """Look at data without reading them into memory.
+
+    Parameters
+    ----------
+    source : path, object or function
+        CSV or TSV; Parquet (a file, a pattern such as "part-*.parquet", a folder with hive partitions, an address of
+        object storage, a `pyarrow.dataset`, a LazyFrame of polars); npy or a memory map; zarr; HDF5 ("file.h5::name");
+        h5ad or a backed AnnData; a DataLoader of torch; or a function that returns an iterator of arrays, a new one
+        at every call.
+    columns : sequence, optional
+        Which columns are measurements, by name, or by number where the data have no names. All that have no other
+        part, if None.
+    target, weights, groups, exposure, row_names : column, optional
+        The column that a regression predicts; how often each row counts; the group of each row; the exposure of its
+        counts; what rows are called.
+    block_rows : int, optional
+        Rows of a block. By default what the format stores together, or about 8 MB.
+
+    Returns
+    -------
+    Scan
+        Every `fit`, `partial_fit`, `transform`, `score` and `predict` takes it; a dict of them makes views.
+
+    Examples
+    --------
+    >>> import latens, numpy as np
+    >>> blocks = [np.ones((3, 2)), np.zeros((2, 2))]
+    >>> latens.scan(lambda: iter(blocks))
+    Scan(2 blocks of 2 columns)
+    """
+    if block_rows is not None and (isinstance(block_rows, bool) or int(block_rows) != block_rows or block_rows < 1):
+        raise ValueError(f"block_rows={block_rows!r} is no number of rows; give a whole number of at least 1.")
+    reader = _reader(source)
+    parts = {"target": target, "weights": weights, "groups": groups, "exposure": exposure, "row_names": row_names}
+    given = {name: column for name, column in parts.items() if column is not None}
+    known: Sequence[Any] = range(reader.n_columns) if reader.names is None else reader.names
+    notes = tuple(map(str, getattr(getattr(reader, "data", None), "obs", ())))  # of AnnData
+    for name, column in given.items():
+        if column not in known and column not in notes:
+            raise ValueError(f"{name}={column!r} is no column of the data; they have {_listed(known)}.")
+    if columns is None:
+        columns = [column for column in known if column not in given.values()]
+    absent = [column for column in columns if column not in known]
+    if absent or not len(columns):
+        raise ValueError(f"columns={list(columns)!r}: {_listed(absent) or 'none'} of the data's {_listed(known)}.")
+    handles = tuple(reader.handles(block_rows))
+    if not handles:
+        raise ValueError(f"{source!r} holds no rows.")
+    return Scan(reader, handles, tuple(columns), **given)
+
+
+def _reader(source: Any) -> Reader:
+    if is_data_loader(source):
+        return loader_reader(source)
+    if is_lazy_frame(source):
+        return lazy_frame_reader(source)
+    if callable(source) and not hasattr(source, "shape"):
+        return IteratorReader(source)
+    home = type(source).__module__.partition(".")[0]
+    by_home: dict[str, Callable[[Any], Reader]] = {
+        "pyarrow": parquet_reader,
+        "zarr": zarr_reader,
+        "h5py": hdf5_reader,
+        "anndata": anndata_reader,
+    }
+    if home in by_home:
+        return by_home[home](source)
+    if isinstance(source, np.memmap) and source.filename is not None:
+        return npy_reader(source.filename) if str(source.filename).endswith(".npy") else _in_memory(source)
+    if isinstance(source, np.ndarray):
+        return _in_memory(source)
+    if isinstance(source, str | os.PathLike):
+        return _path_reader(str(source))
+    if isinstance(source, Sequence) and source and all(isinstance(one, str | os.PathLike) for one in source):
+        return parquet_reader([str(one) for one in source])
+    raise TypeError(
+        f"a {type(source).__name__} cannot be scanned; give a path, a pattern of paths, a pyarrow dataset, a "
+        "LazyFrame, a zarr or HDF5 array, a backed AnnData, a DataLoader, or a function that returns an iterator."
+    )
+
+
+def _path_reader(path: str) -> Reader:
+    ending = Path(path.partition("::")[0]).suffix.lower()
+    by_ending: dict[str, Callable[[Any], Reader]] = {
+        ".npy": npy_reader,
+        ".zarr": zarr_reader,
+        ".h5": hdf5_reader,
+        ".hdf5": hdf5_reader,
+        ".h5ad": anndata_reader,
+        ".parquet": parquet_reader,
+        ".pq": parquet_reader,
+    }
+    if ending in by_ending:
+        return by_ending[ending](path)
+    if Path(path).is_dir() or "://" in path:
+        return parquet_reader(path)
+    return csv_reader(path)
+
+
+def _in_memory(values: Any) -> Reader:
+    dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return ArrayReader(values, (int(values.shape[0]), int(values.shape[1])), dtype)
+
+
+def _listed(items: Sequence[Any], most: int = 8) -> str:
+    shown = ", ".join(map(repr, list(items)[:most]))
+    return shown + (f" and {len(items) - most} more" if len(items) > most else "")

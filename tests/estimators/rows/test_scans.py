@@ -1,0 +1,194 @@
+"""Every estimator on rows that are read in blocks: the same fit, the same answers, clear refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.errors import ValuesCut
+from latens.estimators.rows.lazy import LazyRows
+
+N = 400
+Make = Callable[[], Any]
+
+
+def rows(kind: str) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    if kind == "clusters":
+        return 5 * rng.normal(size=(3, 4))[rng.integers(0, 3, N)] + rng.normal(size=(N, 4))
+    if kind == "binary":
+        chance = np.where(rng.integers(0, 2, (N, 1)), [0.9] * 3 + [0.1] * 3, [0.1] * 3 + [0.9] * 3)
+        return (rng.random((N, 6)) < chance).astype(float)
+    if kind == "switches":
+        return rng.integers(0, 2, (N, 2)) @ rng.normal(size=(2, 5)) * 3 + 0.3 * rng.normal(size=(N, 5))
+    hidden = rng.laplace(size=(N, 2)) if kind == "sources" else rng.normal(size=(N, 2))
+    return hidden @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(N, 6))
+
+
+CASES: dict[str, tuple[Make, str, float]] = {  # estimator, data, how far the bound may be, in nats
+    "gaussian mixture": (lambda: latens.GaussianMixture(4, random_state=0), "clusters", 1e-8),
+    "diagonal mixture": (lambda: latens.GaussianMixture(4, covariance_type="diag", random_state=0), "clusters", 1e-8),
+    "bernoulli mixture": (lambda: latens.BernoulliMixture(3, random_state=0), "binary", 1e-8),
+    "binary, exact": (lambda: latens.BinaryFactorAnalysis(3, e_step="exact", random_state=0), "switches", 1e-8),
+    "binary, mean field": (
+        lambda: latens.BinaryFactorAnalysis(3, e_step="mean-field", random_state=0),
+        "switches",
+        1e-3 * N,
+    ),
+    "noisy-or": (lambda: latens.NoisyOr(3, random_state=0), "binary", 1e-3 * N),
+    "noisy ica": (lambda: latens.NoisyICA(2, random_state=0), "sources", 1e-3 * N),
+    "factor analysis": (lambda: latens.FactorAnalysis(2, random_state=0), "factors", 1e-8),
+    "relevant factors": (lambda: latens.FactorAnalysis(4, prior="ard", random_state=0), "factors", 1e-8),
+    "views": (lambda: latens.MultiViewFactorAnalysis(4, random_state=0), "factors", 1e-6),
+}
+NO_HOLES = {"binary, mean field", "noisy ica"}  # slow to converge where entries are missing; the others cover the path
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_blocks_are_fitted_as_rows_in_memory_are(name: str, holes: bool) -> None:
+    make, kind, tolerance = CASES[name]
+    x = rows(kind)
+    if holes and name in NO_HOLES:
+        x[:5] = np.nan  # rows that show nothing are as if they were not there
+    elif holes:
+        x[np.random.default_rng(1).random(x.shape) < 0.03] = np.nan
+    memory, blocks = make().fit(x), make().fit(latens.scan(x, block_rows=97))
+    assert blocks.n_components_ == memory.n_components_
+    assert blocks.elbo_ >= memory.elbo_ - tolerance
+    assert abs(blocks.elbo_ - memory.elbo_) < max(1.0, 10 * tolerance)
+    answers = blocks.transform(latens.scan(x, block_rows=150))
+    assert isinstance(answers, LazyRows)
+    np.testing.assert_allclose(np.asarray(answers), blocks.transform(x), rtol=0, atol=1e-12)
+    assert blocks.score(latens.scan(x, block_rows=33)) == pytest.approx(blocks.score(x), rel=1e-12)
+
+
+def test_weights_are_a_column_of_the_scan() -> None:
+    x, weight = rows("clusters"), np.random.default_rng(0).integers(0, 3, N).astype(float)
+    given = latens.GaussianMixture(4, random_state=0).fit(x, sample_weight=weight)
+    scan = latens.scan(np.column_stack([x, weight]), weights=4, block_rows=64)
+    assert latens.GaussianMixture(4, random_state=0).fit(scan).elbo_ == pytest.approx(given.elbo_, rel=1e-12)
+    with pytest.raises(ValueError, match=r"name the column: latens\.scan\(weights=\.\.\.\)"):
+        latens.GaussianMixture(4).fit(scan, sample_weight=weight)
+
+
+def test_batches_of_a_stream_are_the_blocks_of_a_scan() -> None:
+    x = rows("factors")
+    one = latens.FactorAnalysis(2, random_state=0).partial_fit(latens.scan(x, block_rows=100))
+    assert one.elbo_ == pytest.approx(latens.FactorAnalysis(2, random_state=0).fit(x).elbo_, rel=1e-10)
+
+
+def test_clusters_of_a_scan_are_predicted_block_by_block() -> None:
+    x = rows("clusters")
+    model = latens.GaussianMixture(4, random_state=0).fit(x)
+    scan = latens.scan(x, block_rows=90)
+    np.testing.assert_array_equal(np.asarray(model.predict(scan)), model.predict(x))
+    np.testing.assert_array_equal(np.asarray(model.predict_proba(scan)), model.predict_proba(x))
+    means, deviations = next(iter(model.transform(scan, return_std=True)))
+    assert means.shape == deviations.shape == (90, model.n_components_)
+
+
+def test_views_of_several_scans() -> None:
+    x = rows("factors")
+    memory = latens.MultiViewFactorAnalysis(4, random_state=0).fit({"a": x[:, :4], "b": x[:, 4:]})
+    scans = {"a": latens.scan(x[:, :4], block_rows=80), "b": latens.scan(x[:, 4:], block_rows=80)}
+    blocks = latens.MultiViewFactorAnalysis(4, random_state=0).fit(scans)
+    assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-9)
+    codes = np.asarray(blocks.transform(scans))
+    np.testing.assert_allclose(codes, blocks.transform({"a": x[:, :4], "b": x[:, 4:]}), atol=1e-12)
+    for part in fields(memory.deviances_):
+        told = [getattr(model.deviances_, part.name) for model in (memory, blocks)]
+        np.testing.assert_allclose(*(np.asarray(value, dtype=float) for value in told), rtol=1e-8)
+    with pytest.raises(ValueError, match=r"have 5, 2 blocks; cut them alike"):
+        latens.MultiViewFactorAnalysis(2).fit({"a": scans["a"], "b": latens.scan(x[:, 4:], block_rows=200)})
+    with pytest.raises(ValueError, match=r"different numbers of rows by view \(a 80, b 70\)"):
+        latens.MultiViewFactorAnalysis(2).fit({"a": scans["a"], "b": latens.scan(x[:350, 4:], block_rows=70)})
+    with pytest.raises(TypeError, match="view 'b' is in memory"):
+        latens.MultiViewFactorAnalysis(2).fit({"a": scans["a"], "b": x[:, 4:]})
+
+
+def test_values_that_are_not_binary_are_counted_and_cut() -> None:
+    x = rows("binary")
+    x[3, 2] = 7.0
+    with pytest.warns(ValuesCut, match=r"1 value\(s\) of X were not 0 or 1"):
+        cut = latens.BernoulliMixture(2, random_state=0).fit(latens.scan(x, block_rows=100))
+    x[3, 2] = 1.0
+    assert cut.elbo_ == pytest.approx(latens.BernoulliMixture(2, random_state=0).fit(x).elbo_, rel=1e-12)
+    x[3, 2] = 7.0
+    with pytest.raises(ValueError, match="binarize=None takes only 0, 1"):
+        latens.BernoulliMixture(2, binarize=None).fit(latens.scan(x, block_rows=100))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda x: x.__setitem__((7, 1), np.inf), "infinity in 1 entries"),
+        (lambda x: x.__setitem__(slice(1, None), np.nan), r"values in 1 row\(s\); a fit needs at least 2"),
+    ],
+)
+def test_bad_rows_are_refused_before_the_fit(spoil: Callable[[np.ndarray], None], words: str) -> None:
+    x = rows("clusters")
+    spoil(x)
+    for model in (latens.GaussianMixture(2), latens.MultiViewFactorAnalysis(2)):
+        with pytest.raises(ValueError, match=words):
+            model.fit(latens.scan(x, block_rows=50))
+        assert not hasattr(model, "posterior_")
+
+
+def test_other_columns_than_those_of_the_fit_are_refused() -> None:
+    x = rows("clusters")
+    model = latens.GaussianMixture(2, random_state=0).fit(x)
+    with pytest.raises(ValueError, match="X has 3 features, but GaussianMixture is expecting 4"):
+        model.transform(latens.scan(x[:, :3]))
+
+
+def test_columns_keep_their_names() -> None:
+    x = rows("clusters")
+
+    class Frame:
+        columns = ("a", "b", "c", "d")
+
+        def __init__(self, values: np.ndarray) -> None:
+            self.values = values
+
+        def to_numpy(self) -> np.ndarray:
+            return self.values
+
+    model = latens.GaussianMixture(2, random_state=0)
+    model.fit(latens.scan(lambda: (Frame(part) for part in np.array_split(x, 3))))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+
+
+class TestRegression:
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(2)
+        x = rng.normal(size=(N, 3)) * [1, 1e3, 1e-3] + [0, 1e5, 2]
+        return x, x @ [2.0, 1e-3, 500.0] + rng.normal(size=N)
+
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    def test_a_target_in_the_scan(self, fit_intercept: bool) -> None:
+        x, y = self.table()
+        weight = np.random.default_rng(0).integers(1, 4, N).astype(float)
+        scan = latens.scan(np.column_stack([x, y, weight]), target=3, weights=4, block_rows=77)
+        make = latens.BayesianLinearRegression
+        blocks = make(fit_intercept=fit_intercept).fit(scan)
+        memory = make(fit_intercept=fit_intercept).fit(x, y, sample_weight=weight)
+        np.testing.assert_allclose(blocks.coef_, memory.coef_, rtol=1e-9)
+        np.testing.assert_allclose(blocks.coef_std_, memory.coef_std_, rtol=1e-9)
+        assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-9)  # columns far from 0 without an intercept
+        np.testing.assert_allclose(np.asarray(blocks.predict(latens.scan(x, block_rows=50))), blocks.predict(x))
+
+    def test_what_a_scan_of_a_regression_needs(self) -> None:
+        x, y = self.table()
+        with pytest.raises(ValueError, match="a scan names its own target and weights"):
+            latens.BayesianLinearRegression().fit(latens.scan(x))
+        with pytest.raises(ValueError, match="a scan names its own target and weights"):
+            latens.BayesianLinearRegression().fit(latens.scan(x, target=2), y)
+        x[3, 1] = np.nan
+        with pytest.raises(ValueError, match="hold 1 missing and 0 infinite entries"):
+            latens.BayesianLinearRegression().fit(latens.scan(x, target=2))

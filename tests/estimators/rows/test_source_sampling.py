@@ -1,0 +1,59 @@
+"""The sample of rows in blocks is that of the same rows in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from latens.core import Rows
+from latens.estimators.rows import source_sampling
+from latens.estimators.rows.sampling import sample_rows
+from latens.estimators.rows.source_sampling import sample_source
+from latens.estimators.rows.units import Frame
+from latens.scale.scan import as_rows, scan
+
+
+def table(kind: str) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    if kind == "repeated":
+        return rng.integers(0, 3, (900, 3)).astype(float)
+    x = rng.normal(size=(900, 3))
+    if kind == "holes":
+        x[rng.random(x.shape) < 0.2] = np.nan
+    return x
+
+
+def in_blocks(x: np.ndarray, block_rows: int):
+    return scan(x, block_rows=block_rows).source()
+
+
+@pytest.mark.parametrize("kind", ["plain", "holes", "repeated"])
+@pytest.mark.parametrize("block_rows", [7, 128, 2000])
+def test_blocks_and_order_do_not_change_the_sample(kind: str, block_rows: int) -> None:
+    x = table(kind)
+    shuffled = np.random.default_rng(2).permutation(x)
+    whole = as_rows(x)
+    weighted = Rows(whole.x, whole.seen, whole.weight)
+    want = sample_rows(weighted, 256)
+    got = sample_source(in_blocks(shuffled, block_rows), 256)
+    np.testing.assert_array_equal(got.x, want.x)
+    np.testing.assert_array_equal(got.mask + 0 * got.x, want.mask + 0 * want.x)
+
+
+def test_above_the_sketch_the_sample_still_follows_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_sampling, "SKETCH", 300)
+    x = table("plain")
+    samples = [sample_source(in_blocks(rows, size), 100).x for rows, size in [(x, 50), (x[::-1].copy(), 333)]]
+    np.testing.assert_array_equal(samples[0], samples[1])
+    assert {tuple(row) for row in samples[0]} <= {tuple(row) for row in x}
+    assert np.abs(samples[0].mean(axis=0) - x.mean(axis=0)).max() < 0.35
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("kind", ["plain", "holes", "repeated"])
+def test_units_from_a_survey_are_those_of_the_rows(kind: str, centred: bool) -> None:
+    x = 37.0 * table(kind) + [0, 1e5, -2]
+    direct = Frame.of(as_rows(x), centred=centred)
+    told = Frame.of_survey(in_blocks(x, 100).survey, x.dtype, centred=centred)
+    assert direct.exponent == told.exponent
+    np.testing.assert_array_equal(direct.origin, told.origin)

@@ -1,0 +1,152 @@
+"""Dask: the same bits whoever does the work, whoever dies; clear words where it cannot be done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+
+pytestmark = pytest.mark.extras
+
+RNG = np.random.default_rng(3)
+X = 4 * RNG.normal(size=(3, 5))[RNG.integers(0, 3, 2400)] + RNG.normal(size=(2400, 5))
+
+
+@pytest.fixture(autouse=True)
+def on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows stay on the workers, though they are few."""
+    from latens.scale import dask_blocks
+
+    monkeypatch.setattr(dask_blocks, "GATHERED", 0)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: Any) -> Iterator[Any]:
+    from distributed import Client
+
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def mixture(**options: Any) -> latens.GaussianMixture:
+    """Few passes: each costs tasks, and moves make many."""
+    few = {"n_components": 3, "random_state": 0, "moves": False, "max_iter": 8, "tol": 0}
+    return latens.GaussianMixture(**few | options)
+
+
+def chunked(x: np.ndarray, rows: int = 600) -> Any:
+    import dask.array
+
+    return dask.array.from_array(x, chunks=(rows, x.shape[1]))
+
+
+def same_bits(a: Any, b: Any) -> None:
+    assert a.elbo_history_.tobytes() == b.elbo_history_.tobytes()
+    assert a.means_.tobytes() == b.means_.tobytes()
+
+
+def test_arrays_give_the_fit_of_memory_and_stay_lazy(client: Any) -> None:
+    memory, spread = mixture().fit(X), mixture().fit(chunked(X))
+    assert spread.n_components_ == memory.n_components_ == 3
+    assert spread.elbo_ == pytest.approx(memory.elbo_, rel=1e-12)
+    answers = spread.transform(chunked(X, 700))
+    assert type(answers).__module__.startswith("dask")
+    np.testing.assert_allclose(answers.compute(), spread.transform(X), atol=1e-12)
+    np.testing.assert_array_equal(spread.predict(chunked(X)).compute(), spread.predict(X))
+    assert spread.score(chunked(X)) == pytest.approx(spread.score(X), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: latens.FactorAnalysis(2, random_state=0),
+        lambda: latens.BinaryFactorAnalysis(3, e_step="mean-field", random_state=0, max_iter=5, tol=0, moves=False),
+        lambda: latens.NoisyICA(2, random_state=0, max_iter=5, tol=0, moves=False),
+        lambda: latens.MultiViewFactorAnalysis(3, random_state=0, max_iter=5, tol=0, moves=False),
+    ],
+    ids=["factor analysis", "binary factors", "noisy ica", "views"],
+)
+def test_every_kind_of_model_runs_on_chunks(client: Any, make: Any) -> None:
+    memory, spread = make().fit(X), make().fit(chunked(X))
+    assert spread.n_components_ == memory.n_components_
+    assert spread.elbo_ >= memory.elbo_ - 1e-3 * len(X)
+
+
+def test_dataframes_of_unknown_divisions_and_empty_partitions(client: Any) -> None:
+    import dask.dataframe
+    import pandas
+
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    frame["part"] = np.repeat(np.arange(4), 600)
+    parts = dask.dataframe.from_pandas(frame, npartitions=4)
+    kept = parts[parts.part != 2][list("abcde")]  # one partition has no row left
+    model = mixture().fit(kept)
+    assert model.elbo_ == pytest.approx(mixture().fit(X[frame.part != 2]).elbo_, rel=1e-12)
+    assert model.feature_names_in_.tolist() == list("abcde")
+    with pytest.raises(ValueError, match="column 'name' of X holds"):
+        mixture().fit(parts.assign(name="x"))
+
+
+def test_bits_do_not_depend_on_the_number_of_workers_or_on_their_deaths(cluster: Any, client: Any) -> None:
+    calm = mixture().fit(chunked(X))
+    cluster.scale(1)
+    while len(client.scheduler_info()["workers"]) != 1:
+        time.sleep(0.1)
+    same_bits(calm, mixture().fit(chunked(X)))
+    cluster.scale(2)
+    client.wait_for_workers(2, timeout=60)
+    pid = next(iter(client.run(os.getpid).values()))
+    steps = []
+
+    def kill_once(event: Any) -> None:
+        steps.append(event.step)
+        if len(steps) == 3:
+            threading.Thread(target=os.kill, args=(pid, signal.SIGKILL)).start()
+
+    same_bits(calm, mixture(callbacks=kill_once).fit(chunked(X)))
+    assert len(steps) > 3
+
+
+def test_moves_too_are_made_on_chunks(client: Any) -> None:
+    spread = mixture(n_components=4, moves=True, max_iter=30, tol=1e-4).fit(chunked(X, 1200))
+    assert spread.n_components_ == 3
+
+
+def test_few_rows_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from latens.scale import dask_blocks
+
+    monkeypatch.setattr(dask_blocks, "GATHERED", 2**20)
+    same_bits(mixture().fit(X), mixture().fit(chunked(X)))
+
+
+def test_without_a_client_it_says_how_to_start_one() -> None:
+    with pytest.raises(ValueError, match=r"no client is active; start one first: from dask\.distributed import Client"):
+        mixture().fit(chunked(X))
+
+
+def test_a_cluster_without_workers_is_given_up(client: Any) -> None:
+    from latens.scale.dask_blocks import DaskSweep, dask_source
+
+    source = dask_source(chunked(X))
+    idle = DaskSweep(client, patience=0.5)
+    workers = list(client.scheduler_info()["workers"])
+    client.retire_workers(workers)
+    with pytest.raises(RuntimeError, match="no worker for"):
+        idle(lambda rows, _: (None, 0.0), source.handles, (None,) * len(source.handles))

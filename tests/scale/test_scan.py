@@ -1,0 +1,219 @@
+"""`latens.scan`: every format gives the same blocks of numbers, and refuses what it cannot read."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latens
+from latens.scale.scan import Scan
+
+X = np.random.default_rng(0).normal(size=(257, 5))
+X[3, 1] = np.nan
+NAMES = [f"c{j}" for j in range(5)]
+
+
+def rows_of(scan: Scan) -> np.ndarray:
+    return np.concatenate(list(scan))
+
+
+def test_npy_in_blocks(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    scan = latens.scan(tmp_path / "x.npy", block_rows=100)
+    assert [len(block) for block in scan] == [100, 100, 57]
+    np.testing.assert_array_equal(rows_of(scan), X)
+    np.testing.assert_array_equal(rows_of(scan), X)  # as often as asked for
+
+
+def test_columns_by_number_and_a_column_of_weights() -> None:
+    scan = latens.scan(np.abs(X), columns=[4, 0], weights=2, block_rows=64)
+    np.testing.assert_array_equal(rows_of(scan), np.abs(X)[:, [4, 0]])
+    parts, total = scan.source().over(lambda rows, _: (rows.weight, rows.n))
+    np.testing.assert_array_equal(np.concatenate(parts), np.abs(X)[:, 2])
+    assert total == pytest.approx(np.abs(X)[:, 2].sum())
+
+
+def test_a_function_that_returns_an_iterator_is_begun_anew_each_time() -> None:
+    scan = latens.scan(lambda: (X[at : at + 50] for at in range(0, 257, 50)))
+    np.testing.assert_array_equal(rows_of(scan), X)
+    np.testing.assert_array_equal(rows_of(scan), X)
+    np.testing.assert_array_equal(scan.block(4).numbers, X[200:250])
+
+
+def test_an_iterator_that_runs_dry_is_refused() -> None:
+    left = iter([X])
+    with pytest.raises(ValueError, match="a new iterator at every call"):
+        latens.scan(lambda: left)
+
+
+def test_a_file_that_changes_under_a_scan_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    scan = latens.scan(tmp_path / "x.npy")
+    np.save(tmp_path / "x.npy", X[:100])
+    with pytest.raises(ValueError, match="has changed since it was scanned"):
+        rows_of(scan)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda folder: latens.scan(folder / "absent.npy"), "there is no file"),
+        (lambda folder: latens.scan(X, columns=[9]), "of the data's"),
+        (lambda folder: latens.scan(X, target=7), "target=7 is no column"),
+        (lambda folder: latens.scan(X, block_rows=0), "block_rows=0"),
+        (lambda folder: latens.scan(X[:, :0]), "columns"),
+        (lambda folder: latens.scan(X[:0]), "holds no rows"),
+        (lambda folder: latens.scan(lambda: iter([])), "has no block"),
+    ],
+)
+def test_what_cannot_be_scanned_says_so(wrong, words: str, tmp_path: Path) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=words):
+        wrong(tmp_path)
+
+
+def test_an_object_that_is_no_data_is_refused_with_what_is() -> None:
+    with pytest.raises(TypeError, match="a float cannot be scanned; give a path"):
+        latens.scan(3.0)
+
+
+@pytest.mark.extras
+class TestParquet:
+    def write(self, path: Path, values: np.ndarray, **options: object) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        columns = {name: values[:, j] for j, name in enumerate(NAMES)}
+        pyarrow.parquet.write_table(pyarrow.table(columns), path, **options)
+
+    def test_row_groups_and_blocks(self, tmp_path: Path) -> None:
+        self.write(tmp_path / "x.parquet", X, row_group_size=100)
+        scan = latens.scan(tmp_path / "x.parquet")
+        assert [len(block) for block in scan] == [100, 100, 57]
+        np.testing.assert_array_equal(rows_of(scan), X)
+        assert [len(block) for block in latens.scan(tmp_path / "x.parquet", block_rows=60)] == [60, 40, 60, 40, 57]
+        assert scan.feature_names == tuple(NAMES)
+
+    def test_patterns_of_names_and_folders(self, tmp_path: Path) -> None:
+        for number, part in enumerate(np.array_split(X, 3)):
+            self.write(tmp_path / f"part-{number}.parquet", part)
+        np.testing.assert_array_equal(rows_of(latens.scan(str(tmp_path / "part-*.parquet"))), X)
+        np.testing.assert_array_equal(rows_of(latens.scan(tmp_path)), X)
+
+    def test_hive_partitions_are_columns(self, tmp_path: Path) -> None:
+        for year, part in zip((2020, 2021), np.array_split(X, 2), strict=True):
+            (tmp_path / f"year={year}").mkdir()
+            self.write(tmp_path / f"year={year}" / "a.parquet", part)
+        scan = latens.scan(tmp_path)
+        assert scan.feature_names == (*NAMES, "year")
+        assert np.unique(rows_of(scan)[:, 5]).tolist() == [2020.0, 2021.0]
+
+    def test_a_dataset_of_pyarrow_and_a_lazy_frame(self, tmp_path: Path) -> None:
+        import polars
+        import pyarrow.dataset
+
+        self.write(tmp_path / "x.parquet", X)
+        dataset = pyarrow.dataset.dataset(tmp_path / "x.parquet")
+        np.testing.assert_array_equal(rows_of(latens.scan(dataset)), X)
+        lazy = latens.scan(polars.scan_parquet(tmp_path / "x.parquet"), columns=["c4", "c1"], block_rows=77)
+        np.testing.assert_array_equal(rows_of(lazy), X[:, [4, 1]])
+
+    def test_handles_travel_to_other_processes(self, tmp_path: Path) -> None:
+        self.write(tmp_path / "x.parquet", X, row_group_size=100)
+        source = latens.scan(tmp_path / "x.parquet").source()
+        load, handles = pickle.loads(pickle.dumps((source.load, source.handles)))
+        np.testing.assert_array_equal(load(handles[1]).x, X[100:200])
+
+    def test_a_string_column_is_named(self, tmp_path: Path) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.table({"x": [1.0, 2.0], "city": ["Rome", "Oslo"]})
+        pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+        with pytest.raises(ValueError, match=r"column 'city' of .* such as 'Rome', not numbers"):
+            rows_of(latens.scan(tmp_path / "t.parquet"))
+        assert latens.scan(tmp_path / "t.parquet", groups="city").feature_names == ("x",)
+
+    def test_whole_numbers_and_missing_marks(self, tmp_path: Path) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.table({"n": [1, None, 3], "yes": [True, False, None], "f": pyarrow.array([1, 2, 3], "float32")})
+        pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+        got = rows_of(latens.scan(tmp_path / "t.parquet"))
+        np.testing.assert_array_equal(got, [[1, 1, 1], [np.nan, 0, 2], [3, np.nan, 3]])
+
+
+@pytest.mark.extras
+def test_zarr_hdf5_and_memory_maps(tmp_path: Path) -> None:
+    import h5py
+    import zarr
+
+    stored = zarr.create_array(str(tmp_path / "x.zarr"), shape=X.shape, chunks=(64, 5), dtype="f8")
+    stored[:] = X
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["m"] = X
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    for source in (str(tmp_path / "x.zarr"), stored, str(tmp_path / "x.h5"), f"{tmp_path / 'x.h5'}::m", mapped):
+        np.testing.assert_array_equal(rows_of(latens.scan(source, block_rows=100)), X)
+    with pytest.raises(ValueError, match="holds no 'absent'; it has m"):
+        latens.scan(f"{tmp_path / 'x.h5'}::absent")
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("sparse", [True, False])
+def test_anndata_on_disk(tmp_path: Path, sparse: bool) -> None:
+    import anndata
+    import pandas
+    from scipy.sparse import csr_matrix
+
+    counts = np.random.default_rng(0).poisson(0.3, size=(90, 7)).astype(np.float32)
+    with pandas.option_context("future.infer_string", False):  # strings that h5ad files know
+        anndata.AnnData(csr_matrix(counts) if sparse else counts).write_h5ad(tmp_path / "a.h5ad")
+    scan = latens.scan(str(tmp_path / "a.h5ad"), block_rows=40)
+    np.testing.assert_array_equal(rows_of(scan), counts)
+    assert next(iter(scan)).dtype == np.float32
+
+
+@pytest.mark.extras
+def test_a_data_loader_keeps_its_order() -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    data = TensorDataset(torch.as_tensor(X), torch.arange(len(X)))
+    np.testing.assert_array_equal(rows_of(latens.scan(DataLoader(data, batch_size=100))), X)
+    with pytest.raises(ValueError, match="shuffle=False"):
+        latens.scan(DataLoader(data, batch_size=100, shuffle=True))
+
+
+@pytest.mark.extras
+class TestCsv:
+    def test_blocks_of_rows_and_of_bytes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import pandas
+
+        from latens.scale import csv_files
+
+        pandas.DataFrame(X, columns=NAMES).to_csv(tmp_path / "x.csv", index=False)
+        scan = latens.scan(tmp_path / "x.csv", block_rows=100)
+        assert [len(block) for block in scan] == [100, 100, 57]
+        np.testing.assert_array_equal(rows_of(scan), X)
+        monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
+        monkeypatch.setattr(csv_files, "CHUNK", 700)
+        small = latens.scan(tmp_path / "x.csv")
+        assert small.n_blocks > 10
+        np.testing.assert_array_equal(rows_of(small), X)
+
+    def test_newlines_within_quotes_and_another_dialect(self, tmp_path: Path) -> None:
+        lines = ["# a comment", "name;u;v", *(f'"row\n{i}";{i},5;{i}' for i in range(20))]
+        (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+        scan = latens.scan(tmp_path / "x.csv", row_names="name", block_rows=6)
+        assert [len(block) for block in scan] == [6, 6, 6, 2]
+        np.testing.assert_array_equal(rows_of(scan), [[i + 0.5, i] for i in range(20)])
+
+    def test_compressed_text_is_refused_with_the_remedy(self, tmp_path: Path) -> None:
+        (tmp_path / "x.csv.gz").write_bytes(b"")
+        with pytest.raises(ValueError, match=r"compressed.*unpack it, or store it as Parquet"):
+            latens.scan(tmp_path / "x.csv.gz")
