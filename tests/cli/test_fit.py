@@ -257,6 +257,19 @@ def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
     assert latens.load("n.latens").elbo_ >= before
 
 
+def test_an_interrupt_before_the_first_iteration_writes_nothing(
+    numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(latens.GaussianMixture, "fit", interrupt)
+    result = call("fit", numbers)
+    assert result.exit_code == 130
+    assert "Error: interrupted before there was anything to keep; nothing was written." in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
 def test_weights_count_rows(numbers: Path) -> None:
     text = numbers.read_text().splitlines()
     Path("w.csv").write_text("\n".join([text[0] + ",w", *(f"{line},{1 + i % 2}" for i, line in enumerate(text[1:]))]))

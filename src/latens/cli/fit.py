@@ -32,6 +32,12 @@ NAMES = (
 )  # fmt: skip
 
 
+class Interrupted(click.ClickException):
+    """Stopped from the keyboard, with nothing to show for it."""
+
+    exit_code = INTERRUPTED
+
+
 @dataclass
 class Job:
     """What a fit was asked for, and what came of it."""
@@ -236,7 +242,13 @@ def _fit_sizes(
             if before is not None:
                 model = _loaded_to_go_on(before, model)
             progress.start(job.choice.name, size, getattr(model, "max_iter", 0))
-            model.fit(job.rows, **given)
+            try:
+                model.fit(job.rows, **given)
+            except KeyboardInterrupt:  # before its first iteration
+                if job.model is None:
+                    raise Interrupted("interrupted before there was anything to keep; nothing was written.") from None
+                job.interrupted = True
+                break
             job.sweep.append((size or 0, int(getattr(model, "n_components_", 0)), float(model.elbo_)))
             if job.model is None or model.elbo_ > job.model.elbo_:
                 job.model = model
