@@ -16,6 +16,7 @@ _HOMES = {
     "BinaryFactorAnalysis": "latens.estimators.binary_factors",
     "FactorAnalysis": "latens.estimators.factor_analysis.estimator",
     "GaussianMixture": "latens.estimators.mixtures.gaussian",
+    "LatentClassAnalysis": "latens.estimators.mixtures.latent_classes",
     "MultiViewFactorAnalysis": "latens.estimators.multi_view.estimator",
     "NoisyICA": "latens.estimators.noisy_ica.estimator",
     "NoisyOr": "latens.estimators.noisy_or",

@@ -32,6 +32,7 @@ __all__ = [
     "LooksTransposed",
     "MissingCodes",
     "NeverSeen",
+    "NotIdentified",
     "NotSettled",
     "OneFeatureViews",
     "SourcesTooLight",
@@ -39,6 +40,7 @@ __all__ = [
     "TableRefused",
     "UnknownGroups",
     "UnseenLevels",
+    "UnusedColumns",
     "ValuesCut",
     "WarningRecord",
     "WeightsTooSmall",
@@ -199,6 +201,14 @@ class HeywoodCase(LatensWarning):
 
 class WorseThanIndependent(LatensWarning):
     """A fit describes the rows worse than columns that are independent of each other."""
+
+
+class UnusedColumns(LatensWarning):
+    """Some columns of a table are of a kind that a model cannot use, such as dates or names: they are left out."""
+
+
+class NotIdentified(LatensWarning):
+    """Rows have too few columns to tell as many classes apart: other classes explain them as well."""
 
 
 class BoundNotFinite(FloatingPointError):

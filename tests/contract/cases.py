@@ -13,7 +13,7 @@ from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
-from tests.contract import evidence, factor_cases, ica_cases, mixture_cases, noisy_or_cases, view_cases
+from tests.contract import class_cases, evidence, factor_cases, ica_cases, mixture_cases, noisy_or_cases, view_cases
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ CASES: dict[str, Case] = {
     "factors-ard": Case(**factor_cases.options(points=False)),
     **{f"mixture-{kind}-{w}": Case(**mixture_cases.options(kind, w)) for kind, w in mixture_cases.GAUSSIAN},
     **{f"mixture-bernoulli-{w}": Case(**mixture_cases.binary_options(w)) for w in mixture_cases.WEIGHTS},
+    **{name: Case(**class_cases.options(kinds)) for name, kinds in class_cases.VARIANTS.items()},
     **{name: Case(**ica_cases.options(**variant)) for name, variant in ica_cases.VARIANTS.items()},
     **{name: Case(**view_cases.options(**variant)) for name, variant in view_cases.VARIANTS.items()},
 }

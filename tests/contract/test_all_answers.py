@@ -36,9 +36,13 @@ def log_density(model: Any, q: Any, rows: Rows) -> np.ndarray:
     return np.asarray(model.log_predictive(q, rows, model.local_step(q, rows)))
 
 
-def everything(binary: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Values (S, 1) that stand for all that an entry may be, and what each counts."""
-    if binary:
+def everything(model: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Values (S, 1) that stand for all that the last entry of a row may be, and what each counts."""
+    listed = getattr(model, "listed", None)  # by models of levels or counts, a real number for each
+    if listed is not None:
+        values = np.asarray(listed, float)
+        return values[:, None], np.ones(len(values))
+    if is_binary(model, rows):
         return np.array([[0.0], [1.0]]), np.ones(2)
     u = (np.arange(6000) + 0.5) / 6000 * np.pi - np.pi / 2
     return 3 * np.tan(u)[:, None], 3 * np.pi / 6000 / np.cos(u) ** 2
@@ -46,7 +50,7 @@ def everything(binary: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_predictive_density_adds_up_to_one_or_to_less_where_it_is_a_bound(case: Case) -> None:
     model, q, rows = asked(case, 21, 25, 1, 2)
-    x, mass = everything(is_binary(model, rows))
+    x, mass = everything(model, rows)
     whole = float(np.exp(log_density(model, q, Rows(x))) @ mass)
     if model.score_is_bound(q):
         assert 0.2 < whole <= 1 + 1e-6
@@ -58,7 +62,7 @@ def test_a_hole_is_a_sum_over_what_it_may_hold(case: Case) -> None:
     model, q, rows = asked(case, 22, 25, 2, 2, holes=True)
     if model.score_is_bound(q):
         return
-    x, mass = everything(is_binary(model, rows))
+    x, mass = everything(model, rows)
     for value in (0.0, 1.0):
         full = np.exp(log_density(model, q, Rows(np.column_stack([np.full(len(x), value), x])))) @ mass
         gappy = np.exp(log_density(model, q, Rows(np.array([[value, 0.0]]), np.array([[True, False]]))))

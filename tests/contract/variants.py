@@ -19,11 +19,19 @@ BATCHES = 3  # of N rows each: two that a stream sees, one to go on with
 PROBES = 6  # rows that are transformed
 
 
+KINDS_OF = {  # columns of latent classes
+    "classes-levels": ("categorical",) * D,
+    "classes-counts": ("poisson",) * D,
+    "classes-overdispersed": ("negative-binomial", "negative-binomial", "bernoulli", "negative-binomial", "bernoulli"),
+    "classes-mixed": ("gaussian", "categorical", "negative-binomial", "bernoulli", "ordinal"),
+}
+
+
 @dataclass(frozen=True)
 class Variant:
     estimator: str
     params: dict[str, Any] = field(default_factory=dict)
-    data: str = "real"  # or binary, target, views
+    data: str = "real"  # or binary, target, views, or the kinds of columns in turn
     likelihoods: tuple[str, ...] = ()  # of views
     groups: bool = False
     precision: bool = False  # whether the first view comes with known precisions
@@ -51,6 +59,8 @@ class Variant:
             call["y"] = x @ np.array([1.0, -2.0, 0.5, 0.0, 1.5]) + 0.3 * rng.normal(size=self.n_rows)
         if self.data == "binary":
             x = (x > 0.4).astype(float)
+        for i, kind in enumerate(KINDS_OF.get(self.data, ())):
+            x[:, i] = _column(x[:, i], kind)
         hole = rng.random(x.shape) < 0.15
         hole[:2] = False
         x = np.where(hole, np.nan, x) if holes else x
@@ -118,6 +128,15 @@ def _view(x: np.ndarray, likelihood: str, number: int) -> np.ndarray:
     return np.floor(np.exp(np.clip(x, -2, 3))) if likelihood == "poisson" else x
 
 
+def _column(x: np.ndarray, kind: str) -> np.ndarray:
+    """Real numbers as a column of that kind."""
+    if kind in ("categorical", "ordinal"):
+        return np.clip(np.floor(x), -1, 1)
+    if kind == "bernoulli":
+        return (x > 0.4).astype(float)
+    return x if kind == "gaussian" else np.floor(np.exp(np.clip(x, -2, 3)))
+
+
 def _binary() -> dict[str, Variant]:
     shapes = {
         "mean-field": ["", "-intercept", "-diagonal", "-intercept-diagonal"],
@@ -167,6 +186,13 @@ def _mixtures() -> dict[str, Variant]:
         for name, prior in priors.items()
     }
     return gaussian | binary
+
+
+def _classes() -> dict[str, Variant]:
+    return {
+        name: Variant("LatentClassAnalysis", {**QUICK, "likelihoods": dict(enumerate(kinds))}, name)
+        for name, kinds in KINDS_OF.items()
+    }
 
 
 def _factors() -> dict[str, Variant]:
@@ -258,6 +284,7 @@ VARIANTS: dict[str, Variant] = {
     **_noisy_or(),
     **_factors(),
     **_mixtures(),
+    **_classes(),
     **_ica(),
     **_views(),
     **_regressions(),

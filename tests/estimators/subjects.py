@@ -75,6 +75,7 @@ SUBJECTS = {
         Subject("NoisyOr", QUICK, binary=True, sparse=True),
         Subject("GaussianMixture", QUICK),
         Subject("BernoulliMixture", QUICK, binary=True, sparse=True),
+        Subject("LatentClassAnalysis", QUICK),
         Subject("NoisyICA", QUICK),
         Subject("FactorAnalysis", QUICK),
         Subject("MultiViewFactorAnalysis", QUICK),

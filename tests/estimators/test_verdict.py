@@ -9,6 +9,7 @@ ESTIMATORS = [
     latens.BinaryFactorAnalysis(2, prior="ml", n_init=1, max_iter=20),
     latens.GaussianMixture(2, n_init=1, max_iter=20),
     latens.BernoulliMixture(2, n_init=1, max_iter=20),
+    latens.LatentClassAnalysis(2, n_init=1, max_iter=20),
     latens.FactorAnalysis(1),
     latens.NoisyOr(2, prior="ml", n_init=1, max_iter=20),
     latens.NoisyICA(2, n_init=1, max_iter=20),

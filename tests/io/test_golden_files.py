@@ -70,7 +70,8 @@ def test_the_files_of_version_1_hold_every_record_that_there_was() -> None:
         named.update(records_named(header["fitted"]))
         estimators.add((header["estimator"], "streamed" in name))
     assert RECORDS_OF_1 - named == {"Normals"}  # of draws, which are not saved
-    assert estimators == {(name, streamed) for name in ESTIMATORS for streamed in (False, True)}
+    later = {"LatentClassAnalysis"}  # came after that version
+    assert estimators == {(name, streamed) for name in ESTIMATORS if name not in later for streamed in (False, True)}
 
 
 def test_files_are_small() -> None:

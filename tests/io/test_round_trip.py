@@ -169,6 +169,7 @@ FOUND_NOTHING: dict[str, tuple[Any, Any]] = {  # rows without structure; factor 
     "views": (latens.MultiViewFactorAnalysis(), {"a": NOTHING[:, :5], "b": NOTHING[:, 5:]}),
     "Gaussian mixture": (latens.GaussianMixture(), np.full((40, 8), 3.0)),
     "Bernoulli mixture": (latens.BernoulliMixture(), np.zeros((40, 8))),
+    "latent classes": (latens.LatentClassAnalysis(), np.zeros((40, 8))),
 }
 
 

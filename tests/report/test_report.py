@@ -242,3 +242,14 @@ def test_a_regression_shows_its_weights(tmp_path: Path) -> None:
         assert number(float(value)) in page.text
     assert sum(tag == "circle" for tag, _ in page.tags) == 3  # a dot for each weight
     assert model.column_spread_ == pytest.approx(X.std(axis=0))
+
+
+def test_classes_are_told_by_their_profiles(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=200)
+    x = np.column_stack([rng.normal(6.0 * label), rng.choice([1.0, 2.0, 7.0], 200), rng.poisson(1 + 9 * label)])
+    model = latens.LatentClassAnalysis(4, likelihoods={1: "categorical"}, random_state=0).fit(x)
+    page = latens.report(model, x, tmp_path / "page.html").read_text()
+    assert "Classes" in page
+    assert "P(7)" in page
+    assert f"Relative entropy {model.entropy_:.3f}" in page

@@ -58,7 +58,7 @@ class Answers(Intervals, TransformerMixin):
         """Expected rows (n, D), in data units, given codes X (n, K)."""
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
-        return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
+        return self._leave(self.model_.reconstruct(self.posterior_, codes))
 
     @lazily
     def impute(self, X: Any, return_std: bool = False) -> Any:
@@ -72,7 +72,7 @@ class Answers(Intervals, TransformerMixin):
         X = X.toarray() if is_sparse(X) else X
         given = detached(X) if is_foreign(X) else _numbers(X, mean.dtype)
         hole = xp.isnan(given)
-        filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)
+        filled = _as_given(xp.where(hole, self._leave(mean), xp.astype(given, mean.dtype)), X)
         if not return_std:
             return filled
         std = self.frame_.leave_direction(xp.sqrt(variance))
@@ -100,7 +100,7 @@ class Answers(Intervals, TransformerMixin):
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples)
         rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
-        return self.frame_.leave(rows), codes
+        return self._leave(rows), codes
 
     def set_component_names(self, names: Sequence[str]) -> Self:
         """Name the components; every output and picture uses the names from then on."""
@@ -135,6 +135,10 @@ class Answers(Intervals, TransformerMixin):
         top = self.top_features()
         rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
         return Table(("component", "name", "share", "top features"), tuple(rows))
+
+    def _leave(self, x: Array) -> Array:
+        """Rows of the model in the units of the data."""
+        return self.frame_.leave(x)
 
     def _feature_names(self) -> Floats:
         names = getattr(self, "feature_names_in_", None)

@@ -14,6 +14,7 @@ from latens.errors import FileRefused, WarningRecord
 from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
+from latens.io.checks.column_checks import check_columns
 from latens.io.checks.multi_view_checks import check_kept, check_samples, check_state, check_views, kept_of, width_of
 from latens.io.checks.parameter_checks import check_agreement
 from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
@@ -69,7 +70,12 @@ def parameters_of(estimator: Any) -> dict[str, Any]:
     params = {name: value for name, value in estimator.get_params(deep=False).items() if name not in LEFT_BEHIND}
     if not isinstance(params.get("random_state", 0), int | float | np.integer | np.floating):
         params["random_state"] = None
-    return params
+    return {name: _by_text(value) for name, value in params.items()}
+
+
+def _by_text(value: Any) -> Any:
+    """A dict of choices by number has texts for keys in a file."""
+    return {str(key): entry for key, entry in value.items()} if type(value) is dict else value
 
 
 def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
@@ -124,6 +130,7 @@ def _check_parts(name: str, fitted: Fitted) -> None:
         raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
     check_finite(model.global_terms(state.q), "terms")
     check_samples(model, state, fitted.kept)
+    check_columns(model, state, fitted.kept, d)
 
 
 def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from latens.plots.fitted import fitted
 from latens.report.content import Section, Table
 from latens.report.page import write_page
-from latens.report.sections import doubts, findings, fit, regression, views
+from latens.report.sections import classes, doubts, findings, fit, regression, views
 from latens.report.subject import Entry
 
 __all__ = ["BUILDERS", "Builder", "report", "report_many"]
@@ -21,6 +21,7 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     doubts.warned,
     regression.weights,
     findings.components,
+    classes.profiles,
     views.explained,
     views.features,
     findings.usage,

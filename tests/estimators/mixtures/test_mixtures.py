@@ -175,7 +175,7 @@ def test_the_prior_is_published_in_data_units() -> None:
     assert not hasattr(latens.GaussianMixture(3), "mean_prior_")
 
 
-@pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_", "lower_bounds_"])
+@pytest.mark.parametrize("name", ["lower_bound_", "lower_bounds_"])
 def test_what_the_bound_replaces_is_refused_by_name(name: str) -> None:
     model = latens.GaussianMixture(2)
     with pytest.raises(AttributeError, match=r"elbo_.*higher"):

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import warnings
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
-from latens.array.transfer import is_sparse
+from latens.array.special import xlogx
+from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.parameters import one_of, positive_number, whole_number
-from latens.estimators.rows.lazy import lazily
+from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
+from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Frame
-from latens.estimators.starts import kmeans_labels, nearest_labels
+from latens.estimators.rows.validation import check_rows
+from latens.estimators.starts import kmeans_labels, nearest_labels, within_variances
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet
+from latens.families.mixed_columns import MixedColumns
+from latens.families.negative_binomial_columns import NegativeBinomialColumns
+from latens.families.normal_columns import NormalColumns
+from latens.families.normal_means import NormalMeans
+from latens.families.normal_wishart import NormalWishart
+from latens.families.poisson_columns import PoissonColumns
 from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
+from latens.system.summary_table import Table
 
-__all__ = ["MixtureEstimator"]
+__all__ = ["MixtureEstimator", "normal_prior"]
 
 FEWEST_ROWS = 8  # per cluster, where the number of clusters is to be found
 MOST_CLUSTERS = 24
+CLASSIFIED_AT_ONCE = 2**16  # rows
+NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 
 class MixtureEstimator(VariationalTransformer):
@@ -33,6 +49,30 @@ class MixtureEstimator(VariationalTransformer):
 
     weight_prior: str
     weight_concentration_prior: float | None
+    classification_: Floats  # (K, K), rows assigned to a cluster, by the clusters they may be of
+    membership_entropy_: float  # of all rows of the fit, in nats
+    kept: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        with keep_warnings(self), all_or_nothing(self):
+            data = self._fit(X, sample_weight, moves=self.moves)
+            self._classify(data)
+            doubt_fit(self, data)
+        return self
+
+    @batch_by_batch
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
+
+        After `fit`, the rows of that fit stay in and the batch adds to them.
+        """
+        with all_or_nothing(self):
+            super().partial_fit(X, y, sample_weight)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to say of the rows was said
+                rows = check_rows(self, X, sample_weight)
+            self._classify(InMemory(rows), add=True)
+        return self
 
     @lazily
     def predict(self, X: Any) -> Array:
@@ -48,6 +88,55 @@ class MixtureEstimator(VariationalTransformer):
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable cluster of each row (n,)."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion of rows X: the lower the better; `elbo_` needs no such approximation.
+
+        Minus twice the log density of X under the posterior, plus `n_parameters_` times the log of the rows.
+        """
+        density = host(self.score_samples(X))
+        return float(-2 * density.sum() + self.n_parameters_ * np.log(len(density)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion of rows X: the lower the better."""
+        return float(-2 * host(self.score_samples(X)).sum() + 2 * self.n_parameters_)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters: of the weights, and of each cluster."""
+        check_is_fitted(self)
+        weights = 0 if isinstance(self.posterior_.weights, Proportions) else self.n_components_ - 1
+        return weights + _n_parameters(self.model_.clusters, self.n_components_)
+
+    @property
+    def entropy_(self) -> float:
+        """How well the clusters are told apart, from 0 to 1: 1 less the entropy of the memberships over its largest."""
+        check_is_fitted(self)
+        largest = self.classification_.sum() * np.log(self.n_components_)
+        return float(1 - self.membership_entropy_ / largest) if largest > 0 else 1.0
+
+    @property
+    def classification_table_(self) -> Table:
+        """Of the rows assigned to each cluster, how many they are and how probable each cluster is on average."""
+        check_is_fitted(self)
+        names = [str(name) for name in self.get_feature_names_out()]
+        counts = self.classification_.sum(axis=1)
+        mean = self.classification_ / np.maximum(counts, np.finfo(float).tiny)[:, None]
+        rows = zip(names, counts.tolist(), mean.tolist(), strict=True)
+        return Table(("assigned to", "rows", *names), tuple((name, n, *each) for name, n, each in rows))
+
+    def _classify(self, data: Data, *, add: bool = False) -> None:
+        """Count to which clusters rows were assigned, and to which they may belong."""
+        k = self.n_components_
+        before = getattr(self, "classification_", None) if add else None
+        known = before is not None and before.shape == (k, k)
+        table, entropy = (before, self.membership_entropy_) if known else (np.zeros((k, k)), 0.0)
+        for rows in data.stream(CLASSIFIED_AT_ONCE):
+            share = host(self.predict_proba(rows))
+            weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
+            table = table + np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
+            entropy -= float(weight @ xlogx(share).sum(axis=1))
+        self.classification_, self.membership_entropy_ = table, entropy
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
         """For each cluster, the `n` columns in which it differs most from all rows together."""
@@ -67,7 +156,7 @@ class MixtureEstimator(VariationalTransformer):
         return {}  # a cluster's share is its weight
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("bic", "aic", "lower_bound_", "lower_bounds_"):
+        if name in ("lower_bound_", "lower_bounds_"):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: use elbo_, a lower bound on the log evidence with all its "
                 "constants; of models of the same rows, prefer the one whose elbo_ is higher."
@@ -125,3 +214,33 @@ def _posterior_of(model: Mixture, x: Array, labels: Any, k: int) -> MixturePoste
     """What rows would say if their clusters were known."""
     local = Memberships(np.eye(k)[labels])
     return model.global_step(model.prior(k), model.statistics(Rows(x), local))
+
+
+def normal_prior(x: Floats, k: int) -> tuple[Floats, Floats, float]:
+    """Of real columns, from complete rows: mean (D,) and variance (D,) within a cluster, and what its mean is worth.
+
+    The variance is between that of k rough clusters and that of the data, however many clusters are asked for.
+    """
+    variance = x.var(axis=0)
+    variance[variance == 0] = variance.mean() or 1.0  # a column that never varies tells clusters nothing
+    ratio = np.clip(within_variances(x, k) / variance, NARROWEST**2, 1.0)
+    return x.mean(axis=0), np.sqrt(ratio) * variance, float(np.mean(np.sqrt(ratio)))
+
+
+def _n_parameters(clusters: Any, k: int) -> int:
+    """Of k clusters of a family."""
+    d = clusters.mean.shape[1]
+    match clusters:
+        case MixedColumns():
+            return sum(_n_parameters(part, k) for part in clusters.parts.values())
+        case NormalWishart():
+            return int(k * d + (1 if clusters.tied else k) * d * (d + 1) // 2)
+        case NormalColumns():
+            return int(k * d + k * (1 if clusters.shared else d))
+        case CategoricalColumns():
+            return int(k * (sum(clusters.levels) - d))
+        case NegativeBinomialColumns():
+            return int((k + 1) * d)  # sizes are those of all clusters
+        case BernoulliColumns() | NormalMeans() | PoissonColumns():
+            return int(k * d)
+    raise TypeError(f"{type(clusters).__name__} does not say how many parameters it has.")

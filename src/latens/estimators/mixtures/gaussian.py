@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
 from latens.core import Rows, Statistics
-from latens.estimators.mixtures.base import MixtureEstimator
+from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.parameters import one_of, positive_number
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
-from latens.estimators.starts import within_variances
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
@@ -27,7 +26,6 @@ __all__ = ["GaussianMixture"]
 
 LARGEST_PART = 0.25  # of the free memory, that covariances alone may take
 COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
-NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 
 class GaussianMixture(MixtureEstimator):
@@ -204,19 +202,17 @@ class GaussianMixture(MixtureEstimator):
     def _cluster_family(self, x: Floats) -> NormalWishart | NormalColumns | NormalMeans:
         """The prior of one cluster, in model units."""
         kind, d = one_of("covariance_type", self.covariance_type, COVARIANCES), x.shape[1]
-        variance = x.var(axis=0)
-        variance[variance == 0] = variance.mean() or 1.0  # a column that never varies tells clusters nothing
         mean = x.mean(axis=0) if self.mean_prior is None else self._given("mean_prior", (d,))
         if kind == "known":
+            variance = x.var(axis=0)
+            variance[variance == 0] = variance.mean() or 1.0
             noise = positive_number("noise_variance", self.noise_variance)
             given = self.mean_prior_variance
             spread = variance.mean() if given is None else self._squared(positive_number("mean_prior_variance", given))
             return NormalMeans(np.full((1, 1), self._squared(noise)), mean[None], np.full((1, 1), spread))
-        # between the width of rough clusters, many of them, and that of the data: however many clusters are asked for
-        ratio = np.clip(within_variances(x, self._default_size(Rows(x))) / variance, NARROWEST**2, 1.0)
-        inside = np.sqrt(ratio) * variance
-        given = self.mean_precision_prior
-        strength = float(np.mean(np.sqrt(ratio))) if given is None else positive_number("mean_precision_prior", given)
+        _, inside, strength = normal_prior(x, self._default_size(Rows(x)))
+        if self.mean_precision_prior is not None:
+            strength = positive_number("mean_precision_prior", self.mean_precision_prior)
         dof = self._degrees(kind, d)
         if kind in ("full", "tied"):
             scatter = (dof - d + 1) * np.diag(inside)

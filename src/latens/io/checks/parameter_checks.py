@@ -79,6 +79,7 @@ TELLING: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "FactorAnalysis": {"prior": _prior},
     "GaussianMixture": {"weight_prior": _weight_prior, "covariance_type": _covariance_type},
+    "LatentClassAnalysis": {"weight_prior": _weight_prior},
     "MultiViewFactorAnalysis": {
         "likelihoods": lambda model: {view.name: view.likelihood.name for view in model.views},
         "sparse_factors": lambda model: model.usage is not None,

@@ -13,6 +13,7 @@ from dataclasses import fields
 from typing import Any
 
 from latens.errors import FileRefused
+from latens.families.negative_binomial_columns import SIZES
 
 __all__ = ["SHAPES", "check_shapes", "shape_matches"]
 
@@ -84,6 +85,28 @@ _MIXTURE = {
     "state.stats.seen": "k 1|d",
     "state.stats.x": "k d",
     "state.stats.xx": "1|k squares",  # as many as the family asks for
+    "state.stats.entries": "d",
+    "state.stats.base": "base",
+}
+
+_PARTS = {  # of mixed columns, for `c` clusters
+    "gaussian": {"mean": "c real", "strength": "c 1|real", "shape": "c 1|real", "rate": "c real"},
+    "bernoulli": {"chance.on": "c binary", "chance.off": "c binary"},
+    "categorical": {"counts": "c levels"},
+    "ordinal": {"counts": "c steps"},
+    "poisson": {"rate.shape": "c counts", "rate.rate": "c counts"},
+    "negative-binomial": {
+        "on": "c over",
+        "off": "c over",
+        "weight": f"over {len(SIZES)}",
+    },
+}
+
+_MIXED = {
+    f"{home}.clusters.parts[{kind!r}].{name}": " ".join(clusters if axis == "c" else axis for axis in shape.split())
+    for home, clusters in (("model", "1"), ("state.q", "k"))
+    for kind, arrays in _PARTS.items()
+    for name, shape in arrays.items()
 }
 
 SHAPES: dict[str, dict[str, str]] = {
@@ -160,7 +183,7 @@ SHAPES: dict[str, dict[str, str]] = {
         "state.stats.xx": "d d",
         "state.stats.xy": "d",
     },
-    "Mixture": _MIXTURE,
+    "Mixture": _MIXTURE | _MIXED,
     "MultiView": {
         "state.q.activity.mean": "n_groups k",
         "state.q.activity.shape": "n_groups k",

@@ -2,7 +2,7 @@
 
 Where everything a cluster asks of a row is linear in a few numbers made from it once,
 
-    columns apart      [x, x^2] or less, and which entries were seen
+    columns apart      [x, x^2] or less, and which entries were seen; of several kinds, also indicators of levels
     columns jointly    [x, vech(xx')]
 
 both steps are one matrix product each with those numbers. Where columns depend on each other and
@@ -21,6 +21,7 @@ from latens.array import Array, Floats
 from latens.array.packed_symmetric import upper_indices, with_pairs
 from latens.array.transfer import cast, host, is_sparse, like
 from latens.core import Rows
+from latens.families.mixed_columns import MixedColumns
 from latens.models.mixture.missing import fill
 
 __all__ = ["Features", "Sums", "View", "look"]
@@ -57,7 +58,7 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     x = _in_safe_precision(clusters, batch.x)
     if clusters.joint and batch.seen is not None:
         return fill(clusters, log_weights, batch, x)
-    view = expand(clusters, x)
+    view = expand(clusters, x, batch.seen)
     theta, level = clusters.natural
     density = _products(view.values, like(theta, x))
     if not clusters.joint and batch.seen is not None:
@@ -70,9 +71,11 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     return cast(density, batch.x), view
 
 
-def expand(clusters: Any, x: Array) -> Features:
+def expand(clusters: Any, x: Array, seen: Array | None = None) -> Features:
     """The numbers that clusters of this family ask of a row; the family decides, not its parameters."""
     d = x.shape[1]
+    if isinstance(clusters, MixedColumns):
+        return Features(clusters.expand(x, seen), d)
     if clusters.joint:
         return Features(x if clusters.tied else with_pairs(x), d, clusters.tied, True)
     width = clusters.natural[0].shape[1] - d

@@ -6,7 +6,8 @@
     x_n | c_n = k ~ p(x | theta_k)                                      missing entries are latent, jointly with c_n
 
 The family of theta is a parameter: Gaussian with full or tied covariance (Normal-Wishart), with independent
-columns (Normal-Gamma, one variance each or one for all), with known variance (Normal), or Bernoulli (Beta).
+columns (Normal-Gamma, one variance each or one for all), with known variance (Normal), Bernoulli (Beta), or columns
+of several kinds (`MixedColumns`: real, binary, levels, counts), which makes the mixture a latent class analysis.
 
 Posterior family: q(pi) prod_k q(theta_k) prod_n q(c_n) q(x_n missing | c_n). All steps are conjugate and exact,
 missing entries are marginalised exactly, and the predictive density, a mixture of Student t, Gaussians or
@@ -21,7 +22,7 @@ References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from latens.array.transfer import column_sums, is_sparse, like, total
 from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.dirichlet import Dirichlet
+from latens.families.mixed_columns import MixedColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
@@ -49,7 +51,7 @@ from latens.models.mixture.moves import propose
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
 
 Weights = Dirichlet | Sticks | Proportions
-Clusters = NormalWishart | NormalColumns | NormalMeans | BernoulliColumns
+Clusters = NormalWishart | NormalColumns | NormalMeans | BernoulliColumns | MixedColumns
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,13 @@ class Memberships:
 @dataclass(frozen=True)
 class ClusterStatistics(Statistics):
     n: float
-    entries: float
+    entries: float | Floats  # observed; one number for each column where columns have units of their own
     counts: Floats  # (K,), sum q(c)
     seen: Floats  # (K, 1 or D), the same over the rows in which column d was seen, or filled in
     x: Floats  # (K, D), sum q(c) x
     xx: Floats  # (K, ...), sums of squares as the family asks for them
     entropy: float  # of memberships and of what was filled in
+    base: Floats = field(default_factory=lambda: np.zeros(0))  # sums of which base measures of counts are made
 
     @property
     def moments(self) -> tuple[Floats, Floats, Floats]:
@@ -99,8 +102,7 @@ class ClusterStatistics(Statistics):
     def regroup(self, groups: Floats, tied: bool = False) -> ClusterStatistics:
         """Clusters replaced by sums of clusters, groups (new, old); tied ones have one sum of squares for all."""
         xx = self.xx if tied else np.tensordot(groups, self.xx, axes=1)
-        sums = groups @ self.counts, groups @ self.seen, groups @ self.x
-        return ClusterStatistics(self.n, self.entries, *sums, xx, self.entropy)
+        return replace(self, counts=groups @ self.counts, seen=groups @ self.seen, x=groups @ self.x, xx=xx)
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ class Mixture:
         counts = column_sums(weighted)
         seen, x, xx, entropy = view.sums(batch, weighted, counts)
         entropy += total(batch.weigh(local.entropy))
-        return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy)
+        if not isinstance(self.clusters, MixedColumns):
+            return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy)
+        return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, entropy, self._base_sums(batch))
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
@@ -139,14 +143,16 @@ class Mixture:
 
     def global_step(self, q: MixturePosterior, stats: ClusterStatistics) -> MixturePosterior:
         prior = self.prior(len(stats.counts))
+        base = (stats.base,) if isinstance(self.clusters, MixedColumns) else ()
         return MixturePosterior(
             weights=prior.weights.observe(stats.counts, q.weights),  # type: ignore[arg-type]
-            clusters=prior.clusters.observe(*stats.moments),  # type: ignore[union-attr]
+            clusters=prior.clusters.observe(*stats.moments, *base),  # type: ignore[union-attr]
         )
 
     def data_terms(self, q: MixturePosterior, stats: ClusterStatistics) -> dict[str, float]:
+        base = q.clusters.base_total(stats.base) if isinstance(q.clusters, MixedColumns) else 0.0
         return {
-            "likelihood": _log_likelihood(q.clusters, *stats.moments),
+            "likelihood": _log_likelihood(q.clusters, *stats.moments) + base,
             "memberships": q.weights.log_likelihood(stats.counts),
             "entropy": stats.entropy,
         }
@@ -173,7 +179,10 @@ class Mixture:
     def row_bounds(self, q: MixturePosterior, batch: Rows, local: Memberships) -> Array:
         """(n,), each row's part of the bound, with the best filling for q; weighted, they add up to `data_terms`."""
         joint, _ = look(q.clusters, q.weights.mean_log, batch)
-        return array_namespace(joint).sum(local.mean * joint, axis=1) + local.entropy
+        bounds = array_namespace(joint).sum(local.mean * joint, axis=1) + local.entropy
+        if isinstance(q.clusters, MixedColumns):
+            bounds = bounds + q.clusters.base_measure(batch.x, batch.mask)
+        return bounds
 
     def impute(self, q: MixturePosterior, batch: Rows, local: Memberships) -> tuple[Array, Array]:
         """Observed entries are certain; missing ones have the moments of the local posterior."""
@@ -184,6 +193,8 @@ class Mixture:
         if q.clusters.joint and batch.seen is not None:
             _, view = look(q.clusters, q.weights.mean_log, batch)
             mean, variance = view.moments(batch, local.mean)
+        elif isinstance(q.clusters, MixedColumns):
+            mean, variance = q.clusters.fill(local.mean)
         else:
             mean = self.reconstruct(q, local.mean)
             square = local.mean @ like(q.clusters.row_variance + q.clusters.mean**2, batch.x)  # type: ignore[union-attr]
@@ -227,7 +238,21 @@ class Mixture:
         """For memberships that came from elsewhere (a start, a file) and brought no view of their rows."""
         if self.clusters.joint and batch.seen is not None:
             raise ValueError("memberships of rows with missing entries lack what was filled in; take a local step.")
-        return expand(self.clusters, batch.x)
+        return expand(self.clusters, batch.x, batch.seen)
+
+    def coordinates(self, x: Array) -> Array:
+        """Complete rows as points of a space in which clusters are apart; theirs, where all columns are numbers."""
+        return self.clusters.coordinates(x) if isinstance(self.clusters, MixedColumns) else x
+
+    def _base_sums(self, batch: Rows) -> Floats:
+        """What the rows alone determine."""
+        xp, mixed = array_namespace(batch.x), self.clusters
+
+        def sums() -> Array:
+            weight = xp.ones_like(batch.x[:, :1]) if batch.weight is None else batch.weight[:, None]
+            return mixed.base_sums(batch.x, weight)  # type: ignore[union-attr]
+
+        return np.asarray(batch.once("base sums", sums))
 
 
 def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float:

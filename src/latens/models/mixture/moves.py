@@ -109,7 +109,7 @@ def _splits(
             continue
         # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
         effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
-        halves = [(effective / rows.n) * _halved(model, rows, side) for side in _sides(rows.x, rng)]
+        halves = [(effective / rows.n) * _halved(model, rows, side) for side in _sides(model.coordinates(rows.x), rng)]
         gains = [
             _free_energy(model, q, two, np.eye(2)).sum() - _free_energy(model, q, two, np.ones((1, 2)))[0] + two.entropy
             for two in halves

@@ -51,7 +51,7 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
 
 def components(entry: Entry) -> Section | None:
     """Images side by side with the true ones, or a heat map where rows are not images."""
-    if entry.loadings is None:
+    if entry.loadings is None or hasattr(entry.model, "impute_proba"):  # classes are told by their profiles
         return None
     k, shape = len(entry.loadings), entry.image_shape
     if k == 0 and (entry.match is None or shape is None):

@@ -1,0 +1,259 @@
+"""What each column of a table holds, and how its values are written as the numbers a model of mixed columns takes.
+
+Real numbers, 0 and 1, and counts stay as they are. A column of levels is numbered from 0 in the order of its levels,
+which are those that the fit saw; a value that is none of them is missing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats
+from latens.array.transfer import host, like
+from latens.core import Rows
+from latens.errors import UnseenLevels, warn
+from latens.estimators.multi_view.input_tables import listed
+from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
+
+__all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
+
+KINDS = ("gaussian", "bernoulli", "categorical", "ordinal", "poisson", "negative-binomial")
+COUNTS = ("poisson", "negative-binomial")
+LEVELS = ("categorical", "ordinal")
+MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a category
+LEAST_SKEW = 0.5  # of whole numbers that are taken as counts
+POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, about 1; above it is overdispersed
+
+_log = logging.getLogger("latens")
+
+
+@dataclass(frozen=True)
+class ColumnKinds:
+    names: tuple[str, ...]  # (D,)
+    kinds: tuple[str, ...]  # (D,), of KINDS
+    levels: tuple[tuple[float, ...], ...]  # (D,), values of columns of levels in their order; () for others
+    names_of_levels: tuple[tuple[str, ...], ...] = ()  # (D,), of raw data frames: what stands for each number
+    encoding: str = ""  # of raw data frames, as JSON: how their columns became numbers
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.kinds) == len(self.levels) or not set(self.kinds) <= set(KINDS):
+            raise ValueError("names, kinds and levels of columns do not go together.")
+        if any(bool(values) != (kind in LEVELS) for kind, values in zip(self.kinds, self.levels, strict=True)):
+            raise ValueError("columns of levels have levels, and no others.")
+        if self.names_of_levels and len(self.names_of_levels) != len(self.names):
+            raise ValueError("names of levels are not those of the columns.")
+
+    @cached_property
+    def table(self) -> Encoding | None:
+        """How raw data frames become numbers; None where the model was fitted to numbers."""
+        return encodings_from_text(self.encoding)["x"] if self.encoding else None
+
+    def level_name(self, d: int, i: int) -> str:
+        """The name of level i of column d, or of what 0 and 1 mean."""
+        if self.names_of_levels and self.names_of_levels[d]:
+            return self.names_of_levels[d][i]
+        return f"{self.levels[d][i] if self.levels[d] else float(i):g}"
+
+    @property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """The columns of each kind there is."""
+        found = {kind: tuple(d for d, own in enumerate(self.kinds) if own == kind) for kind in KINDS}
+        return {kind: at for kind, at in found.items() if at}
+
+    def encode(self, rows: Rows) -> Rows:
+        """Rows as the model takes them: levels as numbers from 0, what is no level of the fit as missing."""
+        xp = array_namespace(rows.x)
+        columns, seen, strange = [], [], list[str]()
+        for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+            x, there = rows.x[:, d], None if rows.seen is None else rows.seen[:, d]
+            there = xp.ones_like(x, dtype=xp.bool) if there is None else there
+            if kind in LEVELS:
+                x, known = self._numbered(x, d)
+                lost = int(xp.sum(xp.astype(there & ~known, xp.int64)))
+                strange += [f"{name} ({lost})"] if lost else []
+                there = there & known
+                x = xp.where(there, x, xp.zeros_like(x))
+            else:
+                _check_values(name, kind, x, there)
+            columns.append(x)
+            seen.append(there)
+        if not strange and not any(self.levels):
+            return rows
+        if strange:
+            warn(
+                UnseenLevels(
+                    f"values that the fit did not see are taken as missing, in the column(s) {listed(strange)}.",
+                    "Fit again with rows that have them, or correct them.",
+                )
+            )
+        x, mask = xp.stack(columns, axis=1), xp.stack(seen, axis=1)
+        if rows.seen is None and not strange:
+            return replace(rows, x=x)
+        some = xp.astype(xp.any(mask, axis=1), x.dtype)  # a row that shows nothing must not move the weights
+        if rows.weight is None and bool(xp.all(some > 0)):
+            return Rows(x, mask)
+        return Rows(x, mask, some if rows.weight is None else rows.weight * some)
+
+    def decode(self, x: Array) -> Array:
+        """Values in the units of the data: of levels the one whose number is nearest."""
+        xp = array_namespace(x)
+        columns = []
+        for d, levels in enumerate(self.levels):
+            column = x[:, d]
+            if levels:
+                at = xp.astype(xp.clip(xp.round(column), 0, len(levels) - 1), xp.int64)
+                column = xp.take(like(np.array(levels), x), at)
+            columns.append(column)
+        return xp.stack(columns, axis=1)
+
+    def _numbered(self, x: Array, d: int) -> tuple[Array, Array]:
+        """Numbers of the levels (n,), and whether each is one."""
+        xp = array_namespace(x)
+        number, known = xp.zeros_like(x), xp.zeros_like(x, dtype=xp.bool)
+        for i, level in enumerate(self.levels[d]):
+            here = x == like(level, x)
+            number = xp.where(here, xp.full_like(x, float(i)), number)
+            known = known | here
+        return number, known
+
+
+def find_kinds(
+    rows: Rows, names: Sequence[str], given: Any, table: tuple[Encoding, Mapping[str, str]] | None = None
+) -> ColumnKinds:
+    """The kind of each column: the caller's choice, or a guess from its values.
+
+    Only 0 and 1: "bernoulli". Whole numbers from 0, with zeros, skewed to the right: "poisson" where the variance is
+    .5 to 3 times the mean, "negative-binomial" above. Anything else: "gaussian"; small whole numbers too.
+
+    Parameters
+    ----------
+    rows : Rows
+    names : sequence of str
+        Of the columns.
+    given : dict, str or None
+        The caller's choices by name or number of a column, perhaps not for all; one word is for all columns.
+    table : (Encoding, dict), optional
+        Of a raw data frame: how its columns became numbers, and the kinds of those that tell it by themselves.
+
+    Returns
+    -------
+    ColumnKinds
+    """
+    chosen, told = _choices(given, names), {} if table is None else table[1]
+    kinds, levels = [], []
+    for d, name in enumerate(names):
+        values = _observed(rows, d)
+        kind = chosen.get(name)
+        if told.get(name) in LEVELS and kind not in (None, *LEVELS):
+            raise ValueError(
+                f"column {name!r} holds categories and cannot be {kind}; choose 'categorical' or 'ordinal', or turn it "
+                "into numbers."
+            )
+        if kind is None:
+            kind = told.get(name) or _guess(values)
+            _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
+        kinds.append(kind)
+        levels.append(_levels_of(name, kind, values) if kind in LEVELS else ())
+    if table is None:
+        return ColumnKinds(tuple(names), tuple(kinds), tuple(levels))
+    encoding = table[0]
+    texts = tuple(
+        tuple(column.levels[int(level)] for level in own) if own and column.levels else column.levels
+        for column, own in zip(encoding.columns, levels, strict=True)
+    )
+    return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), texts, str(encodings_to_text({"x": encoding})))
+
+
+def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        given = dict.fromkeys(names, given)
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"likelihoods={given!r} is no dict; give one such as {{{names[0]!r}: 'categorical'}}, or one word for all."
+        )
+    numbered = {_name(key, names): kind for key, kind in given.items()}
+    strange = [key for key in numbered if key not in names]
+    if strange:
+        raise ValueError(f"likelihoods names the column(s) {listed(strange)}; there are {listed(list(names))}.")
+    for name, kind in numbered.items():
+        if kind not in KINDS:
+            raise ValueError(f"likelihoods[{name!r}]={kind!r} is not known; choose one of {listed(KINDS)}.")
+    return numbered
+
+
+def _name(key: Any, names: Sequence[str]) -> str:
+    """Of a column that is told by its name, or by its number, which may be a text, as in files."""
+    text = str(key)
+    if text not in names and text.isdecimal() and int(text) < len(names):
+        return names[int(text)]
+    return text
+
+
+def _observed(rows: Rows, d: int) -> Floats:
+    """Values of a column that were seen in rows that count."""
+    there = np.ones(len(rows), bool) if rows.seen is None else host(rows.seen[:, d]) > 0
+    if rows.weight is not None:
+        there &= host(rows.weight) > 0
+    return host(rows.x[:, d])[there]
+
+
+def _guess(values: Floats) -> str:
+    if not len(values):
+        return "gaussian"
+    low, high = values.min(), values.max()
+    if np.isin(values, (0.0, 1.0)).all():
+        return "bernoulli"
+    if low != 0 or high < 2 or not np.array_equal(values, np.floor(values)):
+        return "gaussian"
+    mean, variance = values.mean(), values.var()
+    skew = np.mean((values - mean) ** 3) / variance**1.5
+    if skew < LEAST_SKEW or variance < POISSON_RATIO * mean:
+        return "gaussian"
+    return "poisson" if variance <= MOST_RATIO * mean else "negative-binomial"
+
+
+def _levels_of(name: str, kind: str, values: Floats) -> tuple[float, ...]:
+    levels = np.unique(values)
+    if len(levels) < 2:
+        shown = f"only {levels[0]:g}" if len(levels) else "no value at all"
+        raise ValueError(
+            f"column {name!r} is to be {kind} but shows {shown}; a category needs two levels, so leave the column out."
+        )
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(
+            f"column {name!r} is to be {kind} but has {len(levels)} levels; at most {MOST_LEVELS} can be learnt. Join "
+            "rare levels, or choose 'gaussian' if they are measurements."
+        )
+    return tuple(levels.tolist())
+
+
+def _check_values(name: str, kind: str, x: Array, seen: Array) -> None:
+    """Refuse values that a kind gives probability 0."""
+    xp = array_namespace(x)
+    if kind == "bernoulli":
+        odd = seen & (x != 0) & (x != 1)
+        if bool(xp.any(odd)):
+            raise ValueError(
+                f"column {name!r} is to be bernoulli but holds {_first(x, odd):g}; pass (x > cut).astype(float), or "
+                "choose 'categorical'."
+            )
+    elif kind in COUNTS:
+        odd = seen & ((x < 0) | (x != xp.floor(x)))
+        if bool(xp.any(odd)):
+            raise ValueError(
+                f"column {name!r} is to be {kind} but holds {_first(x, odd):g}; give counts from 0, or choose "
+                "'gaussian' for it."
+            )
+
+
+def _first(x: Array, odd: Array) -> float:
+    return float(host(x)[host(odd) > 0][0])

@@ -1,0 +1,407 @@
+"""Clusters of rows with columns of any kind."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats
+from latens.array.transfer import host, like
+from latens.core import Rows, Statistics
+from latens.errors import NotIdentified, warn
+from latens.estimators.fit_doubts import doubt_number
+from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
+from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
+from latens.estimators.mixtures.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
+from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
+from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.lazy import batch_by_batch, lazily
+from latens.estimators.rows.sampling import filled
+from latens.estimators.rows.units import Frame
+from latens.estimators.rows.validation import check_codes, check_rows, occupied
+from latens.estimators.starts import kmeans_labels, nearest_labels
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.beta import Beta
+from latens.families.categorical_columns import CategoricalColumns
+from latens.families.gamma import Gamma
+from latens.families.mixed_columns import Column, MixedColumns
+from latens.families.negative_binomial_columns import NegativeBinomialColumns
+from latens.families.normal_columns import NormalColumns
+from latens.families.poisson_columns import PoissonColumns
+from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
+from latens.scale.dask_blocks import is_dask
+from latens.scale.scan import Scan
+from latens.system.summary_table import Table
+
+__all__ = ["LatentClassAnalysis"]
+
+COUNT_WORTH = 0.5  # events that the prior of a rate is worth
+
+
+class LatentClassAnalysis(MixtureEstimator):
+    """Find classes of rows whose columns are of any kind, and how many there are.
+
+    Given the class of a row its columns are independent, each with a distribution of its own kind. With real columns
+    alone this is latent profile analysis.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The most classes there may be; those the data do not need are merged or deleted. None chooses a bound.
+    likelihoods : dict of str or int to str, str or None
+        The kind of each column, by its name or number: "gaussian", "bernoulli", "categorical", "ordinal", "poisson" or
+        "negative-binomial"; one word is for all columns. Columns left out are guessed; `likelihoods_` says what
+        was taken.
+    weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
+        Whether class sizes are learnt, learnt with large ones favoured, or equal.
+    weight_concentration_prior : float, optional
+        Concentration of the Dirichlet prior per class, or the mean of the Dirichlet process's; None is 1.
+    probability_prior : float
+        How many rows the prior of each probability is worth, for columns of 0 and 1 or of levels; all levels are
+        equally probable in it.
+    max_iter, tol : int, float
+        Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    n_init : int
+        Starts; the highest bound is kept.
+    init : {"auto", "random"} or array of shape (K, D)
+        k-means++ starts, random memberships, or given rows at which classes begin.
+    moves : bool
+        Whether to try merging, splitting, deleting and exchanging classes, accepted only where the bound rises.
+    random_state : int, RandomState, Generator or None
+    warm_start : bool
+        Whether `fit` goes on from the last fit.
+    verbose : int
+        1 shows a progress bar.
+    callbacks : callable or list of callables
+        Called with an `Iteration` each; returning True stops the fit.
+    n_jobs : int, optional
+        Threads; None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : array (K,)
+        Expected share of each class, the largest first.
+    profiles_ : Table
+        What each column is like in each class: mean and standard deviation, probabilities of levels, mean counts.
+    likelihoods_ : dict of str to str
+        The kind of each column, as given or guessed.
+    means_ : array (K, D)
+        Expected entries; of levels, the expected number of the level from 0.
+    share_ : array (K,)
+        Share of the rows in each class.
+    n_parameters_, entropy_, classification_table_
+        What reports of latent classes state beside `bic` and `aic`: free parameters, how well classes are told apart
+        from 0 to 1, and how probable each class is on average among the rows assigned to one.
+    elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
+
+    Examples
+    --------
+    >>> import latens
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> label = rng.integers(2, size=300)
+    >>> size, colour = rng.normal(3.0 * label), rng.choice(3, 300) * label
+    >>> visits, member = rng.poisson(1 + 5 * label), rng.random(300) < 0.2 + 0.6 * label
+    >>> X = np.column_stack([size, colour, visits, member]).astype(float)
+    >>> model = latens.LatentClassAnalysis(6, likelihoods={1: "categorical"}, random_state=0).fit(X)
+    >>> model.n_components_, model.likelihoods_["x3"]
+    (2, 'bernoulli')
+    >>> model.predict(X).shape, model.score_samples(X).shape
+    ((300,), (300,))
+    """
+
+    columns_: ColumnKinds
+    kept: ClassVar[tuple[str, ...]] = ("columns_", *MixtureEstimator.kept)
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        likelihoods: Any = None,
+        weight_prior: str = "dirichlet",
+        weight_concentration_prior: float | None = None,
+        probability_prior: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        n_init: int = 3,
+        init: Any = "auto",
+        moves: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            init=init,
+            moves=moves,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+            n_jobs=n_jobs,
+        )
+        self.likelihoods = likelihoods
+        self.weight_prior = weight_prior
+        self.weight_concentration_prior = weight_concentration_prior
+        self.probability_prior = probability_prior
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        with keep_warnings(self), all_or_nothing(self):
+            self._classify(self._fit(self._first_rows(X, sample_weight), None, moves=self.moves))
+            doubt_number(self)
+            self._doubt_identity()
+        return self
+
+    @batch_by_batch
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
+
+        Kinds of columns and their levels are those of the first batch.
+        """
+        with all_or_nothing(self):
+            fitted = self.__sklearn_is_fitted__()
+            rows = self._rows(X, sample_weight) if fitted else self._first_rows(X, sample_weight)
+            super().partial_fit(rows)
+        return self
+
+    @property
+    def likelihoods_(self) -> dict[str, str]:
+        """The kind of each column."""
+        check_is_fitted(self)
+        return dict(zip(self.columns_.names, self.columns_.kinds, strict=True))
+
+    @property
+    def profiles_(self) -> Table:
+        """One row for each number that describes a column, one column for each class."""
+        check_is_fitted(self)
+        classes = [str(name) for name in self.get_feature_names_out()]
+        rows = [row for d in range(len(self.columns_.names)) for row in self._profile(d)]
+        return Table(("column", "kind", "of", *classes), tuple(rows))
+
+    @lazily
+    def impute(self, X: Any, return_std: bool = False) -> Any:
+        """X with its missing entries filled, observed ones untouched.
+
+        Numbers and counts are filled with their expectation, columns of 0 and 1 with the probability of a 1, categories
+        with the most probable level, steps of a scale with the step nearest to the expected one. A raw data frame
+        comes back with the types that it has, also in columns of yes and no. With `return_std` also the predictive
+        standard deviation of each filled entry, 0 where observed; of a category, that of whether the level is right.
+        """
+        table = self.columns_.table if self.__sklearn_is_fitted__() else None
+        if table is None:
+            return super().impute(X, return_std)
+        mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
+        whole = refilled(X, table, host(self.frame_.leave(mean)), list(self.columns_.names_of_levels))
+        if not return_std:
+            return whole
+        hole = np.isnan(level_numbers(table, X))
+        return whole, np.where(hole, self.frame_.leave_direction(np.sqrt(host(variance))), 0.0)
+
+    def impute_proba(self, X: Any) -> dict[str, Array]:
+        """Probabilities (n, C) of the levels of each column of levels, by its name, in the order of its levels.
+
+        They are those of a new entry of the same row, given all that the row shows.
+        """
+        share = self.predict_proba(X)
+        found: dict[str, Array] = {}
+        for kind, part in self.posterior_.clusters.parts.items():
+            if isinstance(part, CategoricalColumns):
+                chance = share @ like(part.chance, share)
+                stops = np.cumsum(part.levels)
+                for place, stop, size in zip(self.columns_.places[kind], stops, part.levels, strict=True):
+                    found[self.columns_.names[place]] = chance[:, int(stop) - size : int(stop)]
+        return found
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Expected rows (n, D), in data units, given memberships X (n, K); of categories the most probable level."""
+        check_is_fitted(self)
+        codes = check_codes(X, self.n_components_)
+        return self._leave(self.posterior_.clusters.fill(codes)[0])
+
+    def top_features(self, n: int = 5) -> dict[str, list[str]]:
+        """For each class, the `n` columns in which it differs most from all rows together."""
+        check_is_fitted(self)
+        n = whole_number("n", n)
+        apart = self.posterior_.clusters.apart(self.posterior_.weights.mean)
+        order = np.argsort(-apart, axis=1, kind="stable")[:, :n]
+        names = self.columns_.names
+        return {
+            str(name): [names[d] for d in row] for name, row in zip(self.get_feature_names_out(), order, strict=True)
+        }
+
+    def _first_rows(self, X: Any, sample_weight: Any) -> Rows:
+        """Rows of a fit; what their columns are is found, unless a warm start knows."""
+        if isinstance(X, Scan) or is_dask(X):
+            raise ValueError(
+                f"{type(self).__name__} finds the kinds and levels of columns in rows that are in memory; give a scan "
+                "to partial_fit, which takes its blocks one after another, or fit to a sample of the rows."
+            )
+        table = None
+        if is_raw_frame(X):
+            table = learn_encoding(X, self.likelihoods)
+            rows = check_rows(self, level_numbers(table[0], X), sample_weight, reset=True, at_least=2)
+            names = [column.name for column in table[0].columns]
+            self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
+            names = self._names(rows.x.shape[1])
+        if not self._goes_on(InMemory(rows)):
+            self.columns_ = find_kinds(occupied(rows), names, self.likelihoods, table)
+        return self.columns_.encode(rows)
+
+    def _rows(self, X: Any, sample_weight: Any = None) -> Rows:
+        """Rows as the model takes them; what is rows already was encoded."""
+        if isinstance(X, Rows):
+            return X
+        table = self.columns_.table
+        if table is None:
+            return self.columns_.encode(check_rows(self, X, sample_weight))
+        if not hasattr(X, "columns"):
+            raise ValueError(
+                f"X is a {type(X).__name__}, and the model was fitted to a data frame with columns of text; give a "
+                f"frame with the columns {listed(self.columns_.names)}."
+            )
+        numbers = level_numbers(table, X)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return self.columns_.encode(check_rows(self, numbers, sample_weight))
+
+    def _rows_of_fit(self, X: Any, sample_weight: Any = None) -> Rows:
+        return self._rows(X, sample_weight)
+
+    def _ask(self, X: Any, question: Any) -> tuple[Array, ...]:
+        check_is_fitted(self)
+        return super()._ask(self._rows(X), question)
+
+    def _leave(self, x: Array) -> Array:
+        return self.columns_.decode(super()._leave(x))
+
+    def _names(self, d: int) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(d)] if names is None else list(map(str, names))
+
+    def _feature_names(self) -> Floats:
+        return np.array(self.columns_.names)
+
+    @property
+    def _centred(self) -> bool:
+        return True
+
+    def _frame(self, data: Data, sample: Rows) -> Frame:
+        """Real columns about their means, each in its own unit; the others as they are."""
+        d = data.n_columns
+        origin, exponent, unseen = np.zeros(d), np.zeros(d, dtype=np.intp), list[int]()
+        for at in self.columns_.places.get("gaussian", ()):
+            own = data.units(slice(at, at + 1), centred=True, scaled=True)
+            origin[at], exponent[at] = own.origin[0], own.exponent
+            unseen += [at] if own.unseen else []
+        return Frame(origin, exponent, unseen=tuple(unseen))
+
+    def _build(self, sample: Rows) -> Mixture:
+        worth = positive_number("probability_prior", self.probability_prior)
+        x, places = filled(sample), self.columns_.places
+        shown = np.full(x.shape[1], float(len(x))) if sample.seen is None else sample.seen.sum(axis=0)
+        parts: dict[str, Column] = {}
+        for kind, at in places.items():
+            columns = list(at)
+            if kind == "gaussian":
+                parts[kind] = self._normal_columns(x[:, columns])
+            elif kind == "bernoulli":
+                half = np.full((1, len(at)), 0.5 * worth)
+                parts[kind] = BernoulliColumns(Beta(half, half))
+            elif kind in ("poisson", "negative-binomial"):
+                mean = (x[:, columns].mean(axis=0) * shown[columns] + COUNT_WORTH) / (shown[columns] + 1.0)
+                parts[kind] = _count_columns(kind, mean)
+            else:
+                levels = tuple(len(self.columns_.levels[d]) for d in at)
+                parts[kind] = CategoricalColumns.prior(levels, worth, kind == "ordinal")
+        return Mixture(self._weight_family(), MixedColumns(parts, places))
+
+    def _normal_columns(self, x: Floats) -> NormalColumns:
+        spread = np.sqrt(x.var(axis=0))
+        order = np.argsort((x / np.where(spread > 0, spread, 1.0)).sum(axis=1))  # the same in all units of measurement
+        mean, inside, strength = normal_prior(x[order], self._default_size(Rows(x)))
+        one = np.ones((1, 1))
+        return NormalColumns(mean[None], strength * one, one, inside[None])
+
+    def _start(
+        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+    ) -> MixturePosterior:
+        x, k = filled(sample), self._starting_size(sample)
+        if not isinstance(self.init, str):
+            given = self._given_centres(x.shape[1], frame)
+            points = model.coordinates(np.concatenate([given, x]))
+            labels, k = nearest_labels(points[len(given) :], points[: len(given)]), len(given)
+        elif one_of("init", self.init, ["auto", "random"]) == "random":
+            share = rng.dirichlet(np.ones(k), len(x))
+            return model.global_step(model.prior(k), model.statistics(sample, Memberships(share)))
+        else:
+            labels = kmeans_labels(model.coordinates(x), k, rng)
+        return model.global_step(model.prior(k), model.statistics(sample, Memberships(np.eye(k)[labels])))
+
+    def _given_centres(self, d: int, frame: Frame) -> Floats:
+        """(K, D), rows that the caller gave in data units, as the model takes them."""
+        given = self.init.get("means") if isinstance(self.init, dict) else self.init
+        try:
+            centres = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            centres = np.zeros(0)
+        k = self.n_components or (len(centres) if centres.ndim else 0)
+        if centres.ndim != 2 or centres.shape != (k, d) or not np.isfinite(centres).all():
+            raise ValueError(
+                f"init={self.init!r} gives no rows; expected 'auto', 'random', or finite values of shape "
+                f"({self.n_components or 'K'}, {d})."
+            )
+        return host(frame.enter(self.columns_.encode(Rows(centres))).x)
+
+    def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+        means = frame.leave(q.clusters.mean)
+        return {"weights": q.weights.mean, "means": means, "components": means}
+
+    def _profile(self, d: int) -> list[tuple[Any, ...]]:
+        """Rows of `profiles_` about one column."""
+        name, kind = self.columns_.names[d], self.columns_.kinds[d]
+        part: Any = self.posterior_.clusters.parts[kind]
+        at = self.columns_.places[kind].index(d)
+        if kind in ("categorical", "ordinal"):
+            start = sum(part.levels[:at])
+            chance = part.chance[:, start : start + part.levels[at]].T.tolist()
+            return [(name, kind, f"P({self.columns_.level_name(d, i)})", *row) for i, row in enumerate(chance)]
+        means: list[float] = self.means_[:, d].tolist()
+        if kind == "bernoulli":
+            return [(name, kind, f"P({self.columns_.level_name(d, 1)})", *means)]
+        rows = [(name, kind, "mean", *means)]
+        if kind == "gaussian":
+            scale = np.ldexp(1.0, self.frame_.exponent[d])
+            rows.append((name, kind, "s.d.", *(scale * np.sqrt(part.covariance[:, at])).tolist()))
+        elif kind == "negative-binomial":
+            rows.append((name, kind, "size", *[float(part.size[at])] * self.n_components_))
+        return rows
+
+    def _doubt_identity(self) -> None:
+        """Warn where columns of 0 and 1 are too few for the classes found."""
+        k, d = self.n_components_, len(self.columns_.names)
+        if k > 1 and set(self.columns_.kinds) == {"bernoulli"} and d < 2 * k - 1:
+            warn(
+                NotIdentified(
+                    f"{d} columns of 0 and 1 do not tell {k} classes apart: other classes explain the rows as well.",
+                    f"Give {2 * k - 1} columns or more, or ask for at most {(d + 1) // 2} classes.",
+                )
+            )
+
+
+def _count_columns(kind: str, mean: Floats) -> PoissonColumns | NegativeBinomialColumns:
+    """The prior of counts about their means."""
+    worth = np.full(len(mean), COUNT_WORTH)
+    if kind == "poisson":
+        return PoissonColumns(Gamma(worth[None], (worth / mean)[None]))
+    return NegativeBinomialColumns.prior(mean, worth)

@@ -1,0 +1,203 @@
+"""Clusters of rows whose columns are of several kinds, independent within a cluster.
+
+Each kind is a family of its own over its columns. All that clusters ask of a row is linear in
+
+    [x, squares of real columns, indicators of levels]      and which entries were seen
+
+so that an iteration is a matrix product each way, missing entries being zeros. Base measures of counts, which
+clusters do not change, are summed apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats, Index
+from latens.array.transfer import like, take
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.categorical_columns import CategoricalColumns
+from latens.families.negative_binomial_columns import NegativeBinomialColumns, NegativeBinomialPoints
+from latens.families.normal_columns import NormalColumns
+from latens.families.normal_means import NormalMeans
+from latens.families.poisson_columns import PoissonColumns
+
+__all__ = ["Column", "Counts", "MixedColumns"]
+
+Counts = PoissonColumns | NegativeBinomialColumns
+Column = NormalColumns | NormalMeans | BernoulliColumns | CategoricalColumns | Counts | NegativeBinomialPoints
+
+
+@dataclass(frozen=True)
+class MixedColumns:
+    parts: dict[str, Column]  # by kind of column; (K, D_kind) each
+    columns: dict[str, tuple[int, ...]]  # which columns are of that kind
+    joint: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        places = sorted(place for at in self.columns.values() for place in at)
+        widths = {kind: part.mean.shape[1] for kind, part in self.parts.items()}
+        if places != list(range(len(places))) or widths != {kind: len(at) for kind, at in self.columns.items()}:
+            raise ValueError(f"kinds {widths} do not give each of {len(places)} columns to one of them.")
+
+    @cached_property
+    def mean(self) -> Floats:
+        """(K, D), expected entries; of levels, their expected number."""
+        return self._wide([part.mean for part in self._each.values()])
+
+    @property
+    def row_variance(self) -> Floats:
+        """(K, D), variance of a new row's entries."""
+        return self._wide([part.row_variance for part in self._each.values()])
+
+    @cached_property
+    def natural(self) -> tuple[Floats, Floats]:
+        """E[log p(x)] = theta'[x, extra] + sum_d level, but for the base measure; (K, D + Q) and (K, D)."""
+        terms = [part.natural for part in self._each.values()]
+        widths = [part.mean.shape[1] for part in self._each.values()]
+        of_x = self._wide([theta[:, :d] for (theta, _), d in zip(terms, widths, strict=True)])
+        rest = [theta[:, d:] for (theta, _), d in zip(terms, widths, strict=True)]
+        level = [np.broadcast_to(level, (len(of_x), d)) for (_, level), d in zip(terms, widths, strict=True)]
+        return np.concatenate([of_x, *rest], axis=1), self._wide(level)
+
+    def expand(self, x: Array, seen: Array | None) -> Array:
+        """(n, D + Q), all that clusters ask of rows."""
+        extra = [_extra(part, part_x, part_seen) for _, part, part_x, part_seen in self._split(x, seen)]
+        return array_namespace(x).concat([x, *(part for part in extra if part is not None)], axis=1)
+
+    def coordinates(self, x: Floats) -> Floats:
+        """(n, P), complete rows as points that are close where rows are alike: each column has variance 1, or 0."""
+        return np.concatenate([_coordinates(part, part_x) for _, part, part_x, _ in self._split(x, None)], axis=1)
+
+    def base_sums(self, x: Array, weight: Array) -> Floats:
+        """(B,), sums of what base measures are made of; weights (n, 1)."""
+        counted = [(part, part_x) for _, part, part_x, _ in self._split(x, None) if isinstance(part, Counts)]
+        return np.concatenate([np.zeros(0), *(part.base_sums(part_x, weight) for part, part_x in counted)])
+
+    def base_total(self, base: Floats) -> float:
+        """The base measure of all rows, linear in the sums."""
+        each = zip(self._each.values(), self._base_parts(base), strict=True)
+        return sum(part.base_total(sums) for part, sums in each if isinstance(part, Counts))
+
+    def base_measure(self, x: Array, seen: Array) -> Array:
+        """(n,), its logarithm for each row; `seen` are numbers (1 or n, D)."""
+        measure = array_namespace(x).zeros_like(x[:, 0])
+        for _, part, part_x, part_seen in self._split(x, seen):
+            if isinstance(part, Counts):
+                measure = measure + part.base_measure(part_x, part_seen)
+        return measure
+
+    def tiled(self, k: int) -> MixedColumns:
+        return self.only(np.zeros(k, dtype=int))
+
+    def observe(self, seen: Floats, x: Floats, xx: Floats, base: Floats) -> MixedColumns:
+        """Posterior after seen_kd entries with sums x, sums xx of all else, and those of base measures."""
+        parts: dict[str, Column] = {}
+        sums = self._sums(seen, x, xx)
+        for (kind, part), moments, own in zip(self._each.items(), sums, self._base_parts(base), strict=True):
+            parts[kind] = part.observe(*moments, own) if isinstance(part, Counts) else part.observe(*moments)
+        return MixedColumns(parts, self.columns)
+
+    def evidence(self, seen: Floats, x: Floats, xx: Floats, current: MixedColumns | None = None) -> Floats:
+        """(K,), log evidence of each cluster's entries under the prior `self`, but for the base measure."""
+        each = zip(self._each.items(), self._sums(seen, x, xx), strict=True)
+        parts = {} if current is None else current.parts
+        return np.asarray(sum(part.evidence(*moments, parts.get(kind)) for (kind, part), moments in each))
+
+    def kl(self, other: MixedColumns) -> float:
+        return float(sum(part.kl(other.parts[kind]) for kind, part in self._each.items()))
+
+    def log_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), log E_q[p(row | cluster)] over observed entries; `seen` are numbers (1 or n, D)."""
+        parts = self._split(x, seen)
+        return sum(part.log_density(part_x, part_seen) for _, part, part_x, part_seen in parts)
+
+    def fill(self, share: Array) -> tuple[Array, Array]:
+        """(n, D) each: values and variances that memberships (n, K) give entries that were not seen."""
+        xp, d = array_namespace(share), self.mean.shape[1]
+        values: list[Any] = [None] * d
+        spreads: list[Any] = [None] * d
+        for kind, part in self._each.items():
+            if isinstance(part, CategoricalColumns):
+                mean, variance = part.fill(share)
+            else:
+                mean = share @ like(part.mean, share)
+                variance = share @ like(part.row_variance + part.mean**2, share) - mean**2
+            for i, place in enumerate(self.columns[kind]):
+                values[place], spreads[place] = mean[:, i], variance[:, i]
+        return xp.stack(values, axis=1), xp.stack(spreads, axis=1)
+
+    def apart(self, weights: Floats) -> Floats:
+        """(K, D), how far each cluster is from all rows together, in standard deviations; of levels, the farthest."""
+        each = []
+        for part in self._each.values():
+            if isinstance(part, CategoricalColumns) and not part.ordered:
+                each.append(part.apart(weights))
+                continue
+            overall = weights @ part.mean
+            spread = weights @ ((part.mean - overall) ** 2 + part.row_variance)
+            each.append(np.abs(part.mean - overall) / np.sqrt(np.maximum(spread, np.finfo(float).tiny)))
+        return self._wide(each)
+
+    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
+        """(n, D), one row of each cluster in `label`."""
+        return self._wide([part.draw(label, rng) for part in self._each.values()])
+
+    def sample(self, rng: np.random.Generator) -> MixedColumns:
+        return MixedColumns({kind: part.sample(rng) for kind, part in self._each.items()}, self.columns)
+
+    def only(self, keep: Index) -> MixedColumns:
+        return MixedColumns({kind: part.only(keep) for kind, part in self._each.items()}, self.columns)
+
+    @property
+    def _each(self) -> dict[str, Any]:
+        """The families, which answer the same questions in the same words."""
+        return self.parts
+
+    def _wide(self, values: list[Floats]) -> Floats:
+        """Columns of the kinds side by side, (n, D_kind) each, back where they belong."""
+        order = np.argsort([place for at in self.columns.values() for place in at])
+        return np.concatenate(values, axis=1)[:, order]
+
+    def _split(self, x: Array, seen: Array | None) -> Iterator[tuple[str, Any, Array, Any]]:
+        for kind, part in self._each.items():
+            at = np.array(self.columns[kind])
+            yield kind, part, take(x, at, axis=1), None if seen is None else take(seen, at, axis=1)
+
+    def _sums(self, seen: Floats, x: Floats, xx: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """The sums of each kind."""
+        start, shown = 0, np.broadcast_to(seen, x.shape)
+        for kind, part in self._each.items():
+            at = list(self.columns[kind])
+            stop = start + part.natural[0].shape[1] - len(at)
+            yield shown[:, at], x[:, at], xx[:, start:stop]
+            start = stop
+
+    def _base_parts(self, base: Floats) -> Iterator[Floats]:
+        start = 0
+        for part in self._each.values():
+            stop = start + (part.n_base if isinstance(part, Counts) else 0)
+            yield base[start:stop]
+            start = stop
+
+
+def _extra(part: Any, x: Array, seen: Array | None) -> Array | None:
+    """(n, Q), what a kind asks of rows besides x."""
+    if isinstance(part, NormalColumns | NormalMeans):
+        return x**2
+    return part.extra(x, seen) if isinstance(part, CategoricalColumns) else None
+
+
+def _coordinates(part: Any, x: Floats) -> Floats:
+    """(n, P): a scale for each column, on which levels share theirs."""
+    if isinstance(part, CategoricalColumns):
+        z, columns = part.coordinates(x), part.coordinate_columns
+    else:
+        z, columns = np.log1p(x) if isinstance(part, Counts) else x, np.arange(x.shape[1])
+    variance = np.bincount(columns, z.var(axis=0), x.shape[1])[columns]
+    return np.asarray(z / np.sqrt(np.where(variance > 0, variance, 1.0)))

@@ -1,0 +1,115 @@
+"""Gamma-Poisson posteriors of clusters of counts.
+
+    rate_kd      ~ Gamma(shape_kd, rate_kd)
+    x_d | k      ~ Poisson(rate_kd)
+
+The base measure -log x! is the same in all clusters: it leaves the memberships, and belongs in every bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.special import gammaln as host_gammaln
+
+from latens.array import Array, Floats, Index
+from latens.array.special import gammaln
+from latens.array.transfer import host, like
+from latens.families.gamma import Gamma
+from latens.families.known import Known
+
+__all__ = ["PoissonColumns"]
+
+
+@dataclass(frozen=True)
+class PoissonColumns:
+    rate: Gamma | Known  # (K, D); Known after a draw
+    joint: ClassVar[bool] = False
+
+    @property
+    def mean(self) -> Floats:
+        """(K, D), E[rate]."""
+        return self.rate.mean
+
+    @property
+    def row_variance(self) -> Floats:
+        """(K, D), variance of a new row's entries."""
+        uncertain = self.rate.mean / self.rate.rate if isinstance(self.rate, Gamma) else 0.0
+        return np.asarray(self.rate.mean + uncertain)
+
+    @cached_property
+    def natural(self) -> tuple[Floats, Floats]:
+        """E[log Poisson(x)] = theta'x + sum_d level, (K, D) each, but for the base measure."""
+        return self.rate.mean_log, -self.rate.mean
+
+    @property
+    def n_base(self) -> int:
+        """One number for each column."""
+        return int(self.mean.shape[1])
+
+    def base_sums(self, x: Array, weight: Array) -> Floats:
+        """(D,), weighted sums of log x!, of which 0 is that of a missing entry; weights are (n, 1)."""
+        return np.asarray(np.sum(host(gammaln(x + 1)) * host(weight), axis=0))
+
+    def base_total(self, base: Floats) -> float:
+        """The base measure of all rows, linear in their sums."""
+        return -float(base.sum())
+
+    def base_measure(self, x: Array, seen: Array) -> Array:
+        """(n,), its logarithm for each row."""
+        return -array_namespace(x).sum(gammaln(x + 1), axis=1)
+
+    def tiled(self, k: int) -> PoissonColumns:
+        return self.only(np.zeros(k, dtype=int))
+
+    def observe(self, seen: Floats, x: Floats, xx: Floats, base: Floats | None = None) -> PoissonColumns:
+        """Posterior after seen_kd entries that add up to x_kd."""
+        prior = self._gamma
+        return PoissonColumns(prior.count(x, np.broadcast_to(seen, x.shape)))
+
+    def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
+        """(K,), log evidence of each cluster's entries under the prior `self`, but for the base measure."""
+        before, after = self._gamma, self._gamma.count(x, np.broadcast_to(seen, x.shape))
+        return np.asarray(np.sum(_log_norm(after) - _log_norm(before), axis=1))
+
+    def kl(self, other: PoissonColumns) -> float:
+        return self.rate.kl(other.rate)  # type: ignore[arg-type]
+
+    def log_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), log E_q[p(row | cluster)] over observed entries: negative binomial."""
+        if isinstance(self.rate, Known):
+            theta, level = self.natural
+            return x @ like(theta.T, x) + seen @ like(level.T, x) + self.base_measure(x, seen)[:, None]
+        shape, more = self.rate.shape, np.log1p(1 / self.rate.rate)
+        level = -shape * more - host_gammaln(shape)
+        density = x @ like(-np.log1p(self.rate.rate).T, x) + seen @ like(level.T, x)
+        for d in range(shape.shape[1]):
+            grown = gammaln(x[:, d][:, None] + like(shape[:, d], x))
+            density = density + seen[:, d][:, None] * grown
+        return density + self.base_measure(x, seen)[:, None]
+
+    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
+        """(n, D), one row of each cluster in `label`."""
+        return rng.poisson(self.mean[label]).astype(np.float64)
+
+    def sample(self, rng: np.random.Generator) -> PoissonColumns:
+        if isinstance(self.rate, Known):
+            return self
+        return PoissonColumns(Known(np.maximum(self.rate.sample(rng).mean, np.finfo(float).tiny)))
+
+    def only(self, keep: Index) -> PoissonColumns:
+        return PoissonColumns(self.rate.only(keep))
+
+    @property
+    def _gamma(self) -> Gamma:
+        if not isinstance(self.rate, Gamma):
+            raise TypeError("only a Gamma prior of rates learns; points do not.")
+        return self.rate
+
+
+def _log_norm(gamma: Gamma) -> Floats:
+    return np.asarray(host_gammaln(gamma.shape) - gamma.shape * np.log(gamma.rate))

@@ -1,0 +1,56 @@
+"""Whether a file of clusters tells alike, in all its places, what kinds of columns there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from latens.core import State
+from latens.errors import FileRefused
+from latens.estimators.base import living_components
+from latens.estimators.mixtures.column_kinds import ColumnKinds
+from latens.families.categorical_columns import CategoricalColumns
+from latens.families.mixed_columns import Counts, MixedColumns
+from latens.models.mixture.model import Mixture
+
+__all__ = ["check_columns"]
+
+
+def check_columns(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
+    """Refuse kinds of columns that the model, its posterior, its sums and what is kept of the fit tell differently."""
+    if not isinstance(model, Mixture):
+        return
+    kinds, mixed, learnt = kept.get("columns_"), model.clusters, state.q.clusters
+    told = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
+    if any(told) != all(told):
+        raise FileRefused("it tells of kinds of columns in one place and not in another.")
+    if kinds is not None and isinstance(mixed, MixedColumns):
+        _check_kinds(kinds, mixed, learnt, n_features)
+        n_base = sum(part.n_base for part in mixed.parts.values() if isinstance(part, Counts))
+        extra = mixed.natural[0].shape[1] - n_features
+        if state.stats.base.shape != (n_base,) or state.stats.xx.shape[1:] != (extra,):
+            raise FileRefused("its sums are not those of its kinds of columns.")
+    table = kept.get("classification_")
+    living = len(living_components(model, state)[0])
+    if table is not None and (table.shape != (living, living) or not (table >= 0).all()):
+        raise FileRefused(f"classification_ has shape {table.shape}; expected ({living}, {living}), counts.")
+
+
+def _check_kinds(kinds: ColumnKinds, mixed: MixedColumns, learnt: MixedColumns, n_features: int) -> None:
+    if len(kinds.names) != n_features or len(set(kinds.names)) < n_features:
+        raise FileRefused(f"columns_ does not name each of {n_features} columns.")
+    if mixed.columns != kinds.places or learnt.columns != mixed.columns:
+        raise FileRefused("its model, its posterior and columns_ tell of different kinds of columns.")
+    sizes = {
+        kind: (tuple(len(kinds.levels[d]) for d in at), kind == "ordinal", False)
+        for kind, at in kinds.places.items()
+        if kind in ("categorical", "ordinal")
+    }
+    if _levels(mixed) != sizes or _levels(learnt) != sizes:
+        raise FileRefused("its model, its posterior and columns_ tell of different levels.")
+
+
+def _levels(mixed: MixedColumns) -> dict[str, tuple[tuple[int, ...], bool, bool]]:
+    """Of each kind that has levels: how many, whether they are ordered, whether their chances are known."""
+    parts = {kind: part for kind, part in mixed.parts.items() if isinstance(part, CategoricalColumns)}
+    return {kind: (part.levels, part.ordered, part.known) for kind, part in parts.items()}

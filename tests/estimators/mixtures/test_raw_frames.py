@@ -1,0 +1,128 @@
+"""LatentClassAnalysis on data frames as people have them: text, categories, dates, missing cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.errors import AbsentColumns, UnseenLevels, UnusedColumns
+
+pytestmark = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::latens.errors.UnusedColumns")]
+QUICK = {"random_state": 0, "n_init": 1, "n_jobs": 1}
+
+
+def people(n: int = 300, seed: int = 0) -> tuple[Any, Any, np.ndarray]:
+    """A frame of two classes with missing cells, the same complete, and the classes."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    label = rng.integers(2, size=n)
+    whole = pd.DataFrame(
+        {
+            "age": np.round(rng.normal(40 + 20 * label, 5)),
+            "species": np.where(label & (rng.random(n) < 0.8), "Gentoo", rng.choice(["Adelie", "Chinstrap"], n)),
+            "smokes": np.where(rng.random(n) < 0.1 + 0.8 * label, "yes", "no"),
+            "visits": rng.poisson(1 + 6 * label),
+            "grade": pd.Categorical(
+                np.where(rng.random(n) < 0.5, "mid", np.where(label, "high", "low")),
+                ["low", "mid", "high"],
+                ordered=True,
+            ),
+            "member": rng.random(n) < 0.3,
+            "born": pd.date_range("2020-01-01", periods=n),
+            "note": [f"text {i}" for i in range(n)],
+        },
+        index=[f"person {i}" for i in range(n)],
+    )
+    frame = whole.copy()
+    for name in ("age", "species", "smokes", "grade"):
+        frame.loc[rng.random(n) < 0.1, name] = None
+    return frame, whole, label
+
+
+def fitted(frame: Any, **options: Any) -> latens.LatentClassAnalysis:
+    return latens.LatentClassAnalysis(4, **QUICK, **options).fit(frame)
+
+
+def test_a_raw_frame_is_fitted_as_it_is() -> None:
+    frame, _, label = people()
+    with pytest.warns(UnusedColumns, match=r"2 column\(s\) are not used: born \(dates are not modelled\), note \("):
+        model = fitted(frame)
+    assert model.n_components_ == 2
+    assert np.mean(model.predict(frame) == label) in (pytest.approx(1, abs=0.03), pytest.approx(0, abs=0.03))
+    kinds = {"age": "gaussian", "species": "categorical", "smokes": "bernoulli", "grade": "ordinal"}
+    assert kinds.items() <= model.likelihoods_.items()
+    assert list(model.feature_names_in_) == ["age", "species", "smokes", "visits", "grade", "member"]
+    told = model.profiles_["of"]
+    assert told[2:5] == ["P(Adelie)", "P(Chinstrap)", "P(Gentoo)"]
+    assert "P(yes)" in told
+    assert told[-4:] == ["P(low)", "P(mid)", "P(high)", "P(True)"]
+
+
+def test_polars_says_the_same() -> None:
+    import polars as pl
+
+    frame, _, _ = people()
+    one = fitted(frame, likelihoods={"grade": "ordinal"})
+    two = fitted(pl.from_pandas(frame), likelihoods={"grade": "ordinal"})
+    assert two.likelihoods_ == one.likelihoods_
+    assert two.elbo_ == pytest.approx(one.elbo_, abs=3)  # levels of the scale come in another order
+    whole = two.impute(pl.from_pandas(frame))
+    assert whole.schema == pl.from_pandas(frame).schema
+    assert whole.null_count().to_numpy().sum() == 0
+
+
+def test_imputed_frames_have_the_types_they_had() -> None:
+    frame, whole, _ = people()
+    model = fitted(frame)
+    found, spread = model.impute(frame, return_std=True)
+    assert found.dtypes.equals(frame.dtypes)
+    assert list(found.index) == list(frame.index)
+    assert not found.isna().any().any()
+    hole = frame.isna()
+    assert found.mask(hole).equals(frame.mask(hole))
+    assert np.mean(found.loc[hole["smokes"], "smokes"] == whole.loc[hole["smokes"], "smokes"]) > 0.75
+    used = hole[list(model.feature_names_in_)].to_numpy()
+    assert np.array_equal(spread > 0, used)
+
+
+def test_new_frames_may_have_other_orders_levels_and_columns() -> None:
+    frame, _, _ = people()
+    model = fitted(frame)
+    expected = model.predict_proba(frame)
+    assert model.predict_proba(frame[list(frame.columns[::-1])]) == pytest.approx(expected)
+    strange, gone = frame.head(5).copy(), frame.head(5).copy()
+    strange["species"], gone["species"] = "Emperor", None
+    with pytest.warns(UnseenLevels, match="column 'species' holds 5 value.*'Emperor'; known are 'Adelie'"):
+        found = model.predict_proba(strange)
+    assert found == pytest.approx(model.predict_proba(gone))
+    with pytest.warns(AbsentColumns, match="'species'"):
+        assert model.predict_proba(frame.head(5).drop(columns="species")) == pytest.approx(found)
+    with pytest.raises(ValueError, match=r"X is a ndarray, and the model was fitted to a data frame.*'age', 'species'"):
+        model.predict(np.zeros((3, 6)))
+
+
+def test_the_encoding_is_part_of_the_file(tmp_path: Path) -> None:
+    frame, _, _ = people()
+    model = fitted(frame)
+    loaded = latens.load(latens.save(model, tmp_path / "people.latens"))
+    assert loaded.columns_ == model.columns_
+    assert np.array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    assert loaded.impute(frame).equals(model.impute(frame))
+    loaded.partial_fit(frame)
+    assert loaded.state_.stats.n == 2 * len(frame)
+
+
+def test_kinds_that_frames_do_not_have_are_refused() -> None:
+    frame, _, _ = people()
+    with pytest.raises(ValueError, match="column 'species' holds categories and cannot be gaussian; choose"):
+        fitted(frame, likelihoods={"species": "gaussian"})
+    with pytest.raises(ValueError, match="no column of X can be used: born"):
+        fitted(frame[["born", "note"]])
+    many = frame.assign(town=[f"town {i % 40}" for i in range(len(frame))])
+    assert "town" not in fitted(many).likelihoods_
+    assert fitted(many, likelihoods={"town": "categorical"}).likelihoods_["town"] == "categorical"
