@@ -26,8 +26,8 @@ def missing_codes(values: Floats) -> dict[float, int]:
 
     >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, -999.0, 1.5, -999.0]))
     {-999.0: 2}
-    >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, 1.5, -999.0]))
-    {}
+    >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, 1.5, -999.0])), missing_codes(np.full(3, np.nan))
+    ({}, {})
     """
     seen = values[~np.isnan(values)]
     part = seen if len(seen) <= MOST_ROWS else seen[:: len(seen) // MOST_ROWS]
@@ -48,7 +48,7 @@ def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
         named = [bool(NAMED.fullmatch(f"{value:.15g}")) for value in ordered[:MOST_CODES]]
         run = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
         codes, others = ordered[:run], np.sort(ordered[run:])
-        share = often[:run].sum() / n
+        share = often[:run].sum() / max(n, 1)  # a column may show nothing
         if len(others) < 2 or not max(2 / n, LEAST_SHARE) <= share <= LARGEST_SHARE:
             continue
         if _are_codes(codes, named[0], others, often[run:][np.argsort(ordered[run:])]):
