@@ -128,9 +128,9 @@ class MixtureEstimator(VariationalTransformer):
     def _classify(self, data: Data, *, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong."""
         k = self.n_components_
-        before = getattr(self, "classification_", None) if add else None
-        known = before is not None and before.shape == (k, k)
-        table, entropy = (before, self.membership_entropy_) if known else (np.zeros((k, k)), 0.0)
+        table, entropy = np.zeros((k, k)), 0.0
+        if add and getattr(self, "classification_", table[:0]).shape == table.shape:
+            table, entropy = self.classification_, self.membership_entropy_
         for rows in data.stream(CLASSIFIED_AT_ONCE):
             share = host(self.predict_proba(rows))
             weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
