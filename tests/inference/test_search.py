@@ -20,7 +20,6 @@ from latens.inference.ascent import ascend
 from latens.inference.search import Search
 from latens.inference.surprise import badly_explained
 from latens.models.mixture.model import Mixture
-from latens.system.seeds import generator
 
 
 def two_columns() -> Mixture:
@@ -39,7 +38,7 @@ def at(model: Mixture, places: list[float]) -> Any:
 
 
 def searching(model: Mixture, **options: Any) -> Search:
-    given = {"rng": generator(0), "limit": 6, "max_iter": 100, "tol": 1e-6, "moves": True, **options}
+    given = {"seed": 0, "limit": 6, "max_iter": 100, "tol": 1e-6, "moves": True, **options}
     return Search(model, partial(ascend, model, tol=1e-6), **given)
 
 
@@ -110,7 +109,7 @@ class Pressed:
 def test_an_interrupt_on_the_part_leaves_a_fit_of_all_rows() -> None:
     rng, model = np.random.default_rng(4), two_columns()
     rows = Rows(clumps(rng, [400, 400], [-6.0, 6.0]))
-    search = Search(model, Pressed(model), generator(0), 6, 100, 1e-6, True)
+    search = Search(model, Pressed(model), 0, 6, 100, 1e-6, True)
     fit = search.by_part(Rows(rows.x[::10]), [rows], rows.n, worst(model, rows), [State(at(model, [-1.0, 1.0]))])
     assert fit.interrupted
     assert not fit.converged

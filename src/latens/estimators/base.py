@@ -5,6 +5,7 @@ A subclass has three hooks: `_build` a model, `_start` a posterior, `_publish` a
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ from latens.inference.online import Accumulate, update
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread
 
-__all__ = ["VariationalTransformer", "living_components"]
+__all__ = ["MOST_COMPONENTS", "VariationalTransformer", "living_components"]
 
 MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
 
@@ -43,16 +44,19 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
     sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
     sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
+    _growth: int = 1  # how many times the usual components are allowed, while their number is searched for
 
     def __init__(
         self,
         n_components: int | None,
         *,
         max_iter: int,
+        max_time: float | None,
         tol: float,
         n_init: int,
         init: Any,
         moves: bool,
+        prune: bool,
         random_state: Any,
         warm_start: bool,
         verbose: int,
@@ -61,10 +65,12 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
     ) -> None:
         self.n_components = n_components
         self.max_iter = max_iter
+        self.max_time = max_time
         self.tol = tol
         self.n_init = n_init
         self.init = init
         self.moves = moves
+        self.prune = prune
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -113,6 +119,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         with all_or_nothing(self), one_blas_thread():
             data = check_data(self, X, sample_weight)
             self._check_common()
+            self._until = None if self.max_time is None else time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
             before = self.frame_ if self._goes_on(data) else None
             frame = before or self._frame(data, sample)
@@ -126,7 +133,11 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             else:  # a model that compresses rows starts from their total
                 starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
             fit = self._climb(model, data, sample, frame, rng, starts, moves, before is None)
+            if moves and self.n_components is None and isinstance(self.init, str) and not before:
+                fit = self._grow(fit, model, data, sample, frame, rng)
+            late = self._over()
             self._keep(model, frame, fit)
+            self.__dict__.pop("_until", None)
         if fit.interrupted:
             warn(
                 FitInterrupted(
@@ -134,6 +145,13 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                     f"so far and can be used.",
                     "Call fit with warm_start=True to go on.",
                 )
+            )
+        elif fit.stopped and late is not None and late():
+            warnings.warn(
+                f"{type(self).__name__} used all max_time={self.max_time:g} seconds and keeps the best state so far. "
+                f"Raise max_time, or call fit with warm_start=True to go on.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
         elif not fit.converged and not fit.stopped and self.tol > 0:  # with tol=0 all iterations were asked for
             warnings.warn(
@@ -190,6 +208,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         """The parameters that say what is asked, not how the answer is found."""
         how = {
             "max_iter",
+            "max_time",
             "tol",
             "n_init",
             "init",
@@ -202,6 +221,25 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
+    def _grow(
+        self, fit: Fit, model: Model[Any, Any, Any], data: Data, sample: Rows, frame: Frame, rng: np.random.Generator
+    ) -> Fit:
+        """Search again with twice as many components allowed, while all that were are kept and the bound rises."""
+        allowed = self._starting_size(sample)
+        while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
+            self._growth *= 2
+            before, allowed = allowed, self._starting_size(sample)
+            if allowed == before:  # rows or columns are too few for more
+                break
+            starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
+            more = self._climb(model, data, sample, frame, rng, starts, True)
+            if more.elbo <= fit.elbo:
+                fit = replace(fit, interrupted=more.interrupted, stopped=more.stopped)
+                break
+            fit = more
+        self.__dict__.pop("_growth", None)
+        return fit
+
     def _starting_size(self, sample: Rows) -> int:
         """Components to start with: `n_components`, or a bound chosen from the data."""
         if self.n_components is not None:
@@ -210,7 +248,11 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
 
     def _default_size(self, sample: Rows) -> int:
         n, d = sample.x.shape
-        return int(max(1, min(2 * d, n // 4, 24)))
+        return int(max(1, min(2 * d, n // 4, self._most(24))))
+
+    def _most(self, cap: int) -> int:
+        """A cap on the components to start with where their number is to be found; it grows with them."""
+        return cap * self._growth
 
     def _check_common(self) -> None:
         whole_number("max_iter", self.max_iter)
@@ -220,6 +262,10 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         positive_number("tol", self.tol, zero=True)
         whole_number("n_init", self.n_init)
         yes_or_no("moves", self.moves)
+        if not yes_or_no("prune", self.prune) and self.n_components is None:
+            raise ValueError("prune=False keeps every component, so that n_components must say how many; give it.")
+        if self.max_time is not None:
+            positive_number("max_time", self.max_time)
         yes_or_no("warm_start", self.warm_start)
         if self.n_components is not None:
             whole_number("n_components", self.n_components, most=MOST_COMPONENTS)
@@ -232,7 +278,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         state = fit.state
         self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
         self.state_, self.question_ = replace(state, locals=None), self._question()
-        living, self.share_ = living_components(model, state)
+        living, self.share_ = living_components(model, state, prune=self.prune)
         self.posterior_, self.n_components_ = state.q.only(living), len(living)
         self.n_iter_, self.elbo_ = len(fit.trace), fit.elbo
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
@@ -250,10 +296,12 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         return tags
 
 
-def living_components(model: Model[Any, Any, Any], state: State) -> tuple[Index, Floats]:
-    """Which components are published, the most important first, and their shares; at least one."""
+def living_components(model: Model[Any, Any, Any], state: State, *, prune: bool = True) -> tuple[Index, Floats]:
+    """Which components are published, the most important first, and their shares; at least one, or all."""
     importance = model.importance(state.q, state.stats)
     order = np.argsort(-importance, kind="stable")
+    if not prune:
+        return order, importance[order]
     living = order[importance[order] > 0]
     living = living if len(living) else order[:1]
     return living, importance[living]

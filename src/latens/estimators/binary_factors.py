@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
 from latens.core import Rows, Statistics
-from latens.estimators.base import VariationalTransformer
+from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
@@ -55,12 +55,16 @@ class BinaryFactorAnalysis(VariationalTransformer):
         One noise variance, or one for each column.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    max_time : float, optional
+        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
         Starts; the highest bound is kept.
     init : {"auto", "random"} or array of shape (K, D)
         Starts found in the data, the textbook's uniform noise, or given causes in data units.
     moves : bool
         Whether to try deleting, merging, splitting and exchanging causes, accepted only where the bound rises.
+    prune : bool
+        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
         Whether `fit` goes on from the last fit.
@@ -103,10 +107,12 @@ class BinaryFactorAnalysis(VariationalTransformer):
         fit_intercept: bool = False,
         noise: str = "shared",
         max_iter: int = 500,
+        max_time: float | None = None,
         tol: float = 1e-5,
         n_init: int = 5,
         init: Any = "auto",
         moves: bool = True,
+        prune: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -116,10 +122,12 @@ class BinaryFactorAnalysis(VariationalTransformer):
         super().__init__(
             n_components,
             max_iter=max_iter,
+            max_time=max_time,
             tol=tol,
             n_init=n_init,
             init=init,
             moves=moves,
+            prune=prune,
             random_state=random_state,
             warm_start=warm_start,
             verbose=verbose,
@@ -168,6 +176,10 @@ class BinaryFactorAnalysis(VariationalTransformer):
             floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,
         )
+
+    def _default_size(self, sample: Rows) -> int:
+        most = {"exact": MOST_EXACT, "truncated": MOST_SWITCHES}.get(self.e_step, MOST_COMPONENTS)
+        return min(super()._default_size(sample), most)
 
     def _start(
         self, model: BinaryFactors, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame

@@ -11,7 +11,7 @@ from latens.array import Array, Floats
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
-from latens.estimators.base import VariationalTransformer
+from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
@@ -64,6 +64,8 @@ class NoisyOr(VariationalTransformer):
         refuses such values.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    max_time : float, optional
+        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
         Starts; the highest bound is kept. They are compared on a sample where there are many rows.
     init : {"auto", "random"} or array of shape (K, D)
@@ -71,6 +73,8 @@ class NoisyOr(VariationalTransformer):
     moves : bool
         Whether to try other numbers of profiles, fewer causes and exchanged causes, accepted only where the
         bound rises.
+    prune : bool
+        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
         Whether `fit` goes on from the last fit.
@@ -129,10 +133,12 @@ class NoisyOr(VariationalTransformer):
         n_states: int | str = "auto",
         binarize: float | None = 0.5,
         max_iter: int = 500,
+        max_time: float | None = None,
         tol: float = 1e-4,
         n_init: int = 5,
         init: Any = "auto",
         moves: bool = True,
+        prune: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -142,10 +148,12 @@ class NoisyOr(VariationalTransformer):
         super().__init__(
             n_components,
             max_iter=max_iter,
+            max_time=max_time,
             tol=tol,
             n_init=n_init,
             init=init,
             moves=moves,
+            prune=prune,
             random_state=random_state,
             warm_start=warm_start,
             verbose=verbose,
@@ -193,6 +201,10 @@ class NoisyOr(VariationalTransformer):
             most_profiles=MOST_PROFILES if grows else n_profiles,
             most_exact=E_STEPS[e_step],
         )
+
+    def _default_size(self, sample: Rows) -> int:
+        most = {"exact": MOST_EXACT, "jensen": MOST_COMPONENTS}.get(self.e_step, MOST_SWITCHES)
+        return min(super()._default_size(sample), most)
 
     def _start(
         self,

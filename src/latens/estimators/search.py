@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import compressed
 from latens.inference.progress import ProgressBar
 from latens.inference.search import Search
+from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map
 
 __all__ = ["Climbing"]
@@ -28,11 +30,14 @@ __all__ = ["Climbing"]
 class Climbing:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
+    _until: float | None = None  # when the time of a fit is over, by the monotonic clock
     max_iter: int
+    max_time: float | None
     tol: float
     n_init: int
     init: Any
     verbose: int
+    prune: bool
     callbacks: Any
     n_jobs: int | None
 
@@ -72,7 +77,9 @@ class Climbing:
                 # blocks enter the frame one by one, while they are in cache
                 total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
                 return self._read_out(model, total, frame, rng, starts, notify, moves)
-            search = Search(model, options, rng, limit, self.max_iter, self.tol, moves)
+            search = Search(
+                model, options, seed_beside(rng), limit, self.max_iter, self.tol, moves, not self.prune, self._over()
+            )
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
@@ -81,7 +88,7 @@ class Climbing:
                     sample, batches, data.n, badly_explained, starts, afresh=afresh, sweep=sweep, notify=notify
                 )
             several = waking_map(pool) if pool and len(batches) == 1 and notify is None else map
-            return search.over(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
+            return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
     def _read_out(
         self,
@@ -97,9 +104,16 @@ class Climbing:
         climb = partial(ascend, model, tol=self.tol, log_scale=frame.log_scale)
         starts = starts or self._starts(model, total, frame, rng)
         limit = max(start.q.n_components for start in starts)
-        search = Search(model, climb, rng, limit, self.max_iter, self.tol, moves)
-        fit = search.over([total], total, starts, notify=notify)
+        search = Search(
+            model, climb, seed_beside(rng), limit, self.max_iter, self.tol, moves, not self.prune, self._over()
+        )
+        fit = search.on_all([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
+
+    def _over(self) -> Callable[[], bool] | None:
+        """Whether `max_time` has passed since the fit began; None where there is no limit."""
+        until = self._until
+        return None if until is None else lambda: time.monotonic() > until
 
     def _notify(self, bar: ProgressBar) -> OnIteration | None:
         """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""

@@ -29,6 +29,7 @@ def improve(
     tol: float = 1e-6,
     on_iteration: OnIteration | None = None,
     looseness: Callable[[Any], float] | None = None,
+    over: Callable[[], bool] | None = None,
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
@@ -37,10 +38,13 @@ def improve(
     costs. Candidates from `rare`, made for rows that a sample has hardly met, are tried without. With `looseness`, nats
     that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
     component is not given up because a bound is loose about it.
+
+    `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
+    candidate is tried.
     """
-    while not (fit.interrupted or fit.stopped):
+    while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
-            better = _first_better(fit, candidates, rare, climb, screens, n_steps, tol, looseness)
+            better = _first_better(fit, candidates, rare, climb, screens, n_steps, tol, looseness, over)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
@@ -50,10 +54,10 @@ def improve(
         state = replace(better.state, step=jump.step + 1)
         stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
         fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
-        if better.interrupted or better.converged or stopped:
+        if better.interrupted or better.converged or stopped or len(fit.trace) >= max_iter:
             continue
         try:
-            rest = climb(state, max_iter, labelled(on_iteration, jump.restart))
+            rest = climb(state, max_iter - len(fit.trace), labelled(on_iteration, jump.restart))
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         fit = replace(rest, trace=(*fit.trace, *_relabelled(rest, jump.restart)))
@@ -69,12 +73,15 @@ def _first_better(
     n_steps: int,
     tol: float,
     looseness: Callable[[Any], float] | None,
+    over: Callable[[], bool] | None,
 ) -> Fit | None:
     margin = tol * max(fit.state.stats.n, 1.0)
     target = fit.elbo + margin
     glances = [_Screen(screen, fit.state.q, n_steps, tol) for screen in screens]
     promising = (one for one in candidates(fit.state) if not glances or any(glance.rises(one) for glance in glances))
     for candidate in chain(promising, rare(fit.state) if rare is not None else ()):
+        if over is not None and over():
+            return None
         trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
         if trial.elbo > target and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin

@@ -11,7 +11,7 @@ from typing import Any
 from latens.core import Fit, Iteration
 from latens.inference.ascent import OnIteration
 
-__all__ = ["best_of", "labelled"]
+__all__ = ["best_of", "climb_all", "highest", "labelled", "records"]
 
 Climb = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
@@ -22,6 +22,13 @@ def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | Non
 
     An interrupt or a callback's stop ends the round: what was climbed so far is compared.
     """
+    return highest(climb_all(starts, climb, on_iteration, map_=map_))
+
+
+def climb_all(
+    starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | None = None, *, map_: Map = map
+) -> list[Fit]:
+    """The same, all fits in the order of their starts; those that an interrupt or a stop left out are missing."""
     if not starts:
         raise ValueError("no start was given; expected at least one, so try n_init=1.")
     over, running, done = threading.Event(), set[int](), dict[int, Fit]()
@@ -49,8 +56,20 @@ def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | Non
         if not done:
             raise
         interrupted = True
-    best = _highest([done[restart] for restart in sorted(done)])
-    return replace(best, interrupted=best.interrupted or interrupted)
+    return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]
+
+
+def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
+    """The fits that are higher than all before them, by more than `tol` nats per row; the first always is.
+
+    More fits at the end leave those that were chosen without them as they are: whatever goes on from records and keeps
+    the highest never ends lower for having had more starts.
+    """
+    chosen = list(fits[:1])
+    for fit in fits[1:]:
+        if fit.elbo > chosen[-1].elbo + tol * max(fit.state.stats.n, 1.0):
+            chosen.append(fit)
+    return chosen
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:
@@ -74,6 +93,7 @@ def _until(over: threading.Event, on_iteration: OnIteration | None) -> OnIterati
     return watch
 
 
-def _highest(fits: Sequence[Fit]) -> Fit:
+def highest(fits: Sequence[Fit]) -> Fit:
+    """The first of those with the highest bound; interrupted or stopped if any of them was."""
     best = max(fits, key=lambda fit: fit.elbo)  # the first of equals
     return replace(best, interrupted=any(fit.interrupted for fit in fits), stopped=any(fit.stopped for fit in fits))

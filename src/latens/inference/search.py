@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Loose, Model, Movable, Rows, State
+from latens.core import Fit, Iteration, Loose, Model, Movable, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.moves import Climb, improve
-from latens.inference.restarts import Map, best_of
+from latens.inference.restarts import Map, climb_all, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]
@@ -30,42 +30,28 @@ N_RARE = 6  # candidates made for badly explained rows that are tried on all row
 class Search:
     model: Model[Any, Any, Any]
     ascend: Callable[..., Fit]  # (batches, start, *, max_iter, on_iteration, sweep)
-    rng: np.random.Generator  # of moves
+    seed: int  # of moves; those of one start do not depend on how many others there are
     limit: int  # components that moves may grow to
-    max_iter: int
+    max_iter: int  # of the path that leads to an answer, on the part and on all rows each
     tol: float
     moves: bool
+    fixed: bool = False  # whether moves keep the number of components
+    over: Callable[[], bool] | None = None  # whether the time is over: the state that was reached is kept
 
-    def over(
+    def on_all(
         self,
         batches: Sequence[Any],
         sample: Any,
         starts: Sequence[State],
         *,
         screens: Sequence[Climb] = (),
-        rare: Callable[[State], Iterator[Any]] | None = None,
+        rare: Callable[[State, np.random.Generator], Iterator[Any]] | None = None,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
         map_: Map = map,
     ) -> Fit:
-        """The best of the starts, then moves until none raises the bound of these rows; `sample` proposes them."""
-        climb = self._climb(batches, sweep)
-        fit = best_of(starts, lambda start, on: climb(start, self.max_iter, on), notify, map_=map_)
-        model = self.model
-        if not self.moves or not isinstance(model, Movable):
-            return fit
-        n = fit.state.stats.n
-        return improve(
-            fit,
-            lambda state: model.candidates(state.q, state.stats, sample, self.rng, self.limit),
-            climb,
-            screens=screens,
-            rare=rare,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            on_iteration=notify,
-            looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
-        )
+        """The highest of the starts, after moves until none raises the bound of these rows; `sample` proposes them."""
+        return highest(self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_))
 
     def by_part(
         self,
@@ -85,13 +71,13 @@ class Search:
         the start was found on all rows before: only they say where to go on.
         """
         if afresh:
-            ahead = self.over([part], part, starts)
-            starts = [State(ahead.state.q)]
-            if ahead.interrupted:
-                fit = self._climb(batches, sweep)(starts[0], 1, notify)
+            found = self._found([part], part, starts, 0)
+            starts = [State(fit.state.q) for fit in records(found, self.tol)]
+            if any(fit.interrupted for fit in found):
+                fit = self._climb(batches, sweep)(starts[-1], 1, notify)
                 return replace(fit, converged=False, interrupted=True)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
-        return self.over(
+        return self.on_all(
             batches,
             part,
             starts,
@@ -102,14 +88,72 @@ class Search:
             notify=notify,
         )
 
-    def _climb(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Climb:
-        return lambda start, steps, on: self.ascend(batches, start, max_iter=steps, on_iteration=on, sweep=sweep)
-
-    def _rare(self, badly_explained: Callable[[Any, int], Rows], size: int, state: State) -> Iterator[Any]:
-        """More components, for rows that the present ones explain badly: too few of a kind to be in the part."""
+    def _found(
+        self,
+        batches: Sequence[Any],
+        sample: Any,
+        starts: Sequence[State],
+        stage: int,
+        screens: Sequence[Climb] = (),
+        rare: Callable[[State, np.random.Generator], Iterator[Any]] | None = None,
+        sweep: Sweep = serial_sweep,
+        notify: OnIteration | None = None,
+        map_: Map = map,
+    ) -> list[Fit]:
+        """Starts in turn; those that get higher than all before them are moved, and told."""
+        climb = self._climb(batches, sweep)
+        fits = climb_all(starts, lambda start, on: climb(start, self.max_iter, on), notify, map_=map_)
         model = self.model
-        if not isinstance(model, Movable) or state.q.n_components >= self.limit:
+        if not self.moves or not isinstance(model, Movable) or any(fit.interrupted or fit.stopped for fit in fits):
+            return fits
+        n = fits[0].state.stats.n
+
+        def moved(fit: Fit) -> Fit:
+            rng = np.random.default_rng([self.seed, stage, fit.trace[-1].restart])
+            return improve(
+                fit,
+                lambda state: self._candidates(state, sample, rng),
+                climb,
+                screens=screens,
+                rare=None if rare is None else lambda state: rare(state, rng),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=notify,
+                looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
+                over=self.over,
+            )
+
+        return [moved(fit) for fit in records(fits, self.tol)]
+
+    def _candidates(self, state: State, sample: Any, rng: np.random.Generator) -> Iterator[Any]:
+        model, k = self.model, state.q.n_components
+        if not isinstance(model, Movable):
+            return iter(())
+        proposed = model.candidates(state.q, state.stats, sample, rng, k if self.fixed else self.limit)
+        return (q for q in proposed if q.n_components == k) if self.fixed else proposed
+
+    def _climb(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Climb:
+        def climb(start: State, steps: int, on: OnIteration | None) -> Fit:
+            watch = on if self.over is None else _until(self.over, on)
+            return self.ascend(batches, start, max_iter=steps, on_iteration=watch, sweep=sweep)
+
+        return climb
+
+    def _rare(
+        self, badly_explained: Callable[[Any, int], Rows], size: int, state: State, rng: np.random.Generator
+    ) -> Iterator[Any]:
+        """More components, for rows that the present ones explain badly: too few of a kind to be in the part."""
+        if self.fixed or state.q.n_components >= self.limit:
             return iter(())
         rows = badly_explained(state.q, size)
-        proposed = model.candidates(state.q, state.stats, rows, self.rng, self.limit)
-        return islice((q for q in proposed if q.n_components > state.q.n_components), N_RARE)
+        return islice((q for q in self._candidates(state, rows, rng) if q.n_components > state.q.n_components), N_RARE)
+
+
+def _until(over: Callable[[], bool], on: OnIteration | None) -> OnIteration:
+    """The same callback, which also stops once the time is over."""
+
+    def watch(event: Iteration) -> bool:
+        stop = bool(on and on(event))
+        return stop or over()
+
+    return watch

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["Seed", "generator"]
+__all__ = ["Seed", "generator", "seed_beside"]
 
 Seed = int | np.random.RandomState | np.random.Generator | None
 
@@ -41,6 +41,14 @@ def generator(random_state: Seed) -> np.random.Generator:
             "a numpy.random.Generator or a numpy.random.RandomState."
         )
     return np.random.default_rng(int(random_state))
+
+
+def seed_beside(rng: np.random.Generator) -> int:
+    """A seed that does not depend on what was drawn from the generator so far, and leaves what it will draw alone."""
+    try:
+        return int(rng.spawn(1)[0].integers(2**62))
+    except TypeError:  # a generator that was made without a seed sequence has no children
+        return int(rng.integers(2**62))
 
 
 def _is_seed(value: object) -> bool:

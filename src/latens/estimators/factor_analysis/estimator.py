@@ -77,6 +77,8 @@ class FactorAnalysis(FactorStreams):
         Rows after which the online solvers begin to change loadings and noise.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    max_time : float, optional
+        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
         Starts; the highest bound is kept.
     init : {"auto", "random"} or array of shape (K, D)
@@ -85,6 +87,8 @@ class FactorAnalysis(FactorStreams):
         Whether, with ``prior="ard"``, to try deleting each factor where that raises the bound. The bound is loose
         enough to give up weak factors that are there, so predictions are better without. Independent columns, no
         factor at all, are tried in any case.
+    prune : bool
+        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
 
@@ -127,10 +131,12 @@ class FactorAnalysis(FactorStreams):
         learning_rate: float = 1e-3,
         warm_up: int = 100,
         max_iter: int = 2000,
+        max_time: float | None = None,
         tol: float = 1e-6,
         n_init: int = 1,
         init: Any = "auto",
         moves: bool = False,
+        prune: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -140,10 +146,12 @@ class FactorAnalysis(FactorStreams):
         super().__init__(
             n_components,
             max_iter=max_iter,
+            max_time=max_time,
             tol=tol,
             n_init=n_init,
             init=init,
             moves=moves,
+            prune=prune,
             random_state=random_state,
             warm_start=warm_start,
             verbose=verbose,
@@ -317,7 +325,7 @@ class FactorAnalysis(FactorStreams):
         """The most factors that covariances can tell from noise, and few beside the rows."""
         d, n = self.n_features_in_, sample.n if isinstance(sample, Rows) else sample.n_rows
         free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
-        return int(max(1, min(free, n // 2, 24)))
+        return int(max(1, min(free, n // 2, self._most(24))))
 
     def _climb(
         self,
@@ -332,14 +340,16 @@ class FactorAnalysis(FactorStreams):
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
             return self._follow(model, data, starts[0], frame)
-        return super()._climb(model, data, sample, frame, rng, starts, moves or not model.points, afresh)
+        return super()._climb(
+            model, data, sample, frame, rng, starts, moves or (self.prune and not model.points), afresh
+        )
 
     def _read_out(
         self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False
     ) -> Fit:
         """With relevance determination always with moves: independent columns must have been tried."""
         model = _told_spread(model, total)
-        return super()._read_out(model, total, frame, rng, starts, notify, moves or not model.points)
+        return super()._read_out(model, total, frame, rng, starts, notify, moves or (self.prune and not model.points))
 
     def _keep(self, model: Any, frame: Frame, fit: Fit) -> None:
         """Publish the factors in a form that is fixed by the distribution of rows; the state stays as it was."""

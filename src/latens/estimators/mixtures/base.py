@@ -207,7 +207,7 @@ class MixtureEstimator(VariationalTransformer):
         return frame.enter_direction(centres - frame.origin)
 
     def _default_size(self, sample: Rows) -> int:
-        return int(max(1, min(MOST_CLUSTERS, len(sample) // FEWEST_ROWS)))
+        return int(max(1, min(self._most(MOST_CLUSTERS), len(sample) // FEWEST_ROWS)))
 
 
 def _posterior_of(model: Mixture, x: Array, labels: Any, k: int) -> MixturePosterior:

@@ -169,7 +169,10 @@ class MultiViewAnswers(Answers):
         """Shares of each view that all factors explain, "total" (G, M), and each alone, "per_factor" (G, M, K)."""
         check_is_fitted(self)
         total, single = self.deviances_.explained
-        return {"total": total, "per_factor": single[..., living_components(self.model_, self.state_)[0]]}
+        return {
+            "total": total,
+            "per_factor": single[..., living_components(self.model_, self.state_, prune=self.prune)[0]],
+        }
 
     @property
     def variance_explained_(self) -> Any:

@@ -67,6 +67,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         Of AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that chooses features.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per sample below which a fit has converged.
+    max_time : float, optional
+        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
         Starts; the highest bound is kept. The first is principal components turned to sparse loadings, of columns as
         they are or each in its own unit, whichever is ahead after a few iterations.
@@ -74,6 +76,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         Starts as above, only random codes, or given loadings in data units, by view or of all columns.
     moves : bool
         Whether to try dropping factors, accepted only where the bound rises.
+    prune : bool
+        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
 
@@ -136,10 +140,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         layer: Any = None,
         use_var: str | None = None,
         max_iter: int = 1000,
+        max_time: float | None = None,
         tol: float = 1e-3,
         n_init: int = 1,
         init: Any = "auto",
         moves: bool = True,
+        prune: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -149,10 +155,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         super().__init__(
             n_components,
             max_iter=max_iter,
+            max_time=max_time,
             tol=tol,
             n_init=n_init,
             init=init,
             moves=moves,
+            prune=prune,
             random_state=random_state,
             warm_start=warm_start,
             verbose=verbose,
@@ -373,7 +381,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     def _default_size(self, sample: Rows) -> int:
         n = len(sample)
-        return int(max(1, min(self.layout_.n_columns, n // 4, MOST_FACTORS)))
+        return int(max(1, min(self.layout_.n_columns, n // 4, self._most(MOST_FACTORS))))
 
     def _start(
         self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
@@ -382,7 +390,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if not isinstance(self.init, str):
             return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, frame))
         if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
-            return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter)
+            return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter, fewer=self.prune)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
     def _climb(self, model: Any, data: Data, *rest: Any) -> Fit:
@@ -391,7 +399,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
-        rows, living = table.rows, living_components(self.model_, self.state_)[0]
+        rows, living = table.rows, living_components(self.model_, self.state_, prune=self.prune)[0]
         codes, self.deviances_ = explain(self.model_, self.state_.q, self._parts(entered))
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))

@@ -93,7 +93,7 @@ def _usual_noise(given: Rows) -> Floats:
 
 
 def principal_start(
-    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, max_iter: int
+    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, max_iter: int, *, fewer: bool = True
 ) -> MultiViewPosterior:
     """From principal directions of columns as they are, or in units of their own, k or fewer: what gets higher soon.
 
@@ -103,7 +103,7 @@ def principal_start(
     parts = [_centred(model, view, sample)[0] for view in model.views]  # the only copy, written over below
     width = sum(part.shape[1] for part in parts)
     sizes = [k]
-    while MANY * sizes[-1] > width and sizes[-1] > 1:
+    while fewer and MANY * sizes[-1] > width and sizes[-1] > 1:
         sizes.append(sizes[-1] // 2)
     codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
     evened = [_even_out(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]

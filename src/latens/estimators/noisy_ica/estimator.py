@@ -50,12 +50,16 @@ class NoisyICA(VariationalTransformer):
         slowly where noise is low.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    max_time : float, optional
+        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
         Starts; the highest bound is kept. The first is factor analysis turned by FastICA, others are turned at random.
     init : {"auto", "random"} or array of shape (K, D)
         Starts as above, only random turns, or a given transposed mixing matrix in data units.
     moves : bool
         Whether to try deleting sources and changing their distribution, accepted only where the bound rises.
+    prune : bool
+        Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
 
@@ -98,10 +102,12 @@ class NoisyICA(VariationalTransformer):
         sources: str = "auto",
         covariance: str = "full",
         max_iter: int = 500,
+        max_time: float | None = None,
         tol: float = 1e-5,
         n_init: int = 1,
         init: Any = "auto",
         moves: bool = True,
+        prune: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -111,10 +117,12 @@ class NoisyICA(VariationalTransformer):
         super().__init__(
             n_components,
             max_iter=max_iter,
+            max_time=max_time,
             tol=tol,
             n_init=n_init,
             init=init,
             moves=moves,
+            prune=prune,
             random_state=random_state,
             warm_start=warm_start,
             verbose=verbose,
@@ -197,7 +205,7 @@ class NoisyICA(VariationalTransformer):
 
     def _default_size(self, sample: Rows) -> int:
         n, d = sample.x.shape
-        return int(max(1, min(d - 1, n // 4, 24)))
+        return int(max(1, min(d - 1, n // 4, self._most(24))))
 
     def _start(
         self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
@@ -212,7 +220,7 @@ class NoisyICA(VariationalTransformer):
         else:
             turn = one_of("init", self.init, ["auto", "random"])
             turn = "independent" if turn == "auto" and restart == 0 else "random"
-            mixing, noise, sources = factor_start(sample, self._starting_size(sample), rng, turn)
+            mixing, noise, sources = factor_start(sample, self._starting_size(sample), rng, turn, exact=not self.prune)
         return posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
 
     def _given(self, model: NoisyIca, frame: Frame) -> Floats:

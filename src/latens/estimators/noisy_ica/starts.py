@@ -24,18 +24,25 @@ from latens.models.noisy_ica.priors import GAUSSIAN
 
 __all__ = ["factor_start", "posterior_at", "supported_number"]
 
+FAINT = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
 
-def factor_start(sample: Rows, k: int, rng: np.random.Generator, turn: str) -> tuple[Floats, Floats, Floats]:
+
+def factor_start(
+    sample: Rows, k: int, rng: np.random.Generator, turn: str, *, exact: bool = False
+) -> tuple[Floats, Floats, Floats]:
     """Mixing (K, D), noise (D,) and sources (n, K) of the sample: factors, then a turn by FastICA or at random.
 
     Factor analysis and not principal components, since noise differs by sensor: it tells shared variance from noise.
-    Factors that the data do not support are left out.
+    Factors that the data do not support are left out or, with `exact`, faint ones of any direction.
     """
     total, x = summed(sample), filled(sample)
     loadings, noise = most_likely(total.covariance, k, total.floor)
     loadings = loadings[:, np.any(loadings != 0, axis=0)]
     if not loadings.shape[1]:
         loadings = np.sqrt(0.1 * np.maximum(total.variance, total.floor))[:, None]
+    if exact and loadings.shape[1] < k:
+        faint = FAINT * np.sqrt(np.maximum(total.variance, total.floor))[:, None]
+        loadings = np.concatenate([loadings, faint * rng.normal(size=(len(noise), k - loadings.shape[1]))], axis=1)
     weighted = loadings / noise[:, None]
     factors = (x - total.mean) @ weighted @ np.linalg.inv(np.eye(loadings.shape[1]) + loadings.T @ weighted)
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(factors.T, ddof=0)))

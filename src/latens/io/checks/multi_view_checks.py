@@ -139,7 +139,7 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
         raise FileRefused(f"of the samples it tells {', '.join(told)} alone; expected {', '.join(OF_SAMPLES)}.")
     scores, names, group = (kept[name] for name in OF_SAMPLES)
     living = len(living_components(model, state)[0])
-    if scores.ndim != 2 or scores.shape[1] != living:
+    if scores.ndim != 2 or scores.shape[1] not in (living, state.q.n_components):  # all of them with prune=False
         raise FileRefused(f"scores_ has shape {scores.shape}; expected (n, {living}), a column for each factor.")
     if names is not None and len(names) != len(scores):
         raise FileRefused(f"row_names_ has {len(names)} names for {len(scores)} samples.")

@@ -1,0 +1,135 @@
+"""Asking for more never ends lower, and what is asked for is kept to: iterations, time, the number of components."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import latens
+
+
+def flipped_halves(seed: int, n: int = 500) -> np.ndarray:
+    """Two kinds of binary rows, a tenth of their entries flipped."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.random((2, 12)) < 0.5
+    return (kinds[rng.integers(0, 2, n)] ^ (rng.random((n, 12)) < 0.1)).astype(float)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_more_clusters_allowed_end_no_lower(seed: int) -> None:
+    X = flipped_halves(seed)
+    two, eight, found = (latens.BernoulliMixture(k, random_state=0).fit(X) for k in (2, 8, None))
+    assert (eight.n_components_, found.n_components_) == (2, 2)
+    assert min(eight.elbo_, found.elbo_) >= two.elbo_ - 0.5
+
+
+FITS: dict[str, Any] = {
+    "gaussian mixture": lambda n: latens.GaussianMixture(8, n_init=n, random_state=0),
+    "without moves": lambda n: latens.GaussianMixture(8, n_init=n, moves=False, random_state=0),
+    "binary factors": lambda n: latens.BinaryFactorAnalysis(6, n_init=n, random_state=0),
+    "views": lambda n: latens.MultiViewFactorAnalysis(6, n_init=n, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_more_starts_end_no_lower(name: str) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.laplace(size=(120, 3)) @ rng.normal(size=(3, 6)) + 0.4 * rng.normal(size=(120, 6))
+    bounds = [FITS[name](n).fit(X).elbo_ for n in (1, 2, 3)]
+    assert all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])), bounds
+
+
+def test_more_starts_end_no_lower_where_a_part_of_the_rows_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latens.GaussianMixture, "sample_size", 120)
+    rng = np.random.default_rng(3)
+    X = 3 * rng.normal(size=(7, 2))[rng.integers(0, 7, 600)] + rng.normal(size=(600, 2))
+    bounds = [latens.GaussianMixture(10, n_init=n, random_state=2).fit(X).elbo_ for n in (1, 2, 3)]
+    assert all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])), bounds
+
+
+ESTIMATORS = [
+    latens.BinaryFactorAnalysis,
+    latens.GaussianMixture,
+    latens.BernoulliMixture,
+    latens.NoisyOr,
+    latens.NoisyICA,
+    latens.MultiViewFactorAnalysis,
+    latens.FactorAnalysis,
+]
+
+
+def some_rows(estimator: Any) -> np.ndarray:
+    X, _ = latens.datasets.make_shapes(80, random_state=0)
+    return (X > 0.5).astype(float) if estimator in (latens.BernoulliMixture, latens.NoisyOr) else X
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_max_iter_bounds_the_whole_fit(estimator: Any) -> None:
+    X, options = some_rows(estimator), {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
+        model = estimator(5, max_iter=1, random_state=0, **options).fit(X)
+    assert (model.n_iter_, model.converged_) == (1, False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = estimator(5, max_iter=7, tol=1e-12, random_state=0, **options).fit(X)
+    assert model.n_iter_ <= 7
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_time_that_is_over_leaves_a_fit_that_can_be_used(estimator: Any) -> None:
+    X, options = some_rows(estimator), {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
+    model = estimator(5, max_time=1e-6, random_state=0, **options)
+    with pytest.warns(ConvergenceWarning, match=r"max_time=1e-06 seconds and keeps the best state"):
+        model.fit(X)
+    assert model.n_iter_ == 1
+    assert np.isfinite(model.transform(X)).all()
+    with pytest.raises(ValueError, match="max_time"):
+        estimator(5, max_time=0, **options).fit(X)
+
+
+def test_time_that_is_over_ends_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that jumps once moves begin: what was climbed to is kept, and no candidate is tried."""
+    clock = iter([0.0] * 40 + [100.0] * 10_000)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    X, _ = latens.datasets.make_mixture(200, n_components=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = latens.GaussianMixture(12, n_init=1, max_time=50, random_state=0).fit(X)
+    assert model.n_iter_ <= 41
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_without_pruning_exactly_as_many_components_as_asked_for_are_published(estimator: Any) -> None:
+    X, options = some_rows(estimator), {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
+    model = estimator(7, prune=False, max_iter=30, tol=0, n_init=1, random_state=0, **options).fit(X)
+    assert model.n_components_ == 7
+    assert model.transform(X[:4]).shape == (4, 7)
+    assert len(model.share_) == 7
+    parts = model.components_
+    assert (next(iter(parts.values())) if isinstance(parts, dict) else parts).shape == (7, 16)
+    with pytest.raises(ValueError, match="n_components must say how many"):
+        estimator(prune=False, **options).fit(X)
+
+
+def test_moves_without_pruning_exchange_clusters_and_keep_their_number() -> None:
+    X, truth = latens.datasets.make_mixture(400, n_components=6, n_features=2, spread=10.0, random_state=1)
+    bad = np.repeat(truth.means[:3], 2, axis=0) + np.tile([[0.1, 0], [-0.1, 0]], (3, 1))
+    options = {"init": bad, "prune": False, "random_state": 0}
+    stuck = latens.GaussianMixture(6, moves=False, **options).fit(X)
+    moved = latens.GaussianMixture(6, moves=True, **options).fit(X)
+    assert (stuck.n_components_, moved.n_components_) == (6, 6)
+    assert moved.elbo_ > stuck.elbo_ + 10
+
+
+def test_the_cap_on_clusters_grows_while_all_are_kept() -> None:
+    centres = 20.0 * np.array([[i, j] for i in range(6) for j in range(5)])
+    rng = np.random.default_rng(0)
+    X = np.repeat(centres, 40, axis=0) + rng.normal(size=(1200, 2))
+    model = latens.GaussianMixture(covariance_type="spherical", n_init=1, random_state=0).fit(X)
+    assert model.n_components_ == 30  # the search began with 24
+    assert "_growth" not in vars(model)
