@@ -65,12 +65,16 @@ class LatentClassAnalysis(MixtureEstimator):
         equally probable in it.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
+    max_time : float, optional
+        Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
         Starts; the highest bound is kept.
     init : {"auto", "random"} or array of shape (K, D)
         k-means++ starts, random memberships, or given rows at which classes begin.
     moves : bool
         Whether to try merging, splitting, deleting and exchanging classes, accepted only where the bound rises.
+    prune : bool
+        Whether classes that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state : int, RandomState, Generator or None
     warm_start : bool
         Whether `fit` goes on from the last fit.
@@ -126,10 +130,12 @@ class LatentClassAnalysis(MixtureEstimator):
         weight_concentration_prior: float | None = None,
         probability_prior: float = 1.0,
         max_iter: int = 500,
+        max_time: float | None = None,
         tol: float = 1e-5,
         n_init: int = 3,
         init: Any = "auto",
         moves: bool = True,
+        prune: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -139,10 +145,12 @@ class LatentClassAnalysis(MixtureEstimator):
         super().__init__(
             n_components,
             max_iter=max_iter,
+            max_time=max_time,
             tol=tol,
             n_init=n_init,
             init=init,
             moves=moves,
+            prune=prune,
             random_state=random_state,
             warm_start=warm_start,
             verbose=verbose,
