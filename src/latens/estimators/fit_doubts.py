@@ -15,6 +15,7 @@ from latens.estimators.rows.doubts import listed_names
 __all__ = ["doubt_fit", "doubt_noise", "doubt_number", "independent_bound"]
 
 PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
+FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
 
 
@@ -24,7 +25,7 @@ def doubt_fit(estimator: Any, data: Data) -> None:
     The latter takes rows that are in memory.
     """
     doubt_number(estimator)
-    if not isinstance(data, InMemory):
+    if not isinstance(data, InMemory) or data.rows.n < FEWEST_ROWS:
         return
     rows = data.rows
     alone = independent_bound(rows, binary=bool(estimator.binary))
