@@ -19,7 +19,7 @@ def plain(setting: Setting) -> list[Table]:
     methods = [
         Method("latens ml", partial(ours, k=K, prior="ml"), setting.n_seeds, goals),
         Method("latens ard", partial(ours, k=K, prior="ard"), setting.n_seeds, goals),
-        Method("source", lambda x, seed: source.learn(x, K, seed), setting.n_cheap),
+        Method("as printed", lambda x, seed: source.learn(x, K, seed), setting.n_cheap),
         Method("scikit-learn NMF", lambda x, seed: scikit.positive_parts(x, K, seed), setting.n_seeds),
         Method(
             "DictionaryLearning, positive, alpha .1",
@@ -36,7 +36,7 @@ def signed(setting: Setting) -> list[Table]:
     methods = [
         Method("latens ml", partial(ours, k=K, prior="ml"), setting.n_seeds, goals),
         Method("latens ard", partial(ours, k=K, prior="ard"), setting.n_seeds, goals),
-        Method("source", lambda x, seed: source.learn(x, K, seed), setting.n_cheap),
+        Method("as printed", lambda x, seed: source.learn(x, K, seed), setting.n_cheap),
         Method(
             "DictionaryLearning, positive codes, alpha .1",
             lambda x, seed: scikit.dictionary(x, K, seed),

@@ -146,7 +146,7 @@ def _claims(ways: dict[int, dict[str, Course]], truth: Any, settings: Settings) 
             f"the middle of {settings.n_starts} runs finds {_n_found(shown, truth)} of {true}; with deletions judged "
             "by the "
             f"bound {_n_found(ways[settings.shown]['deletions'], truth)}",
-            "does not come back",
+            "agrees" if _n_found(shown, truth) == true else "does not come back",
         ),
     )
 

@@ -31,6 +31,12 @@ def signs(x: Floats, k: int, iterations: int, rng: np.random.Generator) -> Compa
         rows.append((step, energy, energy + 2 * entropy, inside + divergence, inside - divergence))
     told = np.array(rows)
     steps = told[:, 0]
+    missing = line_chart(
+        [Line(steps, told[:, 2] - told[:, 1], name="right − printed: twice the entropy of the codes")],
+        x_label="iteration",
+        y_label="nats (log scale)",
+        log_y=True,
+    )
     em = line_chart(
         [Line(steps, told[:, 1], name="as printed", tone=1), Line(steps, told[:, 2], name="right")],
         x_label="iteration",
@@ -73,6 +79,7 @@ def signs(x: Floats, k: int, iterations: int, rng: np.random.Generator) -> Compa
         "Signs of entropy and divergence",
         figures=(
             Figure(em, "F of variational EM: the slides add the negative entropy of the codes.", name="entropy-sign"),
+            Figure(missing, "What that costs: much while codes are unsure, little at the end.", name="entropy-missing"),
             Figure(
                 bayes,
                 "F(Q): the slides add the divergence of the parameters, the bound takes it off.",

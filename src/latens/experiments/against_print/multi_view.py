@@ -53,11 +53,13 @@ def log_odds(n: int, d: int, k: int, iterations: int, rng: np.random.Generator) 
     ]
     table = Numbers.of("log-odds", ("q(s)", "bound (nats)", "falls of the bound", "loadings kept", "true share"), rows)
     gap = bounds[1][-1] - bounds[0][-1]
+    undefined = float(np.mean(np.isnan(wrong.weights.lam)))
     claim = Claim(
         "section 0.1.4, lambda_dk",
         "log alpha and the squared term without their halves, z for z²",
         f"the bound ends {number(gap)} nats lower and falls {falls[0]} times on the way; {100 * kept[0]:.0f} % of the "
-        f"loadings are kept where {100 * float(np.mean(s)):.0f} % are there and the right form keeps "
+        f"loadings are kept where {100 * float(np.mean(s)):.0f} % are there, {100 * undefined:.0f} % have no log "
+        "odds at all, and the right form keeps "
         f"{100 * kept[1]:.0f} %",
         "error in the print",
     )

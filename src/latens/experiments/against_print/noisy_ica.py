@@ -97,7 +97,8 @@ def tails(n: int, rng: np.random.Generator) -> Comparison:
     )
     figure = Figure(
         chart,
-        f"{n} draws of four sources, known without noise; the median of 200 rows for the print.",
+        f"{n} draws of four sources, known without noise; the median of 200 rows for the print, drawn at 1000 where "
+        "it is more.",
         name="tails-print",
     )
     table = Numbers.of("tails-print", ("true", "one row, median", "all rows, shared", "all rows, own"), rows)
@@ -127,12 +128,12 @@ def number_of_sources(n: int, d: int, k: int, upper: int, iterations: int, rng: 
     share = told.variance / told.variance.sum(axis=1, keepdims=True)
     order = np.argsort(-share[-1])
     lines = [
-        Line(steps, told.alpha[:, j], name="k strongest" if rank < k else "others", tone=0 if rank < k else 1)
+        Line(steps, told.alpha[:, j], name=f"{k} strongest" if rank < k else "others", tone=0 if rank < k else 1)
         for rank, j in enumerate(order)
     ]
     chart = line_chart(lines, x_label="iteration", y_label="alpha (log scale)", log_y=True)
     shares = [
-        Line(steps, np.maximum(share[:, j], 1e-6), name="k strongest" if r < k else "others", tone=0 if r < k else 1)
+        Line(steps, np.maximum(share[:, j], 1e-6), name=f"{k} strongest" if r < k else "others", tone=0 if r < k else 1)
         for r, j in enumerate(order)
     ]
     second = line_chart(shares, x_label="iteration", y_label="share of the signal (log scale)", log_y=True)

@@ -170,6 +170,8 @@ def _steps(first: float, last: float, log_x: bool) -> tuple[list[float], list[st
     if log_x and last > first:
         return log_ticks(first, last)
     steps = ticks(first, last, whole=True) if last > first else [first]
+    if len(steps) < 2 and last > first:  # shares and other numbers below 1
+        steps = ticks(first, last)
     return steps, tick_labels([10**step for step in steps] if log_x else steps)
 
 
