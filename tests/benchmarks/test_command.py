@@ -25,7 +25,7 @@ def test_a_section_prints_its_columns_and_writes_json(tmp_path: Path) -> None:
     for column in ("all 8", "CPU s", "x first row", "goal", "verdict"):
         assert column in head
     (table,) = json.loads((tmp_path / "binary.shapes.json").read_text("utf-8"))["tables"]
-    assert [row["cells"]["method"] for row in table["rows"]][:3] == ["latens ml", "latens ard", "source"]
+    assert [row["cells"]["method"] for row in table["rows"]][:3] == ["latens ml", "latens ard", "as printed"]
     assert table["rows"][0]["verdict"]
 
 
