@@ -242,6 +242,11 @@ FILES = (
         {"142.2": "number", "144.8": "number"},
     ),
     Awkward(
+        "long_header.csv",
+        text("a,b,c,4\n" + rows("{x},{y}", 12)),
+        {"a": "number", "b": "number", "c": "empty", "4": "empty"},
+    ),
+    Awkward(
         "nameless.csv",
         text('"","x"\n' + rows('"{i}",{x}', 12)),
         {"row": "counter", "x": "number"},

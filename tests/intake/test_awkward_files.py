@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 import latens
 from latens.intake import Intake
@@ -54,3 +55,35 @@ def test_the_right_kind_for_at_least_95_percent_of_columns(tmp_path: Path) -> No
     assert total >= 70
     assert len(FILES) >= 20
     assert len(wrong) <= 0.05 * total, wrong
+
+
+TOKENS = (b",", b";", b"\t", b"\n", b'"', b"#", b"\r\n", b"NA", b"-999", b"1e999", b"inf", b"\xff", b"\x00", b"'", b"|")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(5))
+def test_damaged_files_are_read_or_refused(seed: int, tmp_path: Path) -> None:
+    """Tokens put in, stretches cut out or repeated: columns that add up, or one clear line; nothing else."""
+    rng = np.random.default_rng(seed)
+    n_read = 0
+    for file in FILES:
+        content = bytearray(file.content())
+        for _ in range(rng.integers(1, 10)):
+            at = int(rng.integers(len(content) + 1))
+            if rng.random() < 0.5:
+                content[at:at] = TOKENS[rng.integers(len(TOKENS))]
+            elif rng.random() < 0.5:
+                del content[at : at + int(rng.integers(1, 30))]
+            else:
+                content[at:at] = content[at : at + int(rng.integers(1, 40))]
+        (tmp_path / file.name).write_bytes(bytes(content))
+        try:
+            table = latens.read(tmp_path / file.name)
+        except latens.errors.TableRefused:
+            continue
+        n_read += 1
+        kept = [role for role in table.columns["treatment"] if role == "kept"]
+        assert table.frame.shape == (table.n_rows, len(kept))
+        matrix = table.matrix()
+        assert not np.isinf(matrix.toarray() if issparse(matrix) else matrix).any()
+    assert n_read >= 5  # so that reading is tried too

@@ -8,6 +8,7 @@ import gzip
 import lzma
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +18,11 @@ from typing import IO
 from latens.errors import TableRefused
 from latens.intake.marks import is_missing_mark, number_in
 
-__all__ = ["Dialect", "open_bytes", "sniff"]
+__all__ = ["DAMAGED", "Dialect", "open_bytes", "sniff"]
 
 HEAD_LINES, HEAD_BYTES, LEAST_LINES = 500, 2**20, 6
 HEAD_CELLS = 200_000  # cells looked at for header, units and decimal mark
+DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMAError)  # what unpacking may raise
 SEPARATORS = (",", "\t", ";", "|")
 COMMENTS = ("#", "%", "//", "!")
 AGREEMENT = 0.9  # share of lines with the same number of fields
@@ -79,7 +81,7 @@ def sniff(path: Path, separator: str | None = None) -> Dialect:
         with open_bytes(path) as file:
             head = _head(file)
             whole = not file.read(1)
-    except (OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
+    except (OSError, *DAMAGED) as error:
         if isinstance(error, FileNotFoundError | IsADirectoryError | PermissionError):
             raise
         raise TableRefused(f"{path.name} cannot be unpacked ({error}); is it complete?") from error
@@ -248,6 +250,8 @@ def _with_header(
         notes.append("the last line of comment is taken as the header")
     elif quoted_header or _is_header(rows, decimal, width):
         header, rows, skip = rows[0], rows[1:], skip + 1
+    if header is not None and not trailing:
+        width = max(width, len(header))  # names of columns that no row fills
     row_names = header is not None and not trailing and len(header) == width - 1
     if row_names and header is not None:
         header = ["", *header]
@@ -318,7 +322,7 @@ def _is_header(rows: Sequence[list[str]], decimal: str, width: int) -> bool:
     if len(counted) < width and all(number in YEARS for number in counted) and len(set(counted)) == len(counted):
         return True
     above = [j for j, number in enumerate(numbers) if number is None and first[j] and not is_missing_mark(first[j])]
-    shift = width - len(first)
+    shift = max(0, width - len(first))
     return any(_is_column_of_numbers(rest, j + shift, decimal) for j in above)
 
 

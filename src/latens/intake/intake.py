@@ -351,7 +351,7 @@ def _frame(part: Part, pandas: Any) -> Any:
             )
         else:
             series[column.name] = values
-    rows = None if part.table.row_names is None else list(part.table.row_names)
+    rows = range(part.table.n_rows) if part.table.row_names is None else list(part.table.row_names)
     return pandas.DataFrame(series, index=rows)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.dialect import Dialect, open_bytes, sniff
+from latens.intake.dialect import DAMAGED, Dialect, open_bytes, sniff
 from latens.intake.marks import MISSING_MARKS, is_missing_mark, plain_number
 from latens.intake.raw_table import RawTable
 from latens.system.optional_imports import require
@@ -37,6 +37,8 @@ def read_text(path: Path, separator: str | None = None, dialect: Dialect | None 
         frame = _parse(path, dialect)
     except ImportError:
         return _own_reader(path, dialect)
+    except DAMAGED as error:
+        raise TableRefused(f"{path.name} cannot be unpacked ({error}); is it complete?") from error
     if not len(frame):
         raise TableRefused(f"{path.name} has a header and no rows; give at least two rows.")
     raw = RawTable.of_frame(frame)
