@@ -58,7 +58,10 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     x = _in_safe_precision(clusters, batch.x)
     if clusters.joint and batch.seen is not None:
         return fill(clusters, log_weights, batch, x)
-    view = expand(clusters, x, batch.seen)
+    if isinstance(clusters, MixedColumns) and x is batch.x:  # indicators take longer to make than to multiply
+        view = Features(batch.once("features", lambda: clusters.expand(x, batch.seen)), x.shape[1])
+    else:
+        view = expand(clusters, x, batch.seen)
     theta, level = clusters.natural
     density = _products(view.values, like(theta, x))
     if not clusters.joint and batch.seen is not None:
