@@ -12,6 +12,7 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
+from latens.io.archive.writing import VERSION
 from tests.estimators.subjects import Subject
 
 
@@ -58,7 +59,7 @@ def test_a_changed_byte_is_noticed_or_changes_nothing(subject: Subject, path: Pa
     assert np.array_equal(subject.answer(model, x), plain)  # what no answer depends on, such as a date
 
 
-@pytest.mark.parametrize("change", [("latens-model", "other-model"), ('"version": 1', '"version": 99')])
+@pytest.mark.parametrize("change", [("latens-model", "other-model"), (f'"version": {VERSION}', '"version": 99')])
 def test_files_of_another_kind_or_time_are_refused(path: Path, change: tuple[str, str]) -> None:
     other = path.with_suffix(".forged")
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:

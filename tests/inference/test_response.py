@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from latens.array.domains import positive, real
+from latens.array.fields import positive, real
 from latens.core import Rows, Statistics
 from latens.core.coordinates import Chart
 from latens.inference.response import respond
@@ -17,8 +17,8 @@ from latens.inference.response import respond
 class Two:
     """Two unknowns as independent Normals."""
 
-    mean: np.ndarray = real()  # (2,)
-    variance: np.ndarray = positive()  # (2,)
+    mean: np.ndarray = real("d")
+    variance: np.ndarray = positive("d")
     n_components: int = 1
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
-from latens.io.estimator_state import Fitted, parameters_of, rebuilt
+from latens.io.estimator_state import EstimatorState, parameters_of, rebuilt
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "evidence": {},
@@ -58,7 +58,7 @@ def test_impossible_numbers_are_refused() -> None:
     from dataclasses import replace
 
     model, _, _ = regression("given")
-    fitted = Fitted.of(model)
+    fitted = EstimatorState.of(model)
     q = fitted.state.q
     with pytest.raises(ValueError, match="precisions must be positive"):
         replace(q, beta=-1.0)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from latens.array.fields import record
+
 __all__ = ["Fit", "Iteration", "State"]
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """All that a fit needs to go on; `State(q)` is a beginning."""
 

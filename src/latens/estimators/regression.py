@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
+from latens.array.fields import part, record
 from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State, Survey
 from latens.estimators.interval_table import INTERVAL_COLUMNS, IntervalTable
@@ -67,11 +68,11 @@ class _SumBlock:
         return None, regression_sums(inside, target, weight)
 
 
-@dataclass(frozen=True)
+@record
 class RegressionFrame(Frame):
     """Units of the columns, and of what they predict."""
 
-    target: Frame  # of one column
+    target: Frame = part(d="1")  # of one column
 
     @classmethod
     def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionFrame:

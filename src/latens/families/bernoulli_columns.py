@@ -6,7 +6,6 @@ x_d | k      ~ Bernoulli(p_kd)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from scipy.special import betaln
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record
 from latens.array.transfer import like
 from latens.families.beta import Beta
 from latens.families.share import Share
@@ -21,9 +21,9 @@ from latens.families.share import Share
 __all__ = ["BernoulliColumns"]
 
 
-@dataclass(frozen=True)
+@record
 class BernoulliColumns:
-    chance: Beta | Share  # (K, D); a Share after a draw
+    chance: Beta | Share = part("k d")  # a Share after a draw
     joint: ClassVar[bool] = False
 
     @property

@@ -5,25 +5,24 @@ p ~ Beta(on, off)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.special import betaln, digamma
 
 from latens.array import Floats, Index
-from latens.array.domains import positive
+from latens.array.fields import positive, record
 from latens.families.share import Share
 
 __all__ = ["Beta"]
 
 
-@dataclass(frozen=True)
+@record
 class Beta:
     """Independent Beta(on, off) distributions, told by pseudo-counts."""
 
-    on: Floats = positive()  # (K,)
-    off: Floats = positive()  # (K,)
+    on: Floats = positive("...")
+    off: Floats = positive("...")
 
     @property
     def mean(self) -> Floats:

@@ -8,7 +8,7 @@ The pseudo-counts of all columns stand side by side in one array.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,15 +17,15 @@ from array_api_compat import array_namespace
 from scipy.special import digamma, gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive
+from latens.array.fields import positive, record
 from latens.array.transfer import like, take
 
 __all__ = ["CategoricalColumns"]
 
 
-@dataclass(frozen=True)
+@record
 class CategoricalColumns:
-    counts: Floats = positive()  # (K, L), L the levels of all columns; chances where they are known
+    counts: Floats = positive("k levels")  # levels of all columns; chances where they are known
     levels: tuple[int, ...] = ()  # (D,), how many levels each column has
     ordered: bool = False  # whether levels are steps of a scale, so that their numbers have a mean
     known: bool = False  # whether all mass is at `counts`, which are then chances: what a draw gives

@@ -5,22 +5,21 @@ pi ~ Dirichlet(concentration)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
-from latens.array.domains import positive
+from latens.array.fields import positive, record
 from latens.families.proportions import Proportions
 
 __all__ = ["Dirichlet"]
 
 
-@dataclass(frozen=True)
+@record
 class Dirichlet:
-    concentration: Floats = positive()  # (K,)
+    concentration: Floats = positive("k")
 
     @property
     def mean(self) -> Floats:

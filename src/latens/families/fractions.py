@@ -5,21 +5,19 @@ pi = mean          observing counts gives their shares, the maximum-likelihood e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.domains import simplex
+from latens.array.fields import record, simplex
 
 __all__ = ["Fractions"]
 
 SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
-@dataclass(frozen=True)
+@record
 class Fractions:
-    mean: Floats = simplex()  # (K,)
+    mean: Floats = simplex("k")
 
     @property
     def mean_log(self) -> Floats:

@@ -5,14 +5,13 @@ t ~ Gamma(shape, rate)          density t^(shape - 1) e^(-rate t)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
-from latens.array.domains import positive
+from latens.array.fields import positive, record
 from latens.families.known import Known
 
 __all__ = ["Gamma"]
@@ -20,10 +19,10 @@ __all__ = ["Gamma"]
 SMALLEST_DRAW = 1e-150
 
 
-@dataclass(frozen=True)
+@record
 class Gamma:
-    shape: Floats = positive()  # (K,)
-    rate: Floats = positive()  # (K,)
+    shape: Floats = positive("...")
+    rate: Floats = positive("...")
 
     @cached_property
     def mean(self) -> Floats:

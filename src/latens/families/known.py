@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.domains import positive
+from latens.array.fields import positive, record
 
 __all__ = ["Known"]
 
 
-@dataclass(frozen=True)
+@record
 class Known:
-    mean: Floats = positive()
+    mean: Floats = positive("...")
 
     @property
     def mean_log(self) -> Floats:

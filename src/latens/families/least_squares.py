@@ -6,12 +6,11 @@ x_nd ~ Normal(w_d'z_n, noise_d)          w, noise: points, so there is no diverg
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive, real
+from latens.array.fields import positive, real, record, sized
 from latens.array.linalg import symmetric_pinv, times_columns
 from latens.array.transfer import like
 
@@ -20,11 +19,11 @@ __all__ = ["LOG_2PI", "LeastSquares"]
 LOG_2PI = math.log(2 * math.pi)
 
 
-@dataclass(frozen=True)
+@record
 class LeastSquares:
-    mean: Floats = real()  # (K, D)
-    noise: Floats = positive()  # (1 or D,), one for all columns or one each
-    floor: float | Floats = 0.0  # smallest noise, one or (D,): below it the likelihood is unbounded
+    mean: Floats = real("k d")
+    noise: Floats = positive("noises")  # one for all columns or one each
+    floor: float | Floats = sized("d", default=0.0)  # smallest noise: below it the likelihood is unbounded
 
     @property
     def tau(self) -> Floats:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from latens.array import Floats
-from latens.array.domains import positive, real
+from latens.array.fields import positive, real
 from latens.array.linalg import log_determinant
 from latens.families.least_squares import LOG_2PI
 
@@ -32,9 +32,9 @@ class LowRankNormal:
     array([2., 1., 0.])
     """
 
-    mean: Floats = real()  # (D,)
-    components: Floats = real()  # (K, D)
-    noise_variance: Floats = positive()  # (D,)
+    mean: Floats = real("d")
+    components: Floats = real("k d")
+    noise_variance: Floats = positive("d")
 
     @property
     def variance(self) -> Floats:

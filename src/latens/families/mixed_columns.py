@@ -11,7 +11,6 @@ clusters do not change, are summed apart.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import each, record
 from latens.array.transfer import like, take
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -33,9 +33,9 @@ Counts = PoissonColumns | NegativeBinomialColumns
 Column = NormalColumns | NormalMeans | BernoulliColumns | CategoricalColumns | Counts | NegativeBinomialPoints
 
 
-@dataclass(frozen=True)
+@record
 class MixedColumns:
-    parts: dict[str, Column]  # by kind of column; (K, D_kind) each
+    parts: dict[str, Column] = each("d", "levels", columns="1|d")  # by kind of column
     columns: dict[str, tuple[int, ...]]  # which columns are of that kind
     joint: ClassVar[bool] = False
 

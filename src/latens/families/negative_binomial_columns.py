@@ -12,7 +12,7 @@ log x!, leaves the memberships; what it adds up to at every size of the grid is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from array_api_compat import array_namespace
 from scipy.special import digamma, gammaln, logsumexp, softmax, xlogy
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive, simplex
+from latens.array.fields import positive, record, simplex, sized
 from latens.array.transfer import host, like, take
 
 __all__ = ["SIZES", "NegativeBinomialColumns", "NegativeBinomialPoints"]
@@ -31,11 +31,11 @@ LEAST_WEIGHT = 1e-14  # of a size that still changes a sum
 LARGE = 32.0  # from here on Stirling's series is exact to rounding
 
 
-@dataclass(frozen=True)
+@record
 class NegativeBinomialColumns:
-    on: Floats = positive()  # (K, D), entries seen, beside those that the prior is worth
-    off: Floats = positive()  # (K, D), what they add up to
-    weight: Floats = simplex()  # (D, G), q(size)
+    on: Floats = positive("k d")  # entries seen, beside those that the prior is worth
+    off: Floats = positive("k d")  # what they add up to
+    weight: Floats = simplex(f"d {len(SIZES)}")  # q(size)
     joint: ClassVar[bool] = False
 
     @classmethod
@@ -180,12 +180,12 @@ class NegativeBinomialColumns:
         return _log_beta(*self._beta)
 
 
-@dataclass(frozen=True)
+@record
 class NegativeBinomialPoints:
     """Known sizes and chances: what one draw of the columns is."""
 
-    size: Floats  # (D,)
-    chance: Floats  # (K, D)
+    size: Floats = sized("d")
+    chance: Floats = sized("k d")
 
     @property
     def mean(self) -> Floats:

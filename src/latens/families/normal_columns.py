@@ -8,7 +8,6 @@ A last axis of length 1 stands for all columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive, real
+from latens.array.fields import positive, real, record
 from latens.array.special import gammaln
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
@@ -27,12 +26,12 @@ from latens.families.normal_means import NormalMeans
 __all__ = ["NormalColumns"]
 
 
-@dataclass(frozen=True)
+@record
 class NormalColumns:
-    mean: Floats = real()  # (K, D)
-    strength: Floats = positive()  # (K, 1 or D), how many rows the mean is worth
-    shape: Floats = positive()  # (K, 1 or D)
-    rate: Floats = positive()  # (K, D), or (K, 1) where shared
+    mean: Floats = real("k d")
+    strength: Floats = positive("k columns")  # how many rows the mean is worth
+    shape: Floats = positive("k columns")
+    rate: Floats = positive("k 1|d")  # one for each cluster where shared
     shared: bool = False  # one variance for all columns of a cluster
     joint: ClassVar[bool] = False
 

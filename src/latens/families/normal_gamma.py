@@ -9,7 +9,6 @@ and broadcasts, here and in the statistics, which therefore still add.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +16,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive, positive_definite, real
+from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, inverse, log_determinant, solve_columns, times_columns
 from latens.array.special import gammaln
 from latens.array.transfer import like
@@ -27,12 +26,12 @@ from latens.families.least_squares import LOG_2PI, LeastSquares
 __all__ = ["NormalGamma"]
 
 
-@dataclass(frozen=True)
+@record
 class NormalGamma:
-    mean: Floats = real()  # (K, D)
-    precision: Floats = positive_definite()  # (1 or D, K, K), in units of the noise precision
-    shape: Floats = positive()  # (1 or D,)
-    rate: Floats = positive()  # (1 or D,)
+    mean: Floats = real("k d")
+    precision: Floats = positive_definite("1|d k k")  # in units of the noise precision
+    shape: Floats = positive("noises")
+    rate: Floats = positive("noises")
 
     @cached_property
     def spread(self) -> Floats:

@@ -8,7 +8,6 @@ A last axis of length 1 stands for all columns. With no spread, the clusters are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,18 +15,18 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive, real
+from latens.array.fields import positive, real, record, sized
 from latens.array.transfer import like
 from latens.families.least_squares import LOG_2PI
 
 __all__ = ["NormalMeans"]
 
 
-@dataclass(frozen=True)
+@record
 class NormalMeans:
-    noise: Floats  # (K, 1 or D); known, so no domain in which it could be improved
-    mean: Floats = real()  # (K, D)
-    spread: Floats = positive()  # (K, 1 or D)
+    noise: Floats = sized("k 1")  # known, so no domain in which it could be improved
+    mean: Floats = real("k d")
+    spread: Floats = positive("k columns")
     joint: ClassVar[bool] = False
 
     @property

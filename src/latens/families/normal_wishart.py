@@ -7,7 +7,6 @@ mu_k | Lam_k  ~ Normal(mean_k, (strength_k Lam_k)^-1)      k = 1..K
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,7 +14,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
-from latens.array.domains import positive, positive_definite, real
+from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, inverse, log_determinant
 from latens.array.packed_symmetric import packed, unpacked
 from latens.families.least_squares import LOG_2PI
@@ -24,12 +23,12 @@ from latens.families.normals import Normals
 __all__ = ["NormalWishart"]
 
 
-@dataclass(frozen=True)
+@record
 class NormalWishart:
-    mean: Floats = real()  # (K, D)
-    strength: Floats = positive()  # (K,), how many rows the mean is worth
-    dof: Floats = positive()  # (K,), or (1,) where tied; above D - 1
-    scatter: Floats = positive_definite()  # (K, D, D), or (1, D, D); inverse of the Wishart's scale
+    mean: Floats = real("k d")
+    strength: Floats = positive("k")  # how many rows the mean is worth
+    dof: Floats = positive("1|k")  # one where tied; above D - 1
+    scatter: Floats = positive_definite("1|k d d")  # likewise; inverse of the Wishart's scale
     tied: bool = False
     joint: ClassVar[bool] = True  # columns depend on each other within a cluster
 

@@ -5,22 +5,21 @@ x | k ~ Normal(mean_k, covariance_k)          one covariance for each cluster, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.domains import positive_definite, real
+from latens.array.fields import positive_definite, real, record
 from latens.array.linalg import cholesky
 
 __all__ = ["Normals"]
 
 
-@dataclass(frozen=True)
+@record
 class Normals:
-    mean: Floats = real()  # (K, D)
-    covariance: Floats = positive_definite()  # (K, D, D), or (1, D, D)
+    mean: Floats = real("k d")
+    covariance: Floats = positive_definite("1|k d d")  # one where tied
     tied: bool = False
     joint: ClassVar[bool] = True
 

@@ -5,20 +5,18 @@ b_dg ~ Normal(mean, variance)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from latens.array import Floats
-from latens.array.domains import positive, real
+from latens.array.fields import positive, real, record
 
 __all__ = ["Offsets"]
 
 
-@dataclass(frozen=True)
+@record
 class Offsets:
-    mean: Floats = real()  # (D, G)
-    variance: Floats = positive()  # (D, G)
+    mean: Floats = real("d n_groups")
+    variance: Floats = positive("d n_groups")
 
     @property
     def square(self) -> Floats:

@@ -8,7 +8,6 @@ The base measure -log x! is the same in all clusters: it leaves the memberships,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record
 from latens.array.special import gammaln
 from latens.array.transfer import host, like
 from latens.families.gamma import Gamma
@@ -25,9 +25,9 @@ from latens.families.known import Known
 __all__ = ["PoissonColumns"]
 
 
-@dataclass(frozen=True)
+@record
 class PoissonColumns:
-    rate: Gamma | Known  # (K, D); Known after a draw
+    rate: Gamma | Known = part("k d")  # Known after a draw
     joint: ClassVar[bool] = False
 
     @property

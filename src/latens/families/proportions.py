@@ -5,21 +5,21 @@ pi = mean          observing counts changes nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from latens.array import Floats, Index
+from latens.array.fields import record, sized
 
 __all__ = ["Proportions"]
 
 SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
-@dataclass(frozen=True)
+@record
 class Proportions:
-    mean: Floats  # (K,), sums to 1; known, so no domain in which it could be improved
+    mean: Floats = sized("k")  # sums to 1; known, so no domain in which it could be improved
 
     @property
     def mean_log(self) -> Floats:

@@ -5,21 +5,19 @@ t = mean          observing counts gives counts over exposures, the maximum-like
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.domains import positive
+from latens.array.fields import positive, record
 
 __all__ = ["Rate"]
 
 SMALLEST, LARGEST = 1e-300, 1e3  # logarithms stay finite, and e^-t is 0 to rounding long before the upper end
 
 
-@dataclass(frozen=True)
+@record
 class Rate:
-    mean: Floats = positive()  # (K, D)
+    mean: Floats = positive("...")
 
     @property
     def mean_log(self) -> Floats:

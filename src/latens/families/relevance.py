@@ -6,12 +6,12 @@ w_kd | tau_d    ~ Normal(0, 1 / (tau_d alpha_k)),   tau_d ~ Gamma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record
 from latens.families.gamma import Gamma
 from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
@@ -19,12 +19,12 @@ from latens.families.normal_gamma import NormalGamma
 __all__ = ["Relevance"]
 
 
-@dataclass(frozen=True)
+@record
 class Relevance:
     """q(w, tau) q(alpha)."""
 
     weights: NormalGamma
-    alpha: Gamma  # (K,)
+    alpha: Gamma = part("k")
 
     @classmethod
     def prior(cls, k: int, d: int, noise: Gamma, alpha: tuple[float, float]) -> Relevance:

@@ -5,21 +5,19 @@ p = mean          observing counts gives their ratio, the maximum-likelihood est
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.domains import unit
+from latens.array.fields import record, unit
 
 __all__ = ["Share"]
 
 SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
-@dataclass(frozen=True)
+@record
 class Share:
-    mean: Floats = unit()  # (K,)
+    mean: Floats = unit("...")
 
     @classmethod
     def of(cls, mean: Floats) -> Share:

@@ -6,14 +6,13 @@ q(v_dk | s_dk = 1) = Normal(slab, variance)          q(v_dk | s_dk = 0) = Normal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.special import entr
 
 from latens.array import Floats, Index
-from latens.array.domains import positive, real, unit
+from latens.array.fields import positive, real, record, unit
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known import Known
@@ -21,12 +20,12 @@ from latens.families.known import Known
 __all__ = ["SpikeSlab"]
 
 
-@dataclass(frozen=True)
+@record
 class SpikeSlab:
-    on: Floats = unit()  # (D, K), q(s = 1)
-    slab: Floats = real()  # (D, K)
-    variance: Floats = positive()  # (D, K)
-    idle: Floats = positive()  # (K,), 1 / E[alpha] as it was when q was set: alpha has moved on since
+    on: Floats = unit("d k")  # q(s = 1)
+    slab: Floats = real("d k")
+    variance: Floats = positive("d k")
+    idle: Floats = positive("k")  # 1 / E[alpha] as it was when q was set: alpha has moved on since
 
     @cached_property
     def mean(self) -> Floats:

@@ -9,12 +9,11 @@ Components are not exchangeable: large ones cost least in front.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import betaln
 
 from latens.array import Floats, Index
+from latens.array.fields import part, record
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.proportions import Proportions
@@ -22,12 +21,12 @@ from latens.families.proportions import Proportions
 __all__ = ["Sticks"]
 
 
-@dataclass(frozen=True)
+@record
 class Sticks:
     """q(v) q(alpha)."""
 
-    breaks: Beta  # (K-1,), on: the piece broken off, off: what is left
-    alpha: Gamma  # (1,)
+    breaks: Beta = part("k-1")  # on: the piece broken off, off: what is left
+    alpha: Gamma = part("1")
 
     @classmethod
     def prior(cls, shape: float, rate: float) -> Sticks:

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import field, replace
+from typing import Any, get_args
 
 import numpy as np
 
-from latens.core import Fit, State
+from latens.array.fields import record
+from latens.core import Compressing, Fit, State, Walking
 from latens.errors import FileRefused, WarningRecord
 from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns
-from latens.io.checks.multi_view_checks import check_kept, check_samples, check_state, check_views, kept_of, width_of
+from latens.io.checks.multi_view_checks import check_kept, check_samples, check_views, kept_of, sizes_of_views, width_of
 from latens.io.checks.parameter_checks import check_agreement
+from latens.io.checks.shape_checks import arrays_with_shapes, check_axes, check_sizes, switches_of
+from latens.io.checks.type_checks import fits, hints_of
 from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
-from latens.io.registry import ESTIMATORS, estimator_class, name_of
+from latens.io.registry import estimator_class, models_of, name_of
 from latens.io.trace import from_columns, to_columns
 from latens.system.threads import one_blas_thread
 
-__all__ = ["Fitted", "parameters_of", "rebuilt"]
+__all__ = ["EstimatorState", "parameters_of", "rebuilt"]
 
 LEFT_BEHIND = frozenset({"callbacks"})  # functions are code, which a file must not hold
 MOST_FLOATS_PER_ROW = 2**26  # half a gigabyte for one row: no fit got that far
 CONTAINERS = ("default", "pandas", "polars")  # what `set_output` knows
 
 
-@dataclass(frozen=True)
-class Fitted:
+@record
+class EstimatorState:
     """The outcome of a fit; the published attributes follow from it."""
 
     model: Any
@@ -43,11 +46,11 @@ class Fitted:
     component_names: list[str] | None = None
     output: str | None = None  # what `set_output` asked for
     warnings: list[tuple[str, str, str]] = field(default_factory=list)  # code, message, remedy of each
-    kept: dict[str, Any] = field(default_factory=dict)  # attributes that the estimator's class names
+    attributes: dict[str, Any] = field(default_factory=dict)  # attributes that the estimator's class names
     encodings: str | None = None  # how columns of a file became numbers, as JSON
 
     @classmethod
-    def of(cls, estimator: Any) -> Fitted:
+    def of(cls, estimator: Any) -> EstimatorState:
         """Collect it from a fitted estimator."""
         names = {name: getattr(estimator, f"{name}_", None) for name in ("feature_names_in", "component_names")}
         return cls(
@@ -59,7 +62,7 @@ class Fitted:
             n_features_in=int(estimator.n_features_in_),
             output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
             warnings=[(each.code, each.message, each.remedy) for each in getattr(estimator, "warnings_", [])],
-            kept=kept_of(estimator),
+            attributes=kept_of(estimator),
             encodings=encodings_to_text(getattr(estimator, "encodings_", None)),
             **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
         )
@@ -78,7 +81,7 @@ def _by_text(value: Any) -> Any:
     return {str(key): entry for key, entry in value.items()} if type(value) is dict else value
 
 
-def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
+def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any:
     """The estimator that a file tells of.
 
     Raises
@@ -98,30 +101,32 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: Fitted) -> Any:
         raise FileRefused(f"its parts do not make a {name} ({type(error).__name__}: {error}).") from error
 
 
-def _check_parts(name: str, fitted: Fitted) -> None:
+def _check_parts(name: str, fitted: EstimatorState) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
     model, frame, state, d = fitted.model, fitted.frame, fitted.state, fitted.n_features_in
-    check_kept(estimator_class(name), fitted.kept)
-    width = width_of(fitted.kept, d)
-    kind = name_of(type(model))
-    if kind not in ESTIMATORS[name].models:
-        raise FileRefused(f"its model is a {kind}; a {name} has a {' or '.join(ESTIMATORS[name].models)}.")
-    if d < 1 or frame.origin.shape != (width,):
-        raise FileRefused(f"frame.origin has shape {frame.origin.shape}; expected ({width},), one for each column.")
+    check_kept(estimator_class(name), fitted.attributes)
+    width = width_of(fitted.attributes, d)
+    models = models_of(estimator_class(name))
+    if name_of(type(model)) is None or not issubclass(type(model), models):
+        wanted = " or ".join(sorted(cls.__name__ for cls in models))
+        raise FileRefused(f"its model is a {type(model).__name__}; a {name} has a {wanted}.")
+    if not any(fits(state.stats, kind) for kind in _statistics_of(model)):
+        raise FileRefused(f"its sums are a {type(state.stats).__name__}, which a {type(model).__name__} does not take.")
+    if d < 1:
+        raise FileRefused(f"it claims {d} columns; expected at least 1.")
+    check_sizes([*arrays_with_shapes(frame, "frame")], {"d": width})
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
     check_settings(model, d)
-    check_views(model, state, fitted.kept, d)
-    check_state(kind, model, state, d, width)
+    check_views(model, state, fitted.attributes, d)
+    _check_shapes(model, state, d, width)
     check_finite(fitted, "fitted")
     check_domains(model, "model")
     check_domains(state.q, "state.q")
     if kinds(state.q, "q") != kinds(model.prior(1), "q"):
         raise FileRefused("its posterior is not of the family that its model has.")
-    if np.shape(frame.exponent) not in ((), (width,)):
-        raise FileRefused(f"frame.exponent has shape {np.shape(frame.exponent)}; expected one number, or ({width},).")
     if not np.all((frame.scale > 0) & (frame.scale < np.inf)):
         raise FileRefused(f"frame.exponent is {str(frame.exponent)[:80]}, beyond the range of numbers.")
     if model.floats_per_row(state.q.n_components) > MOST_FLOATS_PER_ROW:
@@ -129,11 +134,28 @@ def _check_parts(name: str, fitted: Fitted) -> None:
     if not state.stats.n > 0 or state.step < 0:
         raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
     check_finite(model.global_terms(state.q), "terms")
-    check_samples(model, state, fitted.kept)
-    check_columns(model, state, fitted.kept, d)
+    check_samples(model, state, fitted.attributes)
+    check_columns(model, state, fitted.attributes, d)
 
 
-def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
+def _statistics_of(model: Any) -> list[Any]:
+    """What a model's statistics may be, by the methods that make them."""
+    kinds = [hints_of(model.statistics).get("return", Any)]
+    kinds += [hints_of(model.compress).get("return", Any)] if isinstance(model, Compressing) else []
+    return kinds + ([get_args(hints_of(model.walk)["return"])[1]] if isinstance(model, Walking) else [])
+
+
+def _check_shapes(model: Any, state: State, n_features: int, width: int) -> None:
+    """Refuse arrays that do not have the shapes that their fields declare."""
+    sizes = switches_of(model) | sizes_of_views(model, n_features, width)
+    if sizes.get("n_features", n_features) != n_features:
+        raise FileRefused(f"its model has {sizes['n_features']} columns and its data {n_features}; they must agree.")
+    found = [*arrays_with_shapes(model, "model"), *arrays_with_shapes(state, "state")]
+    check_axes(found, type(model).__name__)
+    check_sizes(found, sizes | {"d": n_features, "k": state.q.n_components})
+
+
+def _assembled(cls: Any, params: Mapping[str, Any], fitted: EstimatorState) -> Any:
     known = [name for name in inspect.signature(cls).parameters if name not in LEFT_BEHIND]
     strange = [name for name in params if name not in known]
     if strange:
@@ -155,8 +177,8 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
         estimator.set_output(transform=fitted.output)
     if fitted.encodings is not None:
         estimator.encodings_ = _encodings(fitted)
-    estimator.warnings_ = [WarningRecord(*record) for record in fitted.warnings]
-    for name, value in fitted.kept.items():
+    estimator.warnings_ = [WarningRecord(*each) for each in fitted.warnings]
+    for name, value in fitted.attributes.items():
         setattr(estimator, name, value)
     estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))
     for name, value in vars(estimator).items():
@@ -165,7 +187,7 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: Fitted) -> Any:
     return estimator
 
 
-def _encodings(fitted: Fitted) -> dict[str, Encoding]:
+def _encodings(fitted: EstimatorState) -> dict[str, Encoding]:
     """How columns become numbers; as many numbers as the model has columns."""
     encodings = encodings_from_text(fitted.encodings or "")
     width = sum(len(encoding.names) for encoding in encodings.values())

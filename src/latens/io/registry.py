@@ -1,126 +1,70 @@
 """The classes a file may name. Nothing else is ever constructed, and nothing is imported by a name from a file.
 
-A new model adds a row to ESTIMATORS, its records to RECORDS, and the shapes of its arrays to
-`latens.io.checks.shape_checks`. What an estimator knows besides its posterior it names in a class attribute `kept`,
-with annotations that say of what type.
+They are those of the source tree, whatever was imported before: every module of a few packages is gone through once,
+for the dataclasses that are marked as records (`latens.array.fields.record`), and for the estimators, which are the
+classes whose `_build` returns records by its annotation. So a new model is storable by being written.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
-from typing import Any
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType, UnionType
+from typing import Any, Union, get_args, get_origin
 
+import latens
 from latens.errors import FileRefused
+from latens.io.checks.type_checks import hints_of
 
-__all__ = ["ESTIMATORS", "RECORDS", "EstimatorRow", "estimator_class", "name_of", "record_class"]
+__all__ = ["PACKAGES", "collected", "estimator_class", "estimators", "models_of", "name_of", "record_class", "records"]
 
-
-@dataclass(frozen=True)
-class EstimatorRow:
-    home: str  # module:qualname
-    models: tuple[str, ...]  # records its `model_` may be
+PACKAGES = ("core", "families", "models", "estimators", "io")  # where records and estimators live
 
 
-ESTIMATORS = {
-    "BayesianLinearRegression": EstimatorRow(
-        "latens.estimators.regression:BayesianLinearRegression", ("LinearRegression",)
-    ),
-    "BernoulliMixture": EstimatorRow("latens.estimators.mixtures.bernoulli:BernoulliMixture", ("Mixture",)),
-    "BinaryFactorAnalysis": EstimatorRow("latens.estimators.binary_factors:BinaryFactorAnalysis", ("BinaryFactors",)),
-    "FactorAnalysis": EstimatorRow(
-        "latens.estimators.factor_analysis.estimator:FactorAnalysis",
-        ("ExactFactors", "Factors", "OnlineEM", "OnlineGradient", "TransportFactors"),
-    ),
-    "GaussianMixture": EstimatorRow("latens.estimators.mixtures.gaussian:GaussianMixture", ("Mixture",)),
-    "LatentClassAnalysis": EstimatorRow("latens.estimators.mixtures.latent_classes:LatentClassAnalysis", ("Mixture",)),
-    "MultiViewFactorAnalysis": EstimatorRow(
-        "latens.estimators.multi_view.estimator:MultiViewFactorAnalysis", ("MultiView",)
-    ),
-    "NoisyICA": EstimatorRow("latens.estimators.noisy_ica.estimator:NoisyICA", ("NoisyIca",)),
-    "NoisyOr": EstimatorRow("latens.estimators.noisy_or:NoisyOr", ("JensenNoisyOr", "NoisyOrCauses")),
-}
+@cache
+def records() -> dict[str, type]:
+    """Every record of the source tree, by name."""
+    return collected(_modules(), is_record)
 
-RECORDS = {
-    "Automatic": "latens.models.binary_factors.posteriors:Automatic",
-    "Bernoulli": "latens.models.likelihoods.bernoulli:Bernoulli",
-    "BernoulliColumns": "latens.families.bernoulli_columns:BernoulliColumns",
-    "Beta": "latens.families.beta:Beta",
-    "BinaryFactors": "latens.models.binary_factors.model:BinaryFactors",
-    "BinaryPosterior": "latens.models.binary_factors.model:BinaryPosterior",
-    "CategoricalColumns": "latens.families.categorical_columns:CategoricalColumns",
-    "CausePosterior": "latens.models.noisy_or.model:CausePosterior",
-    "CauseStatistics": "latens.models.noisy_or.model:CauseStatistics",
-    "ClusterStatistics": "latens.models.mixture.model:ClusterStatistics",
-    "CodeStatistics": "latens.models.binary_factors.model:CodeStatistics",
-    "ColumnKinds": "latens.estimators.mixtures.column_kinds:ColumnKinds",
-    "Deviances": "latens.models.multi_view.explained:Deviances",
-    "Dirichlet": "latens.families.dirichlet:Dirichlet",
-    "Exact": "latens.models.binary_factors.posteriors:Exact",
-    "ExactFactors": "latens.models.factor_analysis.model:ExactFactors",
-    "FactorPosterior": "latens.models.factor_analysis.model:FactorPosterior",
-    "FactorStatistics": "latens.models.factor_analysis.model:FactorStatistics",
-    "Factors": "latens.models.factor_analysis.model:Factors",
-    "FewRows": "latens.models.factor_analysis.sums_wide:FewRows",
-    "Fitted": "latens.io.estimator_state:Fitted",
-    "Fractions": "latens.families.fractions:Fractions",
-    "Frame": "latens.estimators.rows.units:Frame",
-    "Gamma": "latens.families.gamma:Gamma",
-    "Gaussian": "latens.models.likelihoods.gaussian:Gaussian",
-    "HolePatterns": "latens.models.factor_analysis.missing_patterns:HolePatterns",
-    "IcaPosterior": "latens.models.noisy_ica.model:IcaPosterior",
-    "IcaStatistics": "latens.models.noisy_ica.model:IcaStatistics",
-    "JensenNoisyOr": "latens.models.noisy_or.jensen:JensenNoisyOr",
-    "Known": "latens.families.known:Known",
-    "Layout": "latens.estimators.multi_view.wide_table:Layout",
-    "LeastSquares": "latens.families.least_squares:LeastSquares",
-    "LinearRegression": "latens.models.linear_regression:LinearRegression",
-    "MeanField": "latens.models.binary_factors.posteriors:MeanField",
-    "Measured": "latens.models.likelihoods.measured:Measured",
-    "MixedColumns": "latens.families.mixed_columns:MixedColumns",
-    "Mixture": "latens.models.mixture.model:Mixture",
-    "MixturePosterior": "latens.models.mixture.model:MixturePosterior",
-    "MultiView": "latens.models.multi_view.model:MultiView",
-    "MultiViewPosterior": "latens.models.multi_view.model:MultiViewPosterior",
-    "MultiViewStatistics": "latens.models.multi_view.model:MultiViewStatistics",
-    "NegativeBinomialColumns": "latens.families.negative_binomial_columns:NegativeBinomialColumns",
-    "NoisyIca": "latens.models.noisy_ica.model:NoisyIca",
-    "NoisyOrCauses": "latens.models.noisy_or.model:NoisyOrCauses",
-    "NormalColumns": "latens.families.normal_columns:NormalColumns",
-    "NormalGamma": "latens.families.normal_gamma:NormalGamma",
-    "NormalMeans": "latens.families.normal_means:NormalMeans",
-    "NormalWishart": "latens.families.normal_wishart:NormalWishart",
-    "Normals": "latens.families.normals:Normals",
-    "Offsets": "latens.families.offsets:Offsets",
-    "OnlineEM": "latens.models.factor_analysis.online:OnlineEM",
-    "OnlineGradient": "latens.models.factor_analysis.online:OnlineGradient",
-    "OnlinePosterior": "latens.models.factor_analysis.online:OnlinePosterior",
-    "OnlineStatistics": "latens.models.factor_analysis.online:OnlineStatistics",
-    "Poisson": "latens.models.likelihoods.poisson:Poisson",
-    "PoissonColumns": "latens.families.poisson_columns:PoissonColumns",
-    "Proportions": "latens.families.proportions:Proportions",
-    "Rate": "latens.families.rate:Rate",
-    "RatePosterior": "latens.models.noisy_or.jensen:RatePosterior",
-    "RateStatistics": "latens.models.noisy_or.jensen:RateStatistics",
-    "RegressionFrame": "latens.estimators.regression:RegressionFrame",
-    "RegressionPosterior": "latens.models.linear_regression:RegressionPosterior",
-    "RegressionSums": "latens.models.linear_regression:RegressionSums",
-    "Relevance": "latens.families.relevance:Relevance",
-    "Scatter": "latens.models.factor_analysis.sums:Scatter",
-    "Shapes": "latens.models.noisy_ica.posteriors:Shapes",
-    "Share": "latens.families.share:Share",
-    "SpikeSlab": "latens.families.spike_slab:SpikeSlab",
-    "State": "latens.core.fit:State",
-    "Sticks": "latens.families.sticks:Sticks",
-    "TransportFactors": "latens.models.factor_analysis.online:TransportFactors",
-    "Truncated": "latens.models.binary_factors.posteriors:Truncated",
-    "View": "latens.models.multi_view.view:View",
-    "ViewPosterior": "latens.models.multi_view.coefficients:ViewPosterior",
-    "ViewStatistics": "latens.models.multi_view.coefficients:ViewStatistics",
-    "Waiting": "latens.estimators.multi_view.streams:Waiting",
-}
 
-_NAMES = {home: name for name, home in RECORDS.items()} | {row.home: name for name, row in ESTIMATORS.items()}
+@cache
+def estimators() -> dict[str, type]:
+    """Every estimator whose models are records, by name."""
+    return collected(_modules(), models_of)
+
+
+def collected(modules: Any, wanted: Any) -> dict[str, type]:
+    """Classes that are written in these modules, by name; no two may share one.
+
+    Raises
+    ------
+    TypeError
+        If two have the same name.
+    """
+    found: dict[str, type] = {}
+    for module in modules:
+        for cls in vars(module).values():
+            if not isinstance(cls, type) or cls.__module__ != module.__name__ or not wanted(cls):
+                continue
+            if cls.__name__ in found:
+                raise TypeError(f"{found[cls.__name__]} and {cls} have one name in files; give one of them another.")
+            found[cls.__name__] = cls
+    return dict(sorted(found.items()))
+
+
+def is_record(cls: type) -> bool:
+    """Whether a class is itself marked; what it inherits does not count."""
+    return vars(cls).get("__record__") == cls.__name__
+
+
+def models_of(cls: type) -> tuple[type, ...]:
+    """The records that the models of an estimator are, or are derived from; () for a class that builds none."""
+    build = getattr(cls, "_build", None)
+    returned = hints_of(build).get("return") if build is not None else None
+    options = get_args(returned) if get_origin(returned) in (Union, UnionType) else (returned,)
+    return options if all(isinstance(option, type) and is_record(option) for option in options) else ()
 
 
 def name_of(cls: type) -> str | None:
@@ -131,33 +75,34 @@ def name_of(cls: type) -> str | None:
     >>> name_of(dict) is None
     True
     """
-    home = f"{cls.__module__}:{cls.__qualname__}"
-    name = _NAMES.get(home)
-    # a class may claim any module and name; only the one that lives there counts
-    return name if name is not None and _at(home) is cls else None
+    # a class may claim any name; only the one that lives in the tree counts
+    return cls.__name__ if cls in (records().get(cls.__name__), estimators().get(cls.__name__)) else None
 
 
 def record_class(name: object) -> type:
-    """The dataclass of that name in RECORDS."""
-    if not isinstance(name, str) or name not in RECORDS:
+    """The record of that name."""
+    if not isinstance(name, str) or name not in records():
         raise FileRefused(
             f"it names the class {name!r}, which this version does not know. If it was written by a newer latens, "
             "upgrade; otherwise do not trust it."
         )
-    return _at(RECORDS[name])
+    return records()[name]
 
 
 def estimator_class(name: object) -> type:
-    """The estimator of that name in ESTIMATORS."""
-    if not isinstance(name, str) or name not in ESTIMATORS:
+    """The estimator of that name."""
+    if not isinstance(name, str) or name not in estimators():
         raise FileRefused(
-            f"it holds a {name!r}; this version reads {', '.join(ESTIMATORS)}. If it was written by a newer latens, "
+            f"it holds a {name!r}; this version reads {', '.join(estimators())}. If it was written by a newer latens, "
             "upgrade; otherwise do not trust it."
         )
-    return _at(ESTIMATORS[name].home)
+    return estimators()[name]
 
 
-def _at(home: str) -> type:
-    module, _, name = home.partition(":")
-    found: Any = getattr(importlib.import_module(module), name)
-    return found  # type: ignore[no-any-return]
+def _modules() -> Iterator[ModuleType]:
+    """Every module of the packages, by the files that are there."""
+    for package in PACKAGES:
+        root = importlib.import_module(f"{latens.__name__}.{package}")
+        yield root
+        for found in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            yield importlib.import_module(found.name)

@@ -12,8 +12,9 @@ from latens.estimators.parameters import check_fitted
 from latens.io.archive.reading import read_archive
 from latens.io.archive.writing import FORMAT, VERSION, write_archive
 from latens.io.encoding import decode, encode
-from latens.io.estimator_state import Fitted, parameters_of, rebuilt
-from latens.io.registry import ESTIMATORS, estimator_class, name_of
+from latens.io.estimator_state import EstimatorState, parameters_of, rebuilt
+from latens.io.registry import estimator_class, estimators, name_of
+from latens.io.versions import upgrade
 from latens.system.atomic_write import replacing, special_file
 
 __all__ = ["load", "save"]
@@ -55,15 +56,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """
     path = Path(path)
     name = name_of(type(model))
-    if name not in ESTIMATORS:
+    if name not in estimators():
         raise TypeError(
-            f"a {type(model).__name__} cannot be saved; latens.save writes {', '.join(ESTIMATORS)}. "
+            f"a {type(model).__name__} cannot be saved; latens.save writes {', '.join(estimators())}. "
             "Of a pipeline, save the step that is one of them."
         )
     check_fitted(model, f"this {name} is not fitted yet, so there is nothing to save; call fit first.")
     arrays: list[Any] = []
     params = {key: encode(value, arrays, f"the parameter {key}") for key, value in parameters_of(model).items()}
-    fitted = encode(Fitted.of(model), arrays, name)
+    fitted = encode(EstimatorState.of(model), arrays, name)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -117,7 +118,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
 
 def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
     """The estimator that a header and its arrays describe."""
-    used: set[int] = set()
+    used = upgrade(header).intersection(range(len(arrays)))
 
     def take(number: int) -> Any:
         if type(number) is not int or not 0 <= number < len(arrays):
@@ -131,8 +132,8 @@ def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
         raise FileRefused("its parameters are not told by name.")
     params = {key: decode(node, take, f"the parameter {key[:40]}") for key, node in header["params"].items()}
     fitted = decode(header["fitted"], take, "fitted")
-    if not isinstance(fitted, Fitted):
-        raise FileRefused(f"what was fitted is told as a {type(fitted).__name__}; expected the record Fitted.")
+    if not isinstance(fitted, EstimatorState):
+        raise FileRefused(f"what was fitted is told as a {type(fitted).__name__}; expected the record EstimatorState.")
     estimator = rebuilt(name, params, fitted)
     if len(used) != len(arrays):
         raise FileRefused(f"{len(arrays) - len(used)} of its arrays belong to nothing.")

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from latens.array import Floats, Index
-from latens.array.domains import positive_definite, real
+from latens.array.fields import part, positive_definite, real, record, sized
 from latens.array.graded_eigen import GradedAxes, graded_axes
 from latens.core import Statistics
 from latens.families.gamma import Gamma
@@ -39,12 +39,12 @@ HAIR = 1e-13  # of the sum of squares of y
 ROUNDING = 64 * float(np.finfo(float).eps)  # of a sum of squares: what is left of it below that says nothing
 
 
-@dataclass(frozen=True)
+@record
 class RegressionPosterior:
-    mean: Floats = real()  # (D,)
-    covariance: Floats = positive_definite()  # (D, D)
-    alpha: Gamma | float = 1.0
-    beta: Gamma | float = 1.0
+    mean: Floats = real("d")
+    covariance: Floats = positive_definite("d d")
+    alpha: Gamma | float = part("1", default=1.0)
+    beta: Gamma | float = part("1", default=1.0)
     log_det: float | None = None  # of the covariance, where it is known to more digits than the matrix tells
 
     def __post_init__(self) -> None:
@@ -88,13 +88,13 @@ class Nothing:
     """Rows have no hidden values here."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class RegressionSums(Statistics):
     n: float
-    x: Floats  # (D,)
+    x: Floats = sized("d")
     y: float
-    xx: Floats  # (D, D)
-    xy: Floats  # (D,)
+    xx: Floats = sized("d d")
+    xy: Floats = sized("d")
     yy: float
 
     @property
@@ -180,7 +180,7 @@ class Spectrum:
         return np.asarray(self.rest + shrunk + max(HAIR * self.yy, self.n * resolution))
 
 
-@dataclass(frozen=True)
+@record
 class LinearRegression:
     n_features: int
     alpha: float | str = "evidence"  # a number, "evidence" or "gamma"

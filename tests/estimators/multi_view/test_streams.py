@@ -201,7 +201,7 @@ def test_lies_about_samples_that_wait_are_refused(
     path: str, change: Any, message: str, few: Views, tmp_path: Path
 ) -> None:
     forged = Forgery(latens.save(model().partial_fit(few), tmp_path / "honest"))
-    where = f"kept.waiting_.samples.{path}"
+    where = f"attributes.waiting_.samples.{path}"
     forged.put(where, change(forged.get(where)))
     with pytest.raises(FileRefused, match=message):
         latens.load(forged.write(tmp_path / "model"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
+from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
@@ -34,7 +35,7 @@ POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, 
 _log = logging.getLogger("latens")
 
 
-@dataclass(frozen=True)
+@record
 class ColumnKinds:
     names: tuple[str, ...]  # (D,)
     kinds: tuple[str, ...]  # (D,), of KINDS

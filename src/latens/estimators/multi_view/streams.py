@@ -6,10 +6,11 @@ codes are 0, so that no sum tells its loadings apart from 0. The stream must not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from latens.array.fields import record
 from latens.core import Rows
 from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.rows.sampling import distinct, sample_rows, stacked
@@ -27,7 +28,7 @@ def are_enough(rows: Rows, k: int) -> bool:
     return len(rows) >= least and len(sample_rows(rows, least)) == least
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Waiting:
     """Samples in data units, each once, with their number as weight."""
 

@@ -14,6 +14,7 @@ from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import record
 from latens.array.transfer import is_sparse, like
 from latens.core import Rows
 from latens.errors import AbsentColumns, warn
@@ -37,7 +38,7 @@ ABSENT = -1  # in place of the position of a column
 CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """Which columns of a wide table belong to which view.
 

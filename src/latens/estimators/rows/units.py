@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import record, sized
 from latens.array.transfer import column_sums, host, is_sparse, like
 from latens.core import Rows, Survey
 from latens.estimators.rows.sampling import blocks
@@ -29,10 +30,10 @@ SURE = 2.0**16  # roundings of a mean below which its digits depend on the order
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
 
-@dataclass(frozen=True)
+@record
 class Frame:
-    origin: Floats  # (D,), in the units of the data
-    exponent: int | Index  # one for all columns, or (D,)
+    origin: Floats = sized("d")  # in the units of the data
+    exponent: int | Index = sized("d")  # one for all columns, or one each
     unseen: tuple[int, ...] = field(default=(), kw_only=True)  # columns no row has shown yet: their origin is free
 
     @classmethod

@@ -13,13 +13,12 @@ from latens.errors import FileRefused
 from latens.estimators.base import living_components
 from latens.estimators.multi_view.streams import Waiting
 from latens.estimators.multi_view.wide_table import Layout
-from latens.io.checks.shape_checks import check_shapes
+from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 from latens.io.checks.type_checks import fits, hints_of
-from latens.io.checks.value_checks import arrays_in
 from latens.models.likelihoods.measured import Measured
 from latens.models.multi_view.model import MultiView
 
-__all__ = ["check_kept", "check_samples", "check_state", "check_views", "kept_of", "width_of"]
+__all__ = ["check_kept", "check_samples", "check_views", "kept_of", "sizes_of_views", "width_of"]
 
 NEEDED = ("layout_", "likelihoods_", "plain_", "deviances_")  # of views; what is told of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
@@ -45,24 +44,12 @@ def width_of(kept: Mapping[str, Any], n_features: int) -> int:
     return int(kept["layout_"].width) if "layout_" in kept else n_features
 
 
-def check_state(kind: str, model: Any, state: State, n_features: int, width: int) -> None:
-    """Refuse arrays that do not have the shapes declared for the model; those of views have the view's columns."""
+def sizes_of_views(model: Any, n_features: int, width: int) -> dict[str, int]:
+    """What shapes of several views refer to: the columns of each, and how many columns are no measurements."""
     if not isinstance(model, MultiView):
-        check_shapes(kind, model, state.q, arrays_in(model, "model") | arrays_in(state, "state"), n_features)
-        return
-    q, stats = state.q, state.stats
-    own = replace(state, q=replace(q, views={}), stats=replace(stats, views={}))
-    arrays = arrays_in(replace(model, views=()), "model") | arrays_in(own, "state")
-    check_shapes(kind, model, q, arrays, n_features, {"rest": width - n_features})
-    regressors = q.n_components + model.n_groups
-    sizes = {"n_groups": model.n_groups, "pairs": regressors * (regressors + 1) // 2}
-    for view in model.views:
-        parts = {"model.view": view, "state.q.view": q.views[view.name], "state.stats.view": stats.views[view.name]}
-        arrays = {path: array for where, part in parts.items() for path, array in arrays_in(part, where).items()}
-        try:
-            check_shapes("View", view, q, arrays, view.stop - view.start, sizes)
-        except FileRefused as error:
-            raise FileRefused(f"in view {view.name[:40]!r}, {error}") from None
+        return {}
+    columns = {f"d.{number}": view.stop - view.start for number, view in enumerate(model.views)}
+    return columns | {"rest": width - n_features}
 
 
 def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
@@ -100,12 +87,7 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
     groups = own.groups if len(own.groups) > 1 else ()
     if replace(own, groups=groups) != layout or len(set(own.groups)) < len(own.groups):
         raise FileRefused("the samples that wait have other views, columns or groups than its layout.")
-    shape = (len(samples.values), own.width)
-    shapes = {"values": shape, "seen": shape, "weight": shape[:1]}
-    for name, expected in shapes.items():
-        found = getattr(samples, name)
-        if found is not None and found.shape != expected:
-            raise FileRefused(f"waiting_.{name} has shape {found.shape}; expected {expected}.")
+    check_sizes([*arrays_with_shapes(samples, "waiting_")], {"d": own.width})
     rows = samples.rows
     if not len(rows) or (rows.weight is not None and not (rows.weight > 0).all()):
         raise FileRefused("the samples that wait are none, or count as none.")
@@ -124,12 +106,8 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
     """Refuse what is told of the samples of a fit where it has not the shape that the fit would give it."""
     if not isinstance(model, MultiView):
         return
-    g, m, k = model.n_groups, len(model.views), state.q.n_components
-    shapes = {"none": (g, m), "all": (g, m), "single": (g, m, k)}
-    for name, shape in shapes.items():
-        found = getattr(kept["deviances_"], name).shape
-        if found != shape:
-            raise FileRefused(f"deviances_.{name} has shape {found}; expected {shape}.")
+    sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
+    check_sizes([*arrays_with_shapes(kept["deviances_"], "deviances_")], sizes)
     if kept.get("waiting_") is not None:
         _check_waiting(kept["waiting_"], kept["layout_"], state.stats.n)
     told = [name for name in OF_SAMPLES if name in kept]
@@ -143,5 +121,5 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
         raise FileRefused(f"scores_ has shape {scores.shape}; expected (n, {living}), a column for each factor.")
     if names is not None and len(names) != len(scores):
         raise FileRefused(f"row_names_ has {len(names)} names for {len(scores)} samples.")
-    if group.shape != (len(scores),) or not ((group >= 0) & (group < g)).all():
-        raise FileRefused(f"group_of_ does not give each of {len(scores)} samples one of {g} group(s).")
+    if group.shape != (len(scores),) or not ((group >= 0) & (group < model.n_groups)).all():
+        raise FileRefused(f"group_of_ does not give each of {len(scores)} samples one of {model.n_groups} group(s).")

@@ -11,7 +11,7 @@ import numpy as np
 
 from latens.errors import FileRefused
 
-__all__ = ["arrays_in", "check_domains", "check_finite", "check_settings", "kinds"]
+__all__ = ["check_domains", "check_finite", "check_settings", "kinds"]
 
 LARGEST_SETTING = 2**20
 
@@ -40,11 +40,6 @@ def check_settings(model: Any, n_features: int) -> None:
     for name, number in _leaves(model, "model"):
         if isinstance(number, int) and abs(number) > max(LARGEST_SETTING, n_features):
             raise FileRefused(f"{name} is {str(number)[:40]}; expected at most {LARGEST_SETTING}.")
-
-
-def arrays_in(value: Any, where: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """Every array within a value, by its path."""
-    return {name: leaf for name, leaf in _leaves(value, where) if isinstance(leaf, np.ndarray)}
 
 
 def kinds(value: Any, where: str) -> dict[str, type]:

@@ -21,13 +21,14 @@ learning; Bishop (1999) on relevance determination; Luecke & Eggert (2010) on tr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record, sized
 from latens.array.special import logsumexp
 from latens.array.states import all_states
 from latens.array.transfer import column_sums, cross_sums, like, total
@@ -54,10 +55,10 @@ __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
 MOST_ENUMERATED = 12  # causes up to which the predictive density sums over all states
 
 
-@dataclass(frozen=True)
+@record
 class BinaryPosterior:
-    usage: Beta | Share  # (K,)
-    loadings: Relevance | LeastSquares  # (K, D), after them the intercept if there is one; and the noise
+    usage: Beta | Share = part("k")
+    loadings: Relevance | LeastSquares = part(k="k+intercept", noises="1|d")  # and the noise
 
     @property
     def n_components(self) -> int:
@@ -70,14 +71,14 @@ class BinaryPosterior:
         return BinaryPosterior(self.usage.sample(rng), self.loadings.sample(rng))
 
 
-@dataclass(frozen=True)
+@record
 class CodeStatistics(Statistics):
     n: float
-    seen: Floats  # (D,), rows in which column d was seen
-    on: Floats  # (K,), sum E[z]
-    zz: Floats  # (1 or D, K', K'), sum E[z z'] over the rows where column d was seen; K' counts the intercept
-    zx: Floats  # (K', D), sum E[z] x'
-    xx: Floats  # (D,), sum x^2
+    seen: Floats = sized("d")  # rows in which column d was seen
+    on: Floats = sized("k")  # sum E[z]
+    zz: Floats = sized("1|d k+intercept k+intercept")  # sum E[z z'] over the rows where d was seen
+    zx: Floats = sized("k+intercept d")  # sum E[z] x'
+    xx: Floats = sized("d")  # sum x^2
     entropy: float  # sum H[q(z_n)]
 
     @property
@@ -95,7 +96,7 @@ class CodeStatistics(Statistics):
         return CodeStatistics(self.n, self.seen, self.on[keep], zz, self.zx[rest], self.xx, self.entropy)
 
 
-@dataclass(frozen=True)
+@record
 class BinaryFactors:
     n_features: int
     usage: tuple[float, float] = (1.0, 1.0)

@@ -12,7 +12,7 @@ Each answers with a posterior that offers the same moments, so a model is writte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
-from latens.array.domains import unit
+from latens.array.fields import record, simplex, unit
 from latens.array.kernels.on_off import flips, pair_costs, score_states, switches
 from latens.array.special import softmax_entropy, xlogx
 from latens.array.states import all_states, pack, unpack
@@ -36,7 +36,7 @@ ABSENT = -1e30  # score of a slot that holds no state: finite, so that 0 times i
 class Switches:
     """Independent q(z_nk = 1)."""
 
-    mean: Array = unit()  # (n, K)
+    mean: Array = unit("n k")
 
     def rounded(self, x: Array) -> Switches:
         """In the precision of the rows, where a sharper one was needed to find them."""
@@ -73,7 +73,7 @@ class States:
 
     words: Array | None  # (n, C) integers, bit k on when cause k is on
     k: int
-    chance: Array = field(default=None, metadata={"transient": True, "domain": "simplex"})  # (n, C)
+    chance: Array = simplex("n states", transient=True)
 
     @property
     def bits(self) -> Array:
@@ -127,7 +127,7 @@ class States:
         return cross_sums(flat * xp.reshape(weighted, (-1, 1)), flat)
 
 
-@dataclass(frozen=True)
+@record
 class MeanField:
     n_sweeps: int = 20
     tol: float = 1e-5  # a row whose codes move less has settled
@@ -159,7 +159,7 @@ class MeanField:
         return 4 * k
 
 
-@dataclass(frozen=True)
+@record
 class Exact:
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: States | None) -> States:
         k = drive.shape[1]
@@ -172,7 +172,7 @@ class Exact:
         return int(3 * 2**k)
 
 
-@dataclass(frozen=True)
+@record
 class Truncated:
     n_states: int = 24
     n_parents: int = 4
@@ -199,7 +199,7 @@ class Truncated:
         return 3 * self.n_states * k
 
 
-@dataclass(frozen=True)
+@record
 class Automatic:
     """Exact while all states can be listed at little cost, mean field beyond."""
 

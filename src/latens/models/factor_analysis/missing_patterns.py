@@ -6,12 +6,11 @@ P_o = (tau w)_o V_o: one map for all its rows, so that the pattern's first two m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from latens.array import Floats
+from latens.array.fields import record, sized
 from latens.array.transfer import column_sums, host, take
 from latens.core import Rows, Statistics
 
@@ -22,15 +21,15 @@ MOST_NUMBERS = 2**24  # of all D x D sums together: 128 megabytes
 BLOCK = 1024  # rows whose patterns are counted at once
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class HolePatterns(Statistics):
     """One entry for each pattern."""
 
     n: float
-    shown: NDArray[np.bool_]  # (P, D)
-    rows: Floats  # (P,), sums of weights
-    x: Floats  # (P, D)
-    xx: Floats  # (P, D, D)
+    shown: NDArray[np.bool_] = sized("patterns d")
+    rows: Floats = sized("patterns")  # sums of weights
+    x: Floats = sized("patterns d")
+    xx: Floats = sized("patterns d d")
 
     @property
     def entries(self) -> float:

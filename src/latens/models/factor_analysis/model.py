@@ -28,7 +28,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive_definite, real
+from latens.array.fields import part, positive_definite, real, record, sized
 from latens.array.linalg import inverse, log_determinant
 from latens.array.row_matrices import times_rows
 from latens.array.transfer import column_sums, host, like, total
@@ -45,10 +45,10 @@ __all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics",
 OFF = 0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
 
 
-@dataclass(frozen=True)
+@record
 class FactorPosterior:
-    loadings: LeastSquares | Relevance  # (K, D) and the noise (D,)
-    center: Floats = real()  # (D,)
+    loadings: LeastSquares | Relevance = part(noises="d")  # and the noise
+    center: Floats = real("d")
 
     @property
     def n_components(self) -> int:
@@ -85,8 +85,8 @@ class FactorPosterior:
 class FactorCodes:
     """q(h) row by row."""
 
-    mean: Array = real()  # (n, K)
-    spread: Array = positive_definite()  # (1 or n, K, K)
+    mean: Array = real("n k")
+    spread: Array = positive_definite("1|n k k")
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,15 @@ class Projections:
     maps: tuple[Projection, ...]
 
 
-@dataclass(frozen=True)
+@record
 class FactorStatistics(Statistics):
     n: float
-    seen: Floats  # (1 or D,), rows in which column d was seen
-    x: Floats  # (D,), sum x
-    xx: Floats  # (D,), sum x^2
-    z: Floats  # (K, 1 or D), sum E[h] over the rows where column d was seen
-    zx: Floats  # (K, D), sum E[h] x'
-    zz: Floats  # (1 or D, K, K), sum E[hh'] likewise
+    seen: Floats = sized("1|d")  # rows in which column d was seen
+    x: Floats = sized("d")  # sum x
+    xx: Floats = sized("d")  # sum x^2
+    z: Floats = sized("k 1|d")  # sum E[h] over the rows where column d was seen
+    zx: Floats = sized("k d")  # sum E[h] x'
+    zz: Floats = sized("1|d k k")  # sum E[hh'] likewise
     codes: float  # minus sum KL(q(h_n) || Normal(0, I))
 
     @property
@@ -130,10 +130,10 @@ class FactorStatistics(Statistics):
         return replace(self, z=self.z[keep], zx=self.zx[keep], zz=self.zz[:, keep][:, :, keep])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Factors:
     n_features: int
-    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # the rates (1 or D,) carry the square of the column's unit
+    noise: tuple[float, float | Floats] = sized("d", default=(1e-3, 1e-3))  # rates in squared units
     relevance: tuple[float, float] = (1e-3, 1e-3)
     points: bool = True
     floor: float = 1e-6  # smallest noise of a point estimate that no start has set
@@ -299,7 +299,7 @@ class Factors:
             yield q.only(np.delete(np.arange(k), gone))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class ExactFactors(Factors):
     """Rows are seen once, and summed; all iterations are on their covariance."""
 

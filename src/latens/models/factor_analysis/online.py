@@ -14,11 +14,12 @@ References: Cappe & Moulines (2009) on online EM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from latens.array import Floats
+from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
@@ -34,7 +35,7 @@ Sums = tuple[Floats, Floats, Floats]  # zx, zz, xx
 FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has diverged
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TransportFactors(Factors):
     def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
         """Of complete rows mean and variance are known: the step is about the one, with a floor from the other."""
@@ -79,28 +80,28 @@ def _times(q: FactorPosterior, columns: Floats) -> Floats:
     return w.T @ (w @ columns) + columns / q.loadings.tau[:, None]
 
 
-@dataclass(frozen=True)
+@record
 class OnlinePosterior(FactorPosterior):
     """Points, about the mean of the rows so far."""
 
-    loadings: LeastSquares
+    loadings: LeastSquares = part(noises="d")
     count: float = 0.0
     score: float = 0.0  # sum of the log densities of rows, each under the posterior before it
     diverged: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class OnlineStatistics(Statistics):
     n: float
     entries: float
-    x: Floats  # (D,), sum x
-    zx: Floats  # (K, D), sum m d', where d is a row less the mean that includes it
-    zz: Floats  # (K, K), sum m m'
-    xx: Floats  # (D,), sum d^2
+    x: Floats = sized("d")  # sum x
+    zx: Floats = sized("k d")  # sum m d', where d is a row less the mean that includes it
+    zz: Floats = sized("k k")  # sum m m'
+    xx: Floats = sized("d")  # sum d^2
     score: float  # sum of log densities
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OnlineEM(Factors):
     """Algorithm 2 of the source.
 
@@ -145,7 +146,7 @@ class OnlineEM(Factors):
         return {}
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OnlineGradient(OnlineEM):
     """Algorithm 1 of the source, with V, m_t and d_t as above; of the sums it needs none.
 

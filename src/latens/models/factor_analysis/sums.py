@@ -17,6 +17,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Floats
+from latens.array.fields import record, sized
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.models.factor_analysis.missing_patterns import HolePatterns, by_pattern
@@ -39,14 +40,14 @@ class Covariance(Protocol):
     def times(self, columns: Floats) -> Floats: ...  # the covariance times (D, K)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Scatter(Statistics):
     """Sums about the shell's origin."""
 
     n: float
-    counts: Floats  # (1 or D, 1 or D), rows in which both columns were seen
-    x: Floats  # (D, 1 or D), sum of x_i over them
-    xx: Floats  # (D, D), sum of x_i x_j
+    counts: Floats = sized("1 1;d d")  # rows in which both columns were seen
+    x: Floats = sized("d 1|d")  # sum of x_i over them
+    xx: Floats = sized("d d")  # sum of x_i x_j
     patterns: HolePatterns | None = None  # None where all rows are complete, or patterns many
 
     def __add__(self, other: Scatter) -> Scatter:

@@ -6,7 +6,7 @@ What is read from the total is then the same however the rows were split.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from latens.array import Floats
+from latens.array.fields import record, sized
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.models.factor_analysis.newton_wide import Root
@@ -22,12 +23,12 @@ from latens.models.factor_analysis.sums import Scatter, smallest_noise, summed
 __all__ = ["FewRows", "collected"]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class FewRows(Statistics):
     n: float
-    values: Floats  # (R, D)
-    seen: NDArray[np.bool_] | None = None  # (R, D); None where all rows are complete
-    weight: Floats | None = None  # (R,)
+    values: Floats = sized("rows d")
+    seen: NDArray[np.bool_] | None = sized("rows d", default=None)  # None where all rows are complete
+    weight: Floats | None = sized("rows", default=None)
 
     def __add__(self, other: FewRows | Scatter) -> FewRows | Scatter:  # type: ignore[override]
         if isinstance(other, Scatter):

@@ -6,13 +6,13 @@ lam(xi) = tanh(xi/2) / (4 xi),    best at xi^2 = E[eta^2]
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
+from latens.array.fields import record
 from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_logistic
 from latens.array.special import expit, softplus
 from latens.core import Rows
@@ -24,7 +24,7 @@ NEVER = 2.0**-52  # chances are no nearer to 0 or 1
 RARE = 1e-3  # chances nearer to 0 or 1 than this start here
 
 
-@dataclass(frozen=True)
+@record
 class Bernoulli(Touching):
     name: ClassVar[str] = "bernoulli"
     curved: ClassVar[bool] = True

@@ -5,12 +5,12 @@ log p = tau (-y^2/2 + y eta - eta^2/2) + (log tau - log 2 pi) / 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from latens.array import Array, Floats
+from latens.array.fields import record
 from latens.core import Rows
 from latens.families.least_squares import LOG_2PI
 from latens.models.likelihoods import At, Tangent
@@ -18,7 +18,7 @@ from latens.models.likelihoods import At, Tangent
 __all__ = ["Gaussian"]
 
 
-@dataclass(frozen=True)
+@record
 class Gaussian:
     name: ClassVar[str] = "gaussian"
     curved: ClassVar[bool] = False

@@ -5,12 +5,12 @@ log p = -t y^2/2 + t y eta - t eta^2/2 + (log t - log 2 pi) / 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from latens.array import Array
+from latens.array.fields import record
 from latens.array.transfer import column_sums
 from latens.core import Rows
 from latens.families.least_squares import LOG_2PI
@@ -20,7 +20,7 @@ from latens.models.likelihoods.gaussian import Gaussian
 __all__ = ["Measured"]
 
 
-@dataclass(frozen=True)
+@record
 class Measured(Touching, Gaussian):
     """Noise is known: there is none to learn."""
 

@@ -8,13 +8,13 @@ kappa is per entry: tighter than one per column, and never outgrown by a later, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
+from latens.array.fields import record
 from latens.array.kernels.quadratic_bounds import (
     masked,
     softplus_bend,
@@ -32,7 +32,7 @@ NEVER = 2.0**-52  # rates are no less
 RARE = 1e-3  # columns with fewer counts per row start here
 
 
-@dataclass(frozen=True)
+@record
 class Poisson(Touching):
     name: ClassVar[str] = "poisson"
     curved: ClassVar[bool] = True

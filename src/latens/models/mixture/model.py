@@ -30,7 +30,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import simplex
+from latens.array.fields import part, record, simplex, sized
 from latens.array.packed_symmetric import packed, upper_indices
 from latens.array.special import logsumexp, softmax_entropy, xlogx
 from latens.array.transfer import column_sums, is_sparse, like, total
@@ -54,10 +54,10 @@ Weights = Dirichlet | Sticks | Proportions
 Clusters = NormalWishart | NormalColumns | NormalMeans | BernoulliColumns | MixedColumns
 
 
-@dataclass(frozen=True)
+@record
 class MixturePosterior:
     weights: Weights  # (K,)
-    clusters: Clusters | Normals  # (K, D)
+    clusters: Clusters | Normals = part(columns="1|d")
 
     @property
     def n_components(self) -> int:
@@ -72,7 +72,7 @@ class MixturePosterior:
 
 @dataclass(frozen=True)
 class Memberships:
-    mean: Array = simplex()  # (n, K), q(c_n = k)
+    mean: Array = simplex("n k")  # q(c_n = k)
     view: Features | Filled | None = transient()  # its rows, for their sums
     solved: tuple[Array, Array] | None = transient()  # the memberships of the local step, and their entropy (n,)
 
@@ -84,16 +84,17 @@ class Memberships:
         return -array_namespace(self.mean).sum(xlogx(self.mean), axis=1)
 
 
-@dataclass(frozen=True)
+@record
 class ClusterStatistics(Statistics):
     n: float
-    entries: float | Floats  # observed; one number for each column where columns have units of their own
-    counts: Floats  # (K,), sum q(c)
-    seen: Floats  # (K, 1 or D), the same over the rows in which column d was seen, or filled in
-    x: Floats  # (K, D), sum q(c) x
-    xx: Floats  # (K, ...), sums of squares as the family asks for them
+    entries: float | Floats = sized("d")  # observed; one for each column where columns have units of their own
+    counts: Floats = sized("k")  # sum q(c)
+    seen: Floats = sized("k 1|d")  # the same over the rows in which column d was seen, or filled in
+    x: Floats = sized("k d")  # sum q(c) x
+    xx: Floats = sized("1|k squares")  # sums of squares as the family asks for them
     entropy: float  # of memberships and of what was filled in
-    base: Floats = field(default_factory=lambda: np.zeros(0))  # sums of which base measures of counts are made
+    # sums of which base measures of counts are made
+    base: Floats = field(default_factory=lambda: np.zeros(0), metadata={"shape": "base"})
 
     @property
     def moments(self) -> tuple[Floats, Floats, Floats]:
@@ -105,10 +106,10 @@ class ClusterStatistics(Statistics):
         return replace(self, counts=groups @ self.counts, seen=groups @ self.seen, x=groups @ self.x, xx=xx)
 
 
-@dataclass(frozen=True)
+@record
 class Mixture:
-    weights: Weights  # prior, for one component
-    clusters: Clusters  # prior of one cluster
+    weights: Weights = part(k="1")  # prior, for one component
+    clusters: Clusters = part(k="1", columns="1")  # prior of one cluster
 
     def prior(self, k: int) -> MixturePosterior:
         return MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))

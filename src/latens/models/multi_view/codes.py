@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.array.domains import positive, positive_definite, real, unit
+from latens.array.fields import positive, positive_definite, real, unit
 from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import diagonal_places
 from latens.array.row_matrices import log_determinants, normal_rows, times_kinds
@@ -33,8 +33,8 @@ class JointCodes:
     Samples that show the same views share their spread: it is one for all, one for each kind of sample, or one each.
     """
 
-    mean: Array = real()  # (n, K)
-    spread: Array = positive_definite()  # (1, number of kinds, or n, K, K)
+    mean: Array = real("n k")
+    spread: Array = positive_definite("kinds k k")
     tangents: Mapping[str, Tangent] = transient()
     kind: Array | None = None  # (n,), which spread is whose
 
@@ -108,10 +108,10 @@ class SparseCodes:
 
     kind: ClassVar[None] = None  # every sample has a spread of its own
 
-    on: Array = unit()  # (n, K), q(s = 1)
-    slab: Array = real()  # (n, K)
-    width: Array = positive()  # (n, K)
-    idle: Array = positive()  # (n, K)
+    on: Array = unit("n k")  # q(s = 1)
+    slab: Array = real("n k")
+    width: Array = positive("n k")
+    idle: Array = positive("n k")
     tangents: Mapping[str, Tangent] = transient()
 
     @classmethod

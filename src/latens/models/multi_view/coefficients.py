@@ -13,6 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record, sized
 from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import diagonal_places, multiplicity, unpacked, upper, with_pairs
 from latens.array.transfer import column_sums, cross_sums, host, like
@@ -84,13 +85,13 @@ def _by_kind(weight: Floats, kind: Index, kinds: int) -> Floats:
     return np.asarray(np.bincount(kind, weight, kinds), dtype=float)
 
 
-@dataclass(frozen=True)
+@record
 class ViewPosterior:
     weights: SpikeSlab  # (D, K)
     offsets: Offsets  # (D, G)
-    alpha: Gamma  # (K,)
-    theta: Beta | None  # (K,); None: every feature belongs to every factor
-    noise: Gamma | Known  # (D,)
+    alpha: Gamma = part("k")
+    theta: Beta | None = part("k")  # None: every feature belongs to every factor
+    noise: Gamma | Known = part("d")
 
     @classmethod
     def prior(
@@ -226,15 +227,15 @@ class ViewPosterior:
         )
 
 
-@dataclass(frozen=True)
+@record
 class ViewStatistics(Statistics):
     """Sums of the parabola times regressors; a Gram has a leading axis of 1 where all columns share it."""
 
     n: float
-    count: Floats  # (D,), samples in which each column was seen
-    level: Floats  # (D,), sum of the constants
-    pull: Floats  # (D, K + G), sum of response times regressors
-    gram: Floats  # (1 or D, P), sum of precision times their products
+    count: Floats = sized("d")  # samples in which each column was seen
+    level: Floats = sized("d")  # sum of the constants
+    pull: Floats = sized("d k+n_groups")  # sum of response times regressors
+    gram: Floats = sized("1|d sym(k+n_groups)")  # sum of precision times their products
 
     @property
     def entries(self) -> float:

@@ -6,12 +6,11 @@ the others. Without factors, a column is predicted by its level in the group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
+from latens.array.fields import record, sized
 from latens.array.transfer import cross_sums, like
 from latens.core import Rows, Statistics
 from latens.models.multi_view.coefficients import ViewPosterior
@@ -20,12 +19,12 @@ from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 __all__ = ["Deviances", "deviances"]
 
 
-@dataclass(frozen=True)
+@record
 class Deviances(Statistics):
     n: float
-    none: Floats  # (G, M), of the level alone
-    all: Floats  # (G, M), of all factors
-    single: Floats  # (G, M, K), of one factor
+    none: Floats = sized("n_groups n_views")  # of the level alone
+    all: Floats = sized("n_groups n_views")  # of all factors
+    single: Floats = sized("n_groups n_views k")  # of one factor
 
     @property
     def entries(self) -> float:

@@ -30,7 +30,7 @@ References: Virtanen et al. (2012); Argelaguet et al. (2018, 2020); Titsias & La
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add
 
@@ -38,6 +38,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import each, part, record, sized
 from latens.array.packed_symmetric import pair_places, upper_indices
 from latens.array.transfer import column_sums, cross_sums, host, like, take, total
 from latens.core import Rows, Statistics
@@ -58,11 +59,11 @@ FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not wort
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
-@dataclass(frozen=True)
+@record
 class MultiViewPosterior:
-    views: Mapping[str, ViewPosterior]
-    activity: Gamma | Known  # (G, K)
-    usage: Beta | None = None  # (G, K); None: every sample has every factor
+    views: Mapping[str, ViewPosterior] = each("d")
+    activity: Gamma | Known = part("n_groups k")
+    usage: Beta | None = part("n_groups k", default=None)  # None: every sample has every factor
 
     @property
     def n_components(self) -> int:
@@ -85,15 +86,15 @@ class MultiViewPosterior:
         return MultiViewPosterior(views, Known(self.activity.mean), self.usage)
 
 
-@dataclass(frozen=True)
+@record
 class MultiViewStatistics(Statistics):
     n: float
-    sizes: Floats  # (G,), samples of each group
-    squares: Floats  # (G, K), sum E[u^2] likewise
-    used: Floats  # (G, K), sum E[t]
-    rest: Floats  # (R,), nothing: as many as there are columns that are no measurements
+    sizes: Floats = sized("n_groups")  # samples of each group
+    squares: Floats = sized("n_groups k")  # sum E[u^2] likewise
+    used: Floats = sized("n_groups k")  # sum E[t]
+    rest: Floats = sized("rest")  # nothing: as many as there are columns that are no measurements
     entropy: float  # sum of that of q(z_n), less K/2 log 2 pi
-    views: Mapping[str, ViewStatistics]
+    views: Mapping[str, ViewStatistics] = each("d")
 
     @property
     def entries(self) -> Floats:
@@ -101,9 +102,9 @@ class MultiViewStatistics(Statistics):
         return np.concatenate([*(view.count for view in self.views.values()), self.rest])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class MultiView:
-    views: tuple[View, ...]
+    views: tuple[View, ...] = each("d")
     n_groups: int = 1  # with more than one, the last column holds the group
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1

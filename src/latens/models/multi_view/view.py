@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
+from latens.array.fields import record, sized
 from latens.array.transfer import like
 from latens.core import Rows
 from latens.models.likelihoods import Likelihood
@@ -15,7 +14,7 @@ from latens.models.likelihoods import Likelihood
 __all__ = ["View"]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class View:
     """Which columns a view has, what they hold, and how strong its priors are in its units."""
 
@@ -23,7 +22,7 @@ class View:
     start: int
     stop: int
     likelihood: Likelihood
-    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # shape and rate, which carries the square of a column's unit
+    noise: tuple[float, float | Floats] = sized("d", default=(1e-3, 1e-3))  # shape, rate in squared units
     relevance: tuple[float, float] = (1e-3, 1e-3)
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level

@@ -23,12 +23,13 @@ Rubin (1995) on the Student-t by scale mixtures; Liu, Rubin & Wu (1998) on param
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, Statistics
@@ -43,12 +44,12 @@ from latens.models.noisy_ica.priors import best_split, best_tail, given_away, pr
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
 
-@dataclass(frozen=True)
+@record
 class IcaPosterior:
     shapes: Shapes
-    loadings: Relevance | LeastSquares  # (K, D), after them the intercept if there is one; and the noise (D,)
-    turn: Floats  # (K, K), from the sources of the last statistics to those of `loadings`
-    size: Floats  # (K,), root mean square of each source in the rows seen
+    loadings: Relevance | LeastSquares = part(k="k+intercept", noises="d")  # and the noise
+    turn: Floats = sized("k k")  # from the sources of the last statistics to those of `loadings`
+    size: Floats = sized("k")  # root mean square of each source in the rows seen
 
     @property
     def n_components(self) -> int:
@@ -62,18 +63,18 @@ class IcaPosterior:
         return replace(self, loadings=self.loadings.sample(rng))
 
 
-@dataclass(frozen=True)
+@record
 class IcaStatistics(Statistics):
     n: float
-    seen: Floats  # (D,), rows in which sensor d was seen
-    zz: Floats  # (1 or D, K', K'), sum E[z z'] over them; K' counts the intercept
-    zx: Floats  # (K', D), sum E[z] x'
-    xx: Floats  # (D,), sum x^2
-    second: Floats  # (K, K), sum E[z z'] over all rows
-    uzz: Floats  # (K, K, K), sum E[u_k] E[z z']: what a turn needs to be judged without rows
-    zs: Floats  # (K, K), sum E[s_k z], row k; 0 for heavy sources
-    u: Floats  # (K,)
-    log_u: Floats  # (K,)
+    seen: Floats = sized("d")  # rows in which sensor d was seen
+    zz: Floats = sized("1|d k+intercept k+intercept")  # sum E[z z'] over them
+    zx: Floats = sized("k+intercept d")  # sum E[z] x'
+    xx: Floats = sized("d")  # sum x^2
+    second: Floats = sized("k k")  # sum E[z z'] over all rows
+    uzz: Floats = sized("k k k")  # sum E[u_k] E[z z']: what a turn needs to be judged without rows
+    zs: Floats = sized("k k")  # sum E[s_k z], row k; 0 for heavy sources
+    u: Floats = sized("k")
+    log_u: Floats = sized("k")
     entropy: float  # of z, s and u
 
     @property
@@ -121,10 +122,10 @@ class IcaStatistics(Statistics):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class NoisyIca:
     n_features: int
-    noise: tuple[float, float | Floats] = (1e-3, 1e-3)  # the rates (1 or D,) carry the square of the sensor's unit
+    noise: tuple[float, float | Floats] = sized("d", default=(1e-3, 1e-3))  # rates in squared units
     relevance: tuple[float, float] = (1e-3, 1e-3)
     points: bool = False
     intercept: bool = False

@@ -12,7 +12,7 @@ of them while they are few, mean field beyond. Both kinds have mean 0; a light s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import positive, positive_definite, unit
+from latens.array.fields import positive, positive_definite, real, record, unit
 from latens.array.row_matrices import inverse_rows, log_determinants, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
@@ -33,12 +33,12 @@ __all__ = ["Diagonal", "Full", "Shapes", "Sources", "infer"]
 SIGNS = Automatic(most_exact=8)  # 256 states are a small matrix product
 
 
-@dataclass(frozen=True)
+@record
 class Shapes:
     """What the distributions of the sources look like; points."""
 
-    tails: Floats = positive()  # (K,), degrees of freedom of a heavy source
-    split: Floats = unit()  # (K,), m of a light source; 0: the source is heavy
+    tails: Floats = positive("k")  # degrees of freedom of a heavy source
+    split: Floats = unit("k")  # m of a light source; 0: the source is heavy
 
     @property
     def light(self) -> Index:
@@ -70,7 +70,7 @@ class Shapes:
 
 @dataclass(frozen=True)
 class Full:
-    matrix: Array = positive_definite()  # (n, K, K)
+    matrix: Array = positive_definite("n k k")
 
     @property
     def variance(self) -> Array:
@@ -85,7 +85,7 @@ class Full:
 class Diagonal:
     """Mean field."""
 
-    variance: Array = positive()  # (n, K)
+    variance: Array = positive("n k")
 
     @property
     def matrix(self) -> Array:
@@ -104,11 +104,11 @@ class Sources:
     quiet: Array  # (n, K), E[u]; 1 for light sources
     light: Index  # which sources those are
     signs: Any = None  # States | Switches over the light sources, on: +1; None if there are none
-    centre: Array = field(default=None, metadata={"transient": True, "domain": "real"})  # (n, K)
+    centre: Array = real("n k", transient=True)
     lean: Array = transient()  # (n, K, number of light sources)
     spread: Any = transient()  # Full | Diagonal
-    shape: Array = field(default=None, metadata={"transient": True, "domain": "positive"})  # (K,)
-    rate: Array = field(default=None, metadata={"transient": True, "domain": "positive"})  # (n, K)
+    shape: Array = positive("k", transient=True)
+    rate: Array = positive("n k", transient=True)
 
     @property
     def heavy(self) -> Array:

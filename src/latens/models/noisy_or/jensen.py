@@ -30,7 +30,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
-from latens.array.domains import simplex, unit
+from latens.array.fields import part, record, simplex, sized, unit
 from latens.array.kernels.noisy_or import meets_kernels, score_all
 from latens.array.kernels.noisy_or_jensen_numba import LEAST, count_lit, weigh_ones
 from latens.array.special import logsumexp, xlogx
@@ -48,11 +48,11 @@ from latens.models.noisy_or.moves import fewer_causes, other_causes
 __all__ = ["Attributions", "JensenNoisyOr", "RatePosterior", "RateStatistics"]
 
 
-@dataclass(frozen=True)
+@record
 class RatePosterior:
-    usage: Beta | Share  # (K,)
-    causes: Gamma | Rate  # (K, D)
-    leak: Gamma | Rate  # (D,)
+    usage: Beta | Share = part("k")
+    causes: Gamma | Rate = part("k d")
+    leak: Gamma | Rate = part("d")
 
     @property
     def n_components(self) -> int:
@@ -87,8 +87,8 @@ class RatePosterior:
 
 @dataclass(frozen=True)
 class Attributions:
-    on: Floats = unit()  # (n, K), q(s = 1)
-    weight: Floats = simplex()  # (ones, K), r: who lit each one
+    on: Floats = unit("n k")  # q(s = 1)
+    weight: Floats = simplex("ones k")  # r: who lit each one
     at: RatePosterior = transient()  # q of the counts has these parameters
 
     @property
@@ -96,14 +96,14 @@ class Attributions:
         return self.on
 
 
-@dataclass(frozen=True)
+@record
 class RateStatistics(Statistics):
     n: float
-    seen: Floats  # (D,)
-    on: Floats  # (K,)
-    caused: Floats  # (K, D), expected counts
-    exposed: Floats  # (K, 1 or D)
-    leaked: Floats  # (D,)
+    seen: Floats = sized("d")
+    on: Floats = sized("k")
+    caused: Floats = sized("k d")  # expected counts
+    exposed: Floats = sized("k 1|d")
+    leaked: Floats = sized("d")
     entropy: float
 
     @property
@@ -114,7 +114,7 @@ class RateStatistics(Statistics):
         return replace(self, on=self.on[keep], caused=self.caused[keep], exposed=self.exposed[keep])
 
 
-@dataclass(frozen=True)
+@record
 class JensenNoisyOr:
     n_features: int
     usage: tuple[float, float] = (1.0, 1.0)

@@ -31,6 +31,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
+from latens.array.fields import part, record, sized
 from latens.array.kernels.noisy_or import (
     Effects,
     Ones,
@@ -59,12 +60,12 @@ MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over 
 WIDER = 4  # times as many states are kept where it cannot
 
 
-@dataclass(frozen=True)
+@record
 class CausePosterior:
-    profiles: Dirichlet | Fractions  # (P,)
-    usage: Beta | Share  # (P, K)
-    causes: Beta | Share  # (K, D)
-    leak: Beta | Share  # (D,)
+    profiles: Dirichlet | Fractions = part(k="profiles")
+    usage: Beta | Share = part("profiles k")
+    causes: Beta | Share = part("k d")
+    leak: Beta | Share = part("d")
 
     @property
     def n_components(self) -> int:
@@ -129,15 +130,15 @@ class ListedStates(States):
         return xp.sum(self.chance * xp.where(listed, self.score, xp.zeros_like(self.score)), axis=1) + self.entropy
 
 
-@dataclass(frozen=True)
+@record
 class CauseStatistics(Statistics):
     n: float
-    seen: Floats  # (D,), rows in which column j was seen
-    used: Floats  # (P,), rows per profile
-    on: Floats  # (P, K), rows per profile and cause that is on
-    caused: Floats  # (K, D), ones that a cause brought about
-    exposed: Floats  # (K, 1 or D), rows with a cause on where column j was seen
-    leaked: Floats  # (D,)
+    seen: Floats = sized("d")  # rows in which column j was seen
+    used: Floats = sized("profiles")  # rows per profile
+    on: Floats = sized("profiles k")  # rows per profile and cause that is on
+    caused: Floats = sized("k d")  # ones that a cause brought about
+    exposed: Floats = sized("k 1|d")  # rows with a cause on where column j was seen
+    leaked: Floats = sized("d")
     entropy: float  # sum H[q(s, c, y)]
 
     @property
@@ -149,7 +150,7 @@ class CauseStatistics(Statistics):
         return replace(self, on=self.on[:, keep], caused=self.caused[keep], exposed=self.exposed[keep])
 
 
-@dataclass(frozen=True)
+@record
 class NoisyOrCauses:
     n_features: int
     profiles: float = 1.0  # concentration of each profile
