@@ -190,6 +190,22 @@ def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_th
 
 
 @pytest.mark.extras
+def test_latent_classes_take_columns_as_they_are(mixed: Path) -> None:
+    import pandas
+
+    result = done("fit", mixed, "--model", "latent-classes", "-k", "2", "--report", "none", "--max-iter", "100")
+    assert "model: latent-classes (as asked)" in result.stdout
+    assert "enter as 0 and 1" not in result.stdout
+    classes = json.loads(done("predict", "mixed.latens", mixed, "--json").stdout)["cluster"]
+    model = latens.load("mixed.latens")
+    np.testing.assert_array_equal(classes, model.predict(latens.read(mixed).frame))
+    done("impute", "mixed.latens", mixed, "--out", "full.csv")
+    full = pandas.read_csv("full.csv", index_col="row")
+    assert full["weight"].notna().all()
+    assert set(full["smokes"]) == {"yes", "no"}
+
+
+@pytest.mark.extras
 def test_unseen_levels_and_absent_columns_are_said(mixed: Path) -> None:
     done("fit", mixed, "--quiet", "--report", "none")
     Path("new.csv").write_text("town,height,smokes\nParis,180,yes\nRome,160,no\n")
