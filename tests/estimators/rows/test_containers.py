@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from latens.errors import AllKept
 from latens.estimators.binary_factors import BinaryFactorAnalysis
 from tests.estimators.subjects import Subject
 from tests.estimators.switching_causes import switched_rows
@@ -86,6 +87,7 @@ class TestTorch:
         rows = torch.asarray(X).requires_grad_()
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # torch warns where a number is read from a graph
+            warnings.simplefilter("ignore", AllKept)
             model = causes().fit(rows)
             codes = model.transform(rows)
             answers = (codes, model.score_samples(rows), model.impute(rows), model.inverse_transform(codes))

@@ -30,10 +30,10 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False) -> 
     """Warn of what columns of real rows show; with `levels`, of columns of few values too."""
     if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
         return
-    step = -(-len(rows) // MOST_ROWS)
-    part = host(rows.x[::step, :MOST_COLUMNS])
+    step, d = -(-len(rows) // MOST_ROWS), min(int(rows.x.shape[1]), MOST_COLUMNS)
+    part = host(rows.x[::step, :d])
     if rows.seen is not None:
-        part = np.where(host(rows.seen[::step, :MOST_COLUMNS]) > 0, part, np.nan)
+        part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
     _doubt_codes(rows, part, names)
     _doubt_counters(rows, part, names, step)
     _doubt_equal(rows, part, names)
@@ -58,7 +58,8 @@ def _column(rows: Rows, j: int) -> Floats:
 
 
 def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
-    found = {j: codes for j in range(part.shape[1]) if (codes := missing_codes(part[:, j]))}
+    full = [j for j in range(part.shape[1]) if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
+    found = {j: codes for j in full if (codes := missing_codes(part[:, j]))}
     if not found:
         return
     j = next(iter(found))
