@@ -24,6 +24,8 @@ def doubt_fit(estimator: Any, data: Data) -> None:
 
     The latter takes rows that are in memory.
     """
+    if not estimator.converged_ and estimator.n_iter_ < estimator.max_iter:
+        return  # interrupted, or stopped by a callback: it was not given the time to describe the rows well
     doubt_number(estimator)
     if not isinstance(data, InMemory) or data.rows.n < FEWEST_ROWS:
         return
