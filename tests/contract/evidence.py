@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.special import betaln, gammaln, logsumexp
 
 from latens.core import Rows
@@ -22,6 +24,12 @@ def observed(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     times = np.asarray(rows.weight).astype(int)
     assert np.array_equal(times, rows.weight), "only whole weights can be written as repetitions"
     return np.repeat(x, times, axis=0), np.repeat(seen, times, axis=0)
+
+
+def counts_of(rows: Rows) -> Rows:
+    """Whole numbers from 0 on, where the contract gives real ones; counts are left as they are."""
+    xp = array_namespace(rows.x)
+    return replace(rows, x=xp.round(xp.abs(rows.x)))
 
 
 def states(k: int) -> np.ndarray:
