@@ -3,7 +3,8 @@
     p_kd         ~ Dirichlet(counts_kd)          one chance for each of the C_d levels of column d
     x_d | k      ~ Categorical(p_kd)             levels are numbered 0 .. C_d - 1
 
-The pseudo-counts of all columns stand side by side in one array.
+The pseudo-counts of all columns stand side by side in one array. Clusters ask of a row an indicator for each level but
+the first; that of level 1 takes the place of x itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class CategoricalColumns:
     joint: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if min(self.levels, default=1) < 1 or self.counts.shape[1] != sum(self.levels):
+        if min(self.levels, default=2) < 2 or self.counts.shape[1] != sum(self.levels):
             raise ValueError(f"{self.counts.shape[1]} pseudo-counts cannot be those of levels {self.levels}.")
 
     @classmethod
@@ -58,18 +59,19 @@ class CategoricalColumns:
 
     @cached_property
     def natural(self) -> tuple[Floats, Floats]:
-        """E[log p_x] = theta'[x, indicators] + level: x itself has no weight, level 0 has no indicator."""
-        mean_log = self._mean_log
-        level = mean_log[:, self._first]
-        rest = (mean_log - self._over_levels(level))[:, self._number > 0]
-        return np.concatenate([np.zeros(level.shape), rest], axis=1), level
+        """E[log p_x] = theta' indicators + level, those of level 1 first; (K, L - D) and (K, D)."""
+        return self._linear(self._mean_log)
 
-    def extra(self, x: Array, seen: Array | None) -> Array:
-        """(n, L - D), 1 where a column shows a level above 0."""
-        later = self._number > 0
-        shown = take(x, self._column[later], axis=1) == like(self._number[later], x)
+    def _linear(self, log_chance: Floats) -> tuple[Floats, Floats]:
+        level = log_chance[:, self._first]
+        above = log_chance - self._over_levels(level)
+        return above[:, self._above], level
+
+    def indicators(self, x: Array, seen: Array | None) -> Array:
+        """(n, L - D), 1 where a column shows a level: level 1 of each, then the levels above."""
+        shown = take(x, self._column[self._above], axis=1) == like(self._number[self._above], x)
         if seen is not None:
-            shown = shown & take(seen, self._column[later], axis=1)
+            shown = shown & take(seen, self._column[self._above], axis=1)
         return array_namespace(x).astype(shown, x.dtype)
 
     def coordinates(self, x: Floats) -> Floats:
@@ -86,12 +88,12 @@ class CategoricalColumns:
         return self.only(np.zeros(k, dtype=int))
 
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> CategoricalColumns:
-        """Posterior after seen_kd entries, of which xx show each level above 0."""
-        return replace(self, counts=self.counts + self._level_counts(seen, xx))
+        """Posterior after seen_kd entries, of which x show level 1 and xx each level above."""
+        return replace(self, counts=self.counts + self._level_counts(seen, x, xx))
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
         """(K,), log evidence of each cluster's entries under the prior `self`."""
-        after = self.counts + self._level_counts(seen, xx)
+        after = self.counts + self._level_counts(seen, x, xx)
         return np.asarray(np.sum(self._log_norm(after) - self._log_norm(self.counts), axis=1))
 
     def kl(self, other: CategoricalColumns) -> float:
@@ -103,9 +105,8 @@ class CategoricalColumns:
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: each chance occurs once, so at its mean."""
         log_chance = np.log(np.maximum(self.chance, np.finfo(float).tiny))
-        level = log_chance[:, self._first]
-        rest = (log_chance - self._over_levels(level))[:, self._number > 0]
-        return self.extra(x, seen > 0) @ like(rest.T, x) + seen @ like(level.T, x)
+        theta, level = self._linear(log_chance)
+        return self.indicators(x, seen > 0) @ like(theta.T, x) + seen @ like(level.T, x)
 
     def draw(self, label: Index, rng: np.random.Generator) -> Floats:
         """(n, D), one row of each cluster in `label`."""
@@ -168,17 +169,22 @@ class CategoricalColumns:
         return np.arange(sum(self.levels)) - self._first[self._column]
 
     @cached_property
+    def _above(self) -> Index:
+        """(L - D,), which of the levels have an indicator: level 1 of each column, then the levels above."""
+        return np.concatenate([self._first + 1, np.flatnonzero(self._number > 1)]).astype(np.intp)
+
+    @cached_property
     def _mean_log(self) -> Floats:
         """(K, L), E[log p]."""
         if self.known:
             return np.log(self.counts)
         return np.asarray(digamma(self.counts) - self._over_levels(digamma(self._column_sums(self.counts))))
 
-    def _level_counts(self, seen: Floats, xx: Floats) -> Floats:
+    def _level_counts(self, seen: Floats, x: Floats, xx: Floats) -> Floats:
         """(K, L), entries of each level; those of level 0 are what the others leave."""
-        counts = np.zeros((len(xx), sum(self.levels)))
-        counts[:, self._number > 0] = xx
-        left = np.broadcast_to(seen, (len(xx), len(self.levels))) - self._column_sums(counts)
+        counts = np.zeros((len(x), sum(self.levels)))
+        counts[:, self._above] = np.concatenate([x, xx], axis=1)
+        left = np.broadcast_to(seen, x.shape) - self._column_sums(counts)
         counts[:, self._first] = np.maximum(left, 0.0)  # rounding may make it negative
         return counts
 

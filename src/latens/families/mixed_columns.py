@@ -2,7 +2,7 @@
 
 Each kind is a family of its own over its columns. All that clusters ask of a row is linear in
 
-    [x, squares of real columns, indicators of levels]      and which entries were seen
+    [x, squares of real columns, indicators of levels but the first]      and which entries were seen
 
 so that an iteration is a matrix product each way, missing entries being zeros. Base measures of counts, which
 clusters do not change, are summed apart.
@@ -67,8 +67,13 @@ class MixedColumns:
 
     def expand(self, x: Array, seen: Array | None) -> Array:
         """(n, D + Q), all that clusters ask of rows."""
-        extra = [_extra(part, part_x, part_seen) for _, part, part_x, part_seen in self._split(x, seen)]
-        return array_namespace(x).concat([x, *(part for part in extra if part is not None)], axis=1)
+        xp, values, extra = array_namespace(x), [], []
+        for _, part, part_x, part_seen in self._split(x, seen):
+            own = _features(part, part_x, part_seen)
+            values.append(own[:, : part_x.shape[1]])
+            extra.append(own[:, part_x.shape[1] :])
+        first = take(xp.concat(values, axis=1), self._order, axis=1)
+        return xp.concat([first, *(part for part in extra if part.shape[1])], axis=1)
 
     def coordinates(self, x: Floats) -> Floats:
         """(n, P), complete rows as points that are close where rows are alike: each column has variance 1, or 0."""
@@ -161,8 +166,12 @@ class MixedColumns:
 
     def _wide(self, values: list[Floats]) -> Floats:
         """Columns of the kinds side by side, (n, D_kind) each, back where they belong."""
-        order = np.argsort([place for at in self.columns.values() for place in at])
-        return np.concatenate(values, axis=1)[:, order]
+        return np.concatenate(values, axis=1)[:, self._order]
+
+    @property
+    def _order(self) -> Index:
+        """(D,), where among the columns of all kinds, one kind after another, each column of the data is."""
+        return np.argsort([place for at in self.columns.values() for place in at])
 
     def _split(self, x: Array, seen: Array | None) -> Iterator[tuple[str, Any, Array, Any]]:
         for kind, part in self._each.items():
@@ -186,11 +195,11 @@ class MixedColumns:
             start = stop
 
 
-def _extra(part: Any, x: Array, seen: Array | None) -> Array | None:
-    """(n, Q), what a kind asks of rows besides x."""
+def _features(part: Any, x: Array, seen: Array | None) -> Array:
+    """(n, D + Q), what a kind asks of rows: a number for each column, and what else it needs."""
     if isinstance(part, NormalColumns | NormalMeans):
-        return x**2
-    return part.extra(x, seen) if isinstance(part, CategoricalColumns) else None
+        return array_namespace(x).concat([x, x**2], axis=1)
+    return part.indicators(x, seen) if isinstance(part, CategoricalColumns) else x
 
 
 def _coordinates(part: Any, x: Floats) -> Floats:
