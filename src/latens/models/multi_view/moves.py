@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["deletions", "propose"]
 
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
-N_POWERS = 12  # steps of the power method towards what rows leave unexplained
+N_POWERS = 40  # steps of the power method towards what rows leave unexplained
 SLIGHT = 1e-2  # uncertainty of a new factor's loadings, as a share of their variance
 
 
