@@ -43,6 +43,8 @@ SECTIONS = (
     Section("multi-view.binary", "rare binary entries predicted", "views.contest:rare_binaries"),
     Section("multi-view.memory", "memory beyond the data, beside mofapy2", "views.contest:memory"),
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),
+    Section("intervals.complete", "coverage of all published numbers, nothing missing", "intervals.coverage:complete"),
+    Section("intervals.holes", "the same with one entry in ten missing", "intervals.coverage:with_holes"),
     Section("intervals.regression", "coverage of coefficients and predictions", "intervals.regression:run"),
     Section(
         "mixtures.iterations", "one iteration of a Gaussian mixture over scikit-learn's", "mixtures.iterations:run"

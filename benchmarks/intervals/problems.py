@@ -1,0 +1,130 @@
+"""Data sets whose parameters are known, and a fit's numbers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+import latens
+
+__all__ = ["PROBLEMS", "Problem", "truth_beside"]
+
+Truth = dict[str, np.ndarray]  # as published: components first
+
+
+@dataclass(frozen=True)
+class Problem:
+    name: str
+    draw: Callable[[np.random.Generator], tuple[np.ndarray, Truth]]
+    model: Callable[[], Any]
+    loadings: str  # by which components are matched
+    signed: bool = False  # whether their sign is free
+    n_sets: int = 100
+
+
+def _clusters(gap: float, n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+        centres, weights = np.array([[0.0, 0.0], [gap, 0.0]]), np.array([0.6, 0.4])
+        x = centres[rng.choice(2, n, p=weights)] + rng.normal(size=(n, 2))
+        return x, {"weights": weights, "means": centres, "covariances": np.array([np.eye(2)] * 2)}
+
+    return draw
+
+
+def _classes(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    means = np.array([[0.8, 0.7, 0.6, 0.2, 0.3, 0.5], [0.2, 0.3, 0.4, 0.7, 0.6, 0.5]])
+    weights = np.array([0.6, 0.4])
+    x = rng.random((400, 6)) < means[rng.choice(2, 400, p=weights)]
+    return x.astype(float), {"weights": weights, "means": means}
+
+
+def _switches(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    loadings, usage = np.array([[2.0, 2.0, 0.0, 0.0], [1.0, 2.0, 1.5, 0.0]]), np.array([0.45, 0.35])
+    x = (rng.random((200, 2)) < usage) @ loadings + rng.normal(size=(200, 4))
+    return x, {"components": loadings, "usage": usage, "noise_variance": np.array(1.0)}
+
+
+def _factor(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    loadings, noise = np.array([[1.0, 0.8, -0.6, 0.5, 0.9, 0.0]]), np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    x = rng.normal(size=(200, 1)) @ loadings + rng.normal(size=(200, 6)) * np.sqrt(noise) + 1
+    return x, {"components": loadings, "noise_variance": noise, "mean": np.ones(6)}
+
+
+def _causes(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    strength = np.array([[0.8, 0.8, 0.7, 0.4, 0.02, 0.02], [0.02, 0.02, 0.4, 0.7, 0.8, 0.8]])
+    usage, leak = np.array([0.45, 0.3]), np.full(6, 0.05)
+    on = (rng.random((300, 2)) < usage).astype(float)
+    chance = 1 - (1 - leak) * np.prod(1 - on[:, :, None] * strength, axis=1)
+    x = (rng.random((300, 6)) < chance).astype(float)
+    return x, {"components": strength, "usage": usage, "leak": leak}
+
+
+def _sources(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    mixing = np.array([[1.0, 0.5], [0.8, -0.6], [0.2, 1.0], [-0.7, 0.4], [0.5, 0.9]])
+    x = rng.standard_t(4, size=(400, 2)) / np.sqrt(2) @ mixing.T + 0.4 * rng.normal(size=(400, 5))
+    return x, {"mixing": mixing, "noise_variance": np.full(5, 0.16)}
+
+
+def _views(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    loadings = np.zeros((2, 12))
+    loadings[0, :6], loadings[1, 6:] = [1.2, -1.0, 0.8, 1.0, -0.9, 1.1], [1.0, 0.9, -1.1, 0.8, 1.2, -1.0]
+    x = rng.normal(size=(200, 2)) @ loadings + rng.normal(size=(200, 12))
+    return x, {"components": loadings, "noise_variance": np.ones(12)}
+
+
+def _mixture(k: int) -> Callable[[], Any]:
+    return lambda: latens.GaussianMixture(k, random_state=0)
+
+
+PROBLEMS = (
+    Problem("mixture, 5 sd, N = 200", _clusters(5.0, 200), _mixture(2), "means", n_sets=200),
+    Problem("mixture, 3 sd, N = 200", _clusters(3.0, 200), _mixture(2), "means", n_sets=200),
+    Problem("mixture, 2.5 sd, N = 200", _clusters(2.5, 200), _mixture(2), "means", n_sets=200),
+    Problem("mixture, 2.5 sd, N = 800", _clusters(2.5, 800), _mixture(2), "means", n_sets=100),
+    Problem("Bernoulli mixture", _classes, lambda: latens.BernoulliMixture(2, random_state=0), "means"),
+    Problem(
+        "binary factors, similar causes",
+        _switches,
+        lambda: latens.BinaryFactorAnalysis(2, e_step="exact", random_state=0),
+        "components",
+    ),
+    Problem("factor analysis, ml", _factor, lambda: latens.FactorAnalysis(1), "components", signed=True),
+    Problem("noisy-OR", _causes, lambda: latens.NoisyOr(2, random_state=0), "components"),
+    Problem("noisy ICA", _sources, lambda: latens.NoisyICA(2, random_state=0), "mixing", signed=True, n_sets=50),
+    Problem(
+        "multi-view, N = 200",
+        _views,
+        lambda: latens.MultiViewFactorAnalysis(2, random_state=0),
+        "components",
+        signed=True,
+        n_sets=100,
+    ),
+)
+
+
+def truth_beside(problem: Problem, truth: Truth, fitted: np.ndarray) -> Truth:
+    """The truth with components in the order and with the signs of a fit's loadings (K, D)."""
+    own = truth[problem.loadings]
+    own = own.T if problem.loadings == "mixing" else own
+    signs = (1.0, -1.0) if problem.signed else (1.0,)
+    best, least = (tuple(range(len(own))), np.ones(len(own))), np.inf
+    for order in permutations(range(len(own))):
+        gaps = np.array(
+            [[np.sum((s * own[i] - row) ** 2) for s in signs] for i, row in zip(order, fitted, strict=True)]
+        )
+        if gaps.min(axis=1).sum() < least:
+            best, least = (order, np.array(signs)[gaps.argmin(axis=1)]), gaps.min(axis=1).sum()
+    order, sign = np.array(best[0]), best[1]
+    moved = {}
+    for name, value in truth.items():
+        if name == "mixing":
+            moved[name] = value[:, order] * sign
+        elif name in ("noise_variance", "leak", "mean"):
+            moved[name] = value
+        else:
+            moved[name] = value[order] * (sign[:, None] if name == problem.loadings else 1.0)
+    return moved
