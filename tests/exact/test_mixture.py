@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_normal, multivariate_t, norm
 
 from latens.core import Rows, State
 from latens.families.bernoulli_columns import BernoulliColumns
@@ -221,8 +221,8 @@ def test_the_next_row_s_density_is_a_ratio_of_evidences_for_one_cluster() -> Non
 
 
 @pytest.mark.parametrize("kind", ["full", "tied"])
-def test_missing_entries_are_conditional_normals_of_each_cluster(kind: str) -> None:
-    """Against the textbook's block formulas in precisions, row by row."""
+def test_missing_entries_are_conditional_students_of_each_cluster(kind: str) -> None:
+    """Memberships of the bound by block formulas in precisions; filled entries by those of the Student-t, row by row."""
     rng = np.random.default_rng(9)
     rows = rows_of(kind, rng, 15, 4, holes=True)
     model = Mixture(Dirichlet(np.ones(1)), cases.clusters(kind, 4))
@@ -230,23 +230,30 @@ def test_missing_entries_are_conditional_normals_of_each_cluster(kind: str) -> N
     local = model.local_step(q, rows)
     mean, variance = model.impute(q, rows, local)
     c = q.clusters
+    dof, scale = c.student()
     for i, there in enumerate(rows.seen):
         o, u = np.flatnonzero(there), np.flatnonzero(~there)
-        centre, square = np.zeros(len(u)), np.zeros(len(u))
-        logits = np.zeros(2)
+        logits, joint = np.zeros(2), np.log(q.weights.mean)
+        fills, squares = [], []
         for k in range(2):
             p = c.precision[0 if kind == "tied" else k]
             inner = np.linalg.inv(p[np.ix_(u, u)])
             gap = (rows.x[i] - c.mean[k])[o]
-            fill = c.mean[k, u] - inner @ p[np.ix_(u, o)] @ gap
-            centre += local.mean[i, k] * fill
-            square += local.mean[i, k] * (fill**2 + np.diagonal(inner))
             schur = p[np.ix_(o, o)] - p[np.ix_(o, u)] @ inner @ p[np.ix_(u, o)]
             log_det = np.broadcast_to(c.log_det, 2)[k] - np.linalg.slogdet(p[np.ix_(u, u)])[1]
             logits[k] = q.weights.mean_log[k] + 0.5 * (log_det - 4 / c.strength[k] - gap @ schur @ gap)
+            seen = scale[k][np.ix_(o, o)]
+            form = gap @ np.linalg.solve(seen, gap) if len(o) else 0.0
+            if len(o):
+                joint[k] += multivariate_t(c.mean[k, o], seen, dof[k]).logpdf(rows.x[i, o])
+            fills.append(c.mean[k, u] - inner @ p[np.ix_(u, o)] @ gap)
+            turned = np.linalg.inv(np.linalg.inv(scale[k])[np.ix_(u, u)])  # of the others, given what is seen
+            squares.append(fills[k] ** 2 + np.diagonal(turned) * (dof[k] + form) / (dof[k] + len(o) - 2))
         assert local.mean[i] == pytest.approx(np.exp(logits - logsumexp(logits)), rel=1e-9)
-        assert mean[i, u] == pytest.approx(centre, rel=1e-9)
-        assert variance[i, u] == pytest.approx(square - centre**2, rel=1e-8)
+        share = np.exp(joint - logsumexp(joint))
+        assert model.predicted_memberships(q, rows)[i] == pytest.approx(share, rel=1e-9)
+        assert mean[i, u] == pytest.approx(share @ np.array(fills), rel=1e-9)
+        assert variance[i, u] == pytest.approx(share @ np.array(squares) - mean[i, u] ** 2, rel=1e-8)
         assert np.array_equal(mean[i, o], rows.x[i, o])
         assert np.all(variance[i, o] == 0)
 

@@ -15,7 +15,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import detached, is_sparse
 from latens.core import Rows, State
 from latens.estimators.intervals import Intervals
-from latens.estimators.parameters import whole_number
+from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
@@ -95,12 +95,27 @@ class Answers(Intervals, TransformerMixin):
         """Mean of `score_samples`."""
         return mean_of(self.score_samples(X))
 
-    def sample(self, n_samples: int = 1) -> tuple[Floats, Floats]:
-        """Draw rows (n, D) in data units, and the hidden codes (n, K) that made them."""
-        check_is_fitted(self)
-        n = whole_number("n_samples", n_samples)
-        rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
+    def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
+        """Draw rows (n, D) in data units, and the hidden codes (n, K) that made them.
+
+        Parameters
+        ----------
+        n_samples : int
+        globals : "each" or "shared"
+            Whether each row is made under its own draw of the global unknowns, so that rows are draws of the
+            predictive density, or all under one, so that they are a data set.
+        """
+        rows, codes = self._draw(n_samples, globals)
         return self._leave(rows), codes
+
+    def _draw(self, n_samples: int, how: str) -> tuple[Floats, Floats]:
+        """Rows in model units, and their codes."""
+        check_is_fitted(self)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
+        if one_of("globals", how, ["each", "shared"]) == "shared":
+            return self.model_.draw(self.posterior_, n, rng)  # type: ignore[no-any-return]
+        draws = [self.model_.draw(self.posterior_, 1, rng) for _ in range(n)]
+        return np.concatenate([rows for rows, _ in draws]), np.concatenate([codes for _, codes in draws])
 
     def set_component_names(self, names: Sequence[str]) -> Self:
         """Name the components; every output and picture uses the names from then on."""

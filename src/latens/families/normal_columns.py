@@ -98,13 +98,30 @@ class NormalColumns:
         dof = np.broadcast_to(2 * self.shape, (len(self.mean), 1) if self.shared else self.mean.shape)
         return self._together(x, seen, scale, dof[:, 0]) if self.shared else self._apart(x, seen, scale, dof)
 
+    def variance_ratios(self, x: Array, seen: Array) -> Array:
+        """(n, K), what the entries that a row shows multiply the variance of the others by; 1 where none is shared."""
+        xp = array_namespace(x)
+        if not self.shared:
+            return xp.ones_like(x[:, :1])
+        scale = np.broadcast_to(self.covariance * (1 + 1 / self.strength), self.mean.shape)
+        dof = 2 * np.broadcast_to(self.shape, (len(self.mean), 1))[:, 0]
+        before = np.where(dof > 2, dof / np.where(dof > 2, dof - 2, 1.0), 1.0)  # as in `row_variance`
+        free = xp.sum(seen, axis=1)[:, None] + like(dof, x)
+        after = (like(dof, x) + self._forms(x, seen, scale)) / xp.where(free > 2, free - 2, free)
+        return after / like(before, x)
+
+    def _forms(self, x: Array, seen: Array, scale: Floats) -> Array:
+        """(n, K), squared distances from the means over observed entries, in units of the scale."""
+        gaps = [((x - like(m, x)) ** 2 * seen) @ like(1 / s, x) for m, s in zip(self.mean, scale, strict=True)]
+        return array_namespace(x).stack(gaps, axis=1)
+
     def _together(self, x: Array, seen: Array, scale: Floats, dof: Floats) -> Array:
         xp = array_namespace(x)
         columns = xp.sum(seen, axis=1)[:, None]
-        gaps = [((x - like(m, x)) ** 2 * seen) @ like(1 / s, x) for m, s in zip(self.mean, scale, strict=True)]
         half = 0.5 * (columns + like(dof, x))
         level = gammaln(half) - like(host_gammaln(0.5 * dof), x) - 0.5 * columns * like(np.log(dof * np.pi), x)
-        return level - 0.5 * (seen @ like(np.log(scale).T, x)) - half * xp.log1p(xp.stack(gaps, axis=1) / like(dof, x))
+        form = self._forms(x, seen, scale)
+        return level - 0.5 * (seen @ like(np.log(scale).T, x)) - half * xp.log1p(form / like(dof, x))
 
     def _apart(self, x: Array, seen: Array, scale: Floats, dof: Floats) -> Array:
         xp = array_namespace(x)

@@ -82,8 +82,11 @@ class MixtureEstimator(VariationalTransformer):
 
     @lazily
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each cluster for each row (n, K)."""
-        return self._ask(X, lambda rows, local: (local.mean,))[0]
+        """Probability of each cluster for each row (n, K), under the density of `score_samples`.
+
+        Parameters are integrated out, where `transform` has the memberships of the variational posterior.
+        """
+        return self._ask(X, lambda rows, local: (self.model_.predicted_memberships(self.posterior_, rows),))[0]
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable cluster of each row (n,)."""

@@ -35,7 +35,6 @@ from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
-from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
 __all__ = ["MultiViewAnswers"]
@@ -149,11 +148,12 @@ class MultiViewAnswers(Answers):
         """Mean of `score_samples`."""
         return mean_of(self.score_samples(X, groups, precision))
 
-    def sample(self, n_samples: int = 1) -> tuple[Any, Floats]:
-        """Draw views of new samples, in data units, and the factor values (n, K) that made them."""
-        check_is_fitted(self)
-        n = whole_number("n_samples", n_samples)
-        wide, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
+    def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Any, Floats]:
+        """Draw views of new samples, in data units, and the factor values (n, K) that made them.
+
+        `globals` is "each" for samples under draws of their own of the global unknowns, or "shared" for one draw.
+        """
+        wide, codes = self._draw(n_samples, globals)
         wide = self._leave(wide)
         return wide if self.plain_ else as_given(wide, self.layout_, {}, None), codes * signs(self.posterior_)
 

@@ -24,7 +24,6 @@ from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_codes
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.priors import GAUSSIAN, lighter_than_gaussian
-from latens.system.seeds import generator
 
 __all__ = ["NoisyICA"]
 
@@ -157,11 +156,9 @@ class NoisyICA(VariationalTransformer):
         codes = codes * like(keep * self._scale(self.posterior_), codes)
         return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
 
-    def sample(self, n_samples: int = 1) -> tuple[Floats, Floats]:
-        """Draw rows (n, D) in data units, and the sources (n, K) that made them."""
-        check_is_fitted(self)
-        n = whole_number("n_samples", n_samples)
-        rows, codes = self.model_.draw(self.posterior_, n, generator(self.random_state))
+    def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
+        """Draw rows (n, D) in data units, and the sources (n, K) that made them; `globals` as in other estimators."""
+        rows, codes = self._draw(n_samples, globals)
         return self.frame_.leave(rows), codes / self._scale(self.posterior_)
 
     @property

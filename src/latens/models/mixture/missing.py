@@ -10,7 +10,7 @@ Rows with the same holes share their matrices. Cost O(P K D^3) for P patterns, b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,17 +71,21 @@ class Filled:
         products = upper(xx)
         return counts[:, None], x, products.sum(axis=0, keepdims=True) if self.tied else products, entropy
 
-    def moments(self, batch: Rows, share: Array) -> tuple[Array, Array]:
-        """(n, D) each: mean and variance of every entry given the seen ones, under memberships (n, K)."""
+    def moments(self, batch: Rows, share: Array, stretch: Sequence[Array]) -> tuple[Array, Array]:
+        """(n, D) each: mean and variance of every entry given the seen ones, under memberships (n, K).
+
+        `stretch` (n_p, K) by pattern is what multiplies the spread of what was filled in.
+        """
         means, variances = [], []
-        for p in self.patterns:
+        for p, wider in zip(self.patterns, stretch, strict=True):
             chance = cast(take(share, p.rows), p.x)
             mean = square = 0.0
             for j in range(len(p.mean)):
                 each = like(p.mean[j], p.x) + (p.x - like(p.mean[j, p.shown], p.x)) @ like(p.map[j].T, p.x)
                 held = chance[:, j][:, None]
                 mean = mean + held * each
-                square = square + held * (each**2 + like(np.diagonal(p.spread[j]), p.x))
+                spread = wider[:, j][:, None] * like(np.diagonal(p.spread[j]), p.x)
+                square = square + held * (each**2 + spread)
             means.append(cast(mean, batch.x))
             variances.append(cast(square - mean**2, batch.x))
         return in_row_order(self, means), in_row_order(self, variances)

@@ -170,9 +170,20 @@ class Mixture:
 
     def log_predictive(self, q: MixturePosterior, batch: Rows, local: Memberships) -> Array:
         """log sum_k E[pi_k] E_q[p(x_n | theta_k)], over the observed entries."""
+        return logsumexp(self._log_joint(q, batch))[:, 0]
+
+    def predicted_memberships(self, q: MixturePosterior, batch: Rows) -> Array:
+        """(n, K), of new rows under the same predictive density: parameters are integrated out.
+
+        Local posteriors have exp E[log p] in place of E[p], as the bound asks for, which is surer than the rows allow.
+        """
+        return softmax_entropy(self._log_joint(q, batch))[0]
+
+    def _log_joint(self, q: MixturePosterior, batch: Rows) -> Array:
+        """(n, K), log E[pi_k] + log E_q[p(x_n | theta_k)]."""
         clusters: Any = q.clusters
-        density = _student(clusters, batch) if clusters.joint else clusters.log_density(batch.x, batch.mask)
-        return logsumexp(density + like(np.log(np.maximum(q.weights.mean, 1e-300)), batch.x))[:, 0]
+        density = _student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, batch.mask)
+        return density + like(np.log(np.maximum(q.weights.mean, 1e-300)), batch.x)
 
     def score_is_bound(self, q: MixturePosterior) -> bool:
         return False
@@ -186,19 +197,24 @@ class Mixture:
         return bounds
 
     def impute(self, q: MixturePosterior, batch: Rows, local: Memberships) -> tuple[Array, Array]:
-        """Observed entries are certain; missing ones have the moments of the local posterior."""
+        """Observed entries are certain; missing ones have the moments of the predictive density."""
         if is_sparse(batch.x):  # nothing is missing
             x = batch.x.toarray()
             return x, np.zeros_like(x)
         xp = array_namespace(batch.x)
+        share = self.predicted_memberships(q, batch)
         if q.clusters.joint and batch.seen is not None:
-            _, view = look(q.clusters, q.weights.mean_log, batch)
-            mean, variance = view.moments(batch, local.mean)
+            _, view, stretch = _student(q.clusters, batch)
+            mean, variance = view.moments(batch, share, stretch)
         elif isinstance(q.clusters, MixedColumns):
-            mean, variance = q.clusters.fill(local.mean)
+            mean, variance = q.clusters.fill(share)
         else:
-            mean = self.reconstruct(q, local.mean)
-            square = local.mean @ like(q.clusters.row_variance + q.clusters.mean**2, batch.x)  # type: ignore[union-attr]
+            mean = self.reconstruct(q, share)
+            clusters: Any = q.clusters
+            wider = share
+            if isinstance(clusters, NormalColumns):
+                wider = share * clusters.variance_ratios(batch.x, batch.mask)
+            square = wider @ like(clusters.row_variance, batch.x) + share @ like(clusters.mean**2, batch.x)
             variance = square - mean**2
         hidden = 1 - batch.mask
         mean = batch.x + hidden * mean
@@ -265,13 +281,20 @@ def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float
     return float(np.sum(theta[:, :d] * x) + np.sum(squares * xx) + levels)
 
 
-def _student(clusters: Any, batch: Rows) -> Array:
-    """(n, K), log density of the observed entries: t distributions are closed under marginals."""
+def _student(clusters: Any, batch: Rows) -> tuple[Array, Filled, list[Array]]:
+    """Log density of the observed entries (n, K), the conditionals of the others, and what their spread is times.
+
+    t distributions are closed under marginals and conditionals: given o columns, the others have dof + o degrees of
+    freedom, and their scale grows with the quadratic form of what was seen.
+    """
     xp, x = array_namespace(batch.x), batch.x
     dof, scale = clusters.student()
-    filled, parts = of_scale(clusters.mean, scale, batch), []
+    filled, parts, stretch = of_scale(clusters.mean, scale, batch), [], []
     for p in filled.patterns:
-        columns = len(p.shown)
+        columns, form = len(p.shown), forms(p)
         level = gammaln(0.5 * (dof + columns)) - gammaln(0.5 * dof) - 0.5 * (columns * np.log(np.pi * dof) + p.log_det)
-        parts.append(like(level, x) - like(0.5 * (dof + columns), x) * xp.log1p(forms(p) / like(dof, x)))
-    return in_row_order(filled, parts)
+        parts.append(like(level, x) - like(0.5 * (dof + columns), x) * xp.log1p(form / like(dof, x)))
+        free = dof + columns
+        spare = np.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is told
+        stretch.append((like(dof, x) + form) / like(spare, x))
+    return in_row_order(filled, parts), filled, stretch
