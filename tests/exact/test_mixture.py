@@ -222,7 +222,7 @@ def test_the_next_row_s_density_is_a_ratio_of_evidences_for_one_cluster() -> Non
 
 @pytest.mark.parametrize("kind", ["full", "tied"])
 def test_missing_entries_are_conditional_students_of_each_cluster(kind: str) -> None:
-    """Memberships of the bound by block formulas in precisions; filled entries by those of the Student-t, row by row."""
+    """Memberships of the bound by block formulas in precisions; filled entries by those of the Student-t."""
     rng = np.random.default_rng(9)
     rows = rows_of(kind, rng, 15, 4, holes=True)
     model = Mixture(Dirichlet(np.ones(1)), cases.clusters(kind, 4))
