@@ -45,6 +45,7 @@ SECTIONS = (
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),
     Section("intervals.complete", "coverage of all published numbers, nothing missing", "intervals.coverage:complete"),
     Section("intervals.holes", "the same with one entry in ten missing", "intervals.coverage:with_holes"),
+    Section("intervals.sbc", "ranks of truths among Gibbs draws", "intervals.sbc:run"),
     Section("intervals.regression", "coverage of coefficients and predictions", "intervals.regression:run"),
     Section(
         "mixtures.iterations", "one iteration of a Gaussian mixture over scikit-learn's", "mixtures.iterations:run"

@@ -118,7 +118,7 @@ def test_a_component_that_rows_hardly_tell_from_others_is_marked() -> None:
     X, _ = two_clusters(0.5, 150)
     model = quietly(latens.GaussianMixture(2, random_state=0, moves=False, tol=1e-8, max_iter=3000).fit, X)
     assert model.n_components_ == 2
-    table = quietly(model.intervals, X)
+    table = quietly(model.intervals, X, method="response")
     assert max(table.components["nats"]) < 6
     assert not any(sound for sound, component in zip(table["sound"], table["component"], strict=True) if component)
     assert any("nats: other fits are as likely" in why for why in table["why"])
@@ -191,7 +191,10 @@ def test_missing_entries_widen_intervals() -> None:
     [
         ({"level": 1.5}, "level=1.5 is no probability"),
         ({"level": 0}, "level=0 is no probability"),
-        ({"method": "gibbs"}, "method='gibbs' is not known; choose one of 'auto', 'response', 'mean-field'"),
+        (
+            {"method": "bootstrap"},
+            "method='bootstrap' is not known; choose one of 'auto', 'response', 'mean-field'",
+        ),
         ({"components": [7]}, "there is no component 7; there are 2, numbered from 0"),
         ({"components": "nobody"}, "there is no component 'nobody'"),
         ({"quantities": "loadings"}, "quantities='loadings' is not known; choose one of 'weights', 'means'"),
@@ -220,3 +223,58 @@ def test_models_of_many_numbers_say_what_they_did() -> None:
     assert quietly(model.intervals, X).method == "mean-field"
     with pytest.raises(ValueError, match="response takes up to 500"):
         model.intervals(X, method="response")
+
+
+def test_draws_of_the_posterior_itself_agree_with_response_where_clusters_are_apart() -> None:
+    X, _ = two_clusters(5.0, 150)
+    model = latens.GaussianMixture(2, random_state=0).fit(X)
+    response, sampled = model.intervals(X), model.intervals(X, method="gibbs")
+    assert sampled.method == "gibbs"
+    assert all(sampled["sound"])
+    assert sampled["std"] == pytest.approx(response["std"], rel=0.25)
+    assert sampled["estimate"] == pytest.approx(response["estimate"], abs=0.15)
+    draws = model.sample_posterior(40, method="gibbs", X=X)
+    assert draws["means"].shape == (40, 2, 2)
+    assert draws["weights"].sum(axis=1) == pytest.approx(1)
+    assert set(draws.r_hat) == set(draws.effective_size) >= {"weights", "means"}
+    assert max(draws.r_hat.values()) < 1.5
+
+
+def test_binary_factors_are_sampled_with_exact_steps_and_refused_without() -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.random((120, 2)) < 0.4) @ (rng.normal(size=(2, 4)) * 3) + 0.7 * rng.normal(size=(120, 4))
+    exact = latens.BinaryFactorAnalysis(2, e_step="exact", random_state=0).fit(X)
+    response, sampled = (
+        exact.intervals(X, quantities="components"),
+        exact.intervals(X, method="gibbs", quantities="components"),
+    )
+    assert sampled["std"] == pytest.approx(response["std"], rel=0.3)
+    assert sampled["estimate"] == pytest.approx(response["estimate"], abs=0.1)
+    rough = latens.BinaryFactorAnalysis(2, e_step="mean-field", random_state=0).fit(X)
+    with pytest.raises(ValueError, match="codes are drawn only where e_step is exact; choose method='response'"):
+        rough.intervals(X, method="gibbs")
+
+
+def test_where_components_are_hardly_worth_it_auto_samples_and_says_so() -> None:
+    X, _ = two_clusters(0.5, 100)
+    model = quietly(latens.GaussianMixture(2, random_state=0, moves=False, tol=1e-8, max_iter=3000).fit, X)
+    assert quietly(model.intervals, X).method == "gibbs"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (latens.NoisyICA(1, random_state=0, max_iter=20), {}, "NoisyICA cannot be sampled yet"),
+        (
+            latens.GaussianMixture(2, random_state=0, weight_prior="dirichlet_process"),
+            {},
+            "weights of a Dirichlet process are not drawn yet",
+        ),
+        (latens.GaussianMixture(2, random_state=0), {"sample_weight": np.ones(100)}, "rows with weights"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(model: Any, options: dict, message: str) -> None:
+    X, _ = two_clusters(5.0, 100)
+    quietly(model.fit, X, **options)
+    with pytest.raises(ValueError, match=f"method='gibbs': {message}"):
+        model.intervals(X, method="gibbs", **options)

@@ -8,13 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from latens.array import Floats
+from latens.array import Floats, Index
 from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
 from latens.estimators.interval_table import (
+    AXES,
     INTERVAL_COLUMNS,
     LINKS,
     IntervalTable,
@@ -28,6 +30,7 @@ from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, occupied
 from latens.inference.bound import measure
 from latens.inference.component_worth import component_worth
+from latens.inference.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.local_fixed_point import settle
 from latens.inference.response import Response, respond
 from latens.inference.sweep import tree_sum
@@ -38,11 +41,14 @@ from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
 
-__all__ = ["Intervals"]
+__all__ = ["Intervals", "PosteriorDraws"]
 
-METHODS = ("auto", "response", "mean-field")
+METHODS = ("auto", "response", "mean-field", "gibbs")
 MOST_COORDINATES = 500  # up to which all second derivatives are taken
 N_DRAWS = 400  # of the posterior, for mean field
+N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
+GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
+DISAGREEMENT = 1.1  # R-hat above which chains have not met
 FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for the posterior
 UNSETTLED = 0.05  # nats still to be gained above which differences say little
 OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
@@ -58,6 +64,20 @@ class _Answer:
     std: Floats  # (m,), on the link's scale
     why: list[str]  # (m,), "" where the interval is sound
     missing: Floats  # (m,), share of missing information
+    draws: Floats | None = None  # (n, m), in the units of the data, where intervals are their quantiles
+
+
+class PosteriorDraws(dict[str, Any]):
+    """Draws by name, with what chains say of themselves.
+
+    Attributes
+    ----------
+    r_hat, effective_size : dict of float
+        Of the mean square of each parameter, which does not depend on labels.
+    """
+
+    r_hat: dict[str, float]
+    effective_size: dict[str, float]
 
 
 class Intervals:
@@ -94,10 +114,12 @@ class Intervals:
             The same rows. Models that keep sums in place of rows need none.
         level : float
             The probability an interval is meant to hold.
-        method : "auto", "response" or "mean-field"
+        method : "auto", "response", "mean-field" or "gibbs"
             "response" differentiates the bound through the hidden codes, so that what they leave unknown is counted.
             "mean-field" takes the spread of the posterior as it is, which is too narrow wherever codes are uncertain.
-            "auto" is response while the posterior has at most 500 coordinates, and else mean field.
+            "gibbs" draws from the posterior itself: mixtures, and binary factors with exact steps. "auto" is response
+            while the posterior has at most 500 coordinates, and else mean field; where a component is worth fewer than
+            3 nats and there are at most 2,000 rows, gibbs if the model can.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -124,8 +146,10 @@ class Intervals:
                 f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}. Fit fewer "
                 f"components or columns, or choose method='mean-field', whose intervals are too narrow."
             )
-        worth = np.full(self.n_components_, np.nan)
-        if method == "mean-field" or n_coordinates > MOST_COORDINATES:
+        worth, automatic = np.full(self.n_components_, np.nan), method == "auto"
+        if method == "gibbs":
+            numbers, answer = self._gibbs_answer(numbers, X, fit_params)
+        elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
             method, drawn = "mean-field", set(self._publish(self.posterior_, self.state_.stats, self.frame_))
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
@@ -135,6 +159,10 @@ class Intervals:
                 batches = self._batches(X, fit_params)
                 numbers, answer = self._response_answer(numbers, respond(self.model_, batches, self.posterior_))
                 worth = component_worth(self.model_, batches, self.posterior_)
+            few = self.state_.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS
+            if automatic and few and not self._cannot_sample(batches):
+                method = "gibbs"
+                numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
         return self._table_of(numbers, answer, worth, level, method, wanted, which)
 
     def sample_posterior(
@@ -145,18 +173,21 @@ class Intervals:
         Parameters
         ----------
         n_samples : int
-        method : "mean-field" or "response"
+        method : "mean-field", "response" or "gibbs"
             "mean-field" draws from `posterior_`; "response" draws the numbers that `intervals` tells of with the
             covariance that counts what hidden codes leave unknown, each on its own scale. What the rows do not tell
-            stays at its estimate.
+            stays at its estimate. "gibbs" draws from the posterior itself, by four chains from different starts, with
+            components named as in the fit; the answer then has `r_hat` and `effective_size`.
         X : as given to `fit`
-            For "response", where the model does not keep sums in place of rows.
+            For "response" and "gibbs", where the model does not keep sums in place of rows.
         **fit_params
             What `fit` was given besides X.
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        if one_of("method", method, ["mean-field", "response"]) == "mean-field":
+        if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
+            return self._gibbs_draws(n, rng, X, fit_params)
+        if method == "mean-field":
             draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
             return {name: _stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
@@ -177,6 +208,52 @@ class Intervals:
             axis=1,
         )
         return _filled(published, numbers, drawn)
+
+    def _cannot_sample(self, batches: Sequence[Any]) -> str:
+        model, name = self.model_, type(self).__name__
+        if not isinstance(model, Sampled):
+            return f"{name} cannot be sampled yet"
+        if any(batch.weight is not None for batch in batches):
+            return "rows with weights are not sampled"
+        if any(batch.seen is not None for batch in batches) and not model.samples_with_holes(self.posterior_):
+            return "rows with missing entries are sampled only where columns are independent"
+        return model.cannot_sample(self.posterior_)
+
+    def _gibbs_draws(self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any]) -> PosteriorDraws:
+        model, q, batches = self.model_, self.posterior_, self._batches(X, fit_params)
+        reason = self._cannot_sample(batches)
+        if reason:
+            raise ValueError(f"method='gibbs': {reason}; choose method='response'.")
+        each = max(2, -(-n // N_CHAINS))
+        with one_blas_thread():
+            chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
+            reference = np.concatenate([np.asarray(model.local_step(q, batch).mean) for batch in batches])
+        published = [
+            self._publish(point.only(_matched(codes, reference)), self.state_.stats, self.frame_)
+            for chain in chains
+            for point, codes in zip(chain.points, chain.codes, strict=True)
+        ]
+        every = {name: _stacked([draw[name] for draw in published]) for name in published[0]}
+        sizes = {name: np.mean(value.reshape(len(value), -1) ** 2, axis=1) for name, value in every.items()}
+        along = {name: value.reshape(N_CHAINS, each) for name, value in sizes.items() if name in AXES}
+        draws = PosteriorDraws({name: value[:n] for name, value in every.items()})
+        draws.r_hat = {name: r_hat(value) for name, value in along.items()}
+        draws.effective_size = {name: effective_size(value) for name, value in along.items()}
+        return draws
+
+    def _gibbs_answer(
+        self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]
+    ) -> tuple[list[PublishedNumber], _Answer]:
+        draws = self._gibbs_draws(N_GIBBS, np.random.default_rng(0), X, fit_params)
+        numbers = [number for number in numbers if number.parameter in draws]
+        values = np.stack([draws[n.parameter][(slice(None), *n.place)] for n in numbers], axis=1)
+        moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
+        numbers, values = [numbers[i] for i in moving], values[:, moving]
+        apart = max(draws.r_hat.values()) > DISAGREEMENT
+        why = [f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""] * len(numbers)
+        return numbers, _Answer(
+            np.median(values, axis=0), values.std(axis=0), why, np.full(len(numbers), np.nan), values
+        )
 
     def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Numbers that are published elsewhere than in `_publish`."""
@@ -314,8 +391,8 @@ class Intervals:
         names, z = [str(name) for name in self.get_feature_names_out()], float(ndtri(0.5 * (1 + level)))
         missing = np.full(len(names), np.nan)
         rows = []
-        for number, value, std, why, lost in zip(
-            numbers, answer.estimate, answer.std, answer.why, answer.missing, strict=True
+        for i, (number, value, std, why, lost) in enumerate(
+            zip(numbers, answer.estimate, answer.std, answer.why, answer.missing, strict=True)
         ):
             k = number.component
             if k is not None:
@@ -329,11 +406,21 @@ class Intervals:
                 centre = own.enter(value)
                 ends = [float(own.leave(centre + side * z * std)) for side in (-1, 1)]
                 spread = float(std / own.slope(value)) if std > 0 else 0.0
+            if answer.draws is not None:
+                ends = np.quantile(answer.draws[:, i], [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
+                spread = float(std)
             label = (number.parameter, "" if k is None else names[k], number.feature, number.view)
             rows.append((*label, float(value), abs(spread), *ends, not why, why))
         known = zip(names, worth.tolist(), missing.tolist(), strict=True)
         of_components = Table(("component", "nats", "missing information"), tuple(known))
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)
+
+
+def _matched(codes: Floats, reference: Floats) -> Index:
+    """(K,), which component of a draw is each of the fit's: those whose codes (n, K) agree in most rows."""
+    agreement = codes.T @ reference + (1 - codes).T @ (1 - reference)
+    drawn, fitted = linear_sum_assignment(-agreement)
+    return np.asarray(drawn[np.argsort(fitted)])
 
 
 def _depends_on_held(response: Response, jacobian: Floats) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import positive_definite, real, record
 from latens.array.linalg import cholesky
+from latens.families.least_squares import LOG_2PI
 
 __all__ = ["Normals"]
 
@@ -22,6 +23,16 @@ class Normals:
     covariance: Floats = positive_definite("1|k d d")  # one where tied
     tied: bool = False
     joint: ClassVar[bool] = True
+
+    def log_density(self, x: Floats) -> Floats:
+        """(n, K), of complete rows."""
+        k, d = self.mean.shape
+        roots = np.broadcast_to(cholesky(self.covariance), (k, d, d))
+        columns = []
+        for mean, root in zip(self.mean, roots, strict=True):
+            white = np.linalg.solve(root, (x - mean).T)
+            columns.append(-0.5 * np.sum(white**2, axis=0) - np.sum(np.log(np.diagonal(root))))
+        return np.asarray(np.stack(columns, axis=1) - 0.5 * d * LOG_2PI)
 
     def draw(self, label: Index, rng: np.random.Generator) -> Floats:
         """(n, D), one row of each cluster in `label`."""

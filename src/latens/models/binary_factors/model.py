@@ -21,7 +21,7 @@ learning; Bishop (1999) on relevance determination; Luecke & Eggert (2010) on tr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,37 @@ class BinaryFactors:
             "kl_usage": -q.usage.kl(prior.usage),  # type: ignore[arg-type]
             "kl_loadings": -q.loadings.kl(prior.loadings),  # type: ignore[arg-type]
         }
+
+    def cannot_sample(self, q: BinaryPosterior) -> str:
+        if self.points:
+            return "maximum likelihood has no posterior to draw from; fit with prior='ard'"
+        exact = self.exact_local(q) and q.n_components <= MOST_ENUMERATED
+        return "" if exact else "codes are drawn only where e_step is exact"
+
+    def samples_with_holes(self, q: BinaryPosterior) -> bool:
+        return True
+
+    def draw_codes(self, point: BinaryPosterior, batch: Rows, rng: np.random.Generator) -> States:
+        """One code of each row given usage, loadings and noise."""
+        local = replace(self, e_step=Exact()).local_step(point, batch)
+        if not isinstance(local, States) or local.words is not None:
+            raise TypeError("codes are drawn from a list of all states.")
+        with np.errstate(divide="ignore"):
+            scores = np.log(np.asarray(local.chance))
+        pick = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+        return States(None, local.k, np.eye(scores.shape[1])[pick])
+
+    def draw_globals(self, point: BinaryPosterior, stats: CodeStatistics, rng: np.random.Generator) -> BinaryPosterior:
+        """Relevances given loadings, then loadings and noise given them and the codes behind the sums; usage."""
+        prior, w = self.prior(len(stats.on)), point.loadings
+        if not isinstance(prior.loadings, Relevance):
+            raise TypeError("points have no posterior to draw from.")
+        sizes = np.sum(w.tau * w.mean**2, axis=1)
+        alpha = prior.loadings.alpha.observe(self.n_features, sizes).sample(rng).mean
+        current = replace(prior.loadings, alpha=Gamma(alpha, np.ones_like(alpha)))  # of which only the mean is used
+        usage = prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))
+        loadings = prior.loadings.observe(*stats.regression, current)
+        return BinaryPosterior(usage.sample(rng), loadings.sample(rng))
 
     def codes(self, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
         local = local.rounded(batch.x)

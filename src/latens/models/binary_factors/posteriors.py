@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
 from latens.array.fields import record, simplex, unit
 from latens.array.kernels.on_off import flips, pair_costs, score_states, switches
 from latens.array.special import softmax_entropy, xlogx
@@ -89,6 +89,10 @@ class States:
         states = cls(words, k, chance)
         vars(states)["entropy"] = entropy  # as the property would cache it, at many times the cost
         return states
+
+    def dealt(self, order: Index) -> States:
+        """Codes of row order[n] for row n, of a list of all states."""
+        return States(None, self.k, self.chance[order])
 
     def rounded(self, x: Array) -> States:
         """As for `Switches`; sums over rows must not: chances that add up to a hair off 1 make squares negative."""

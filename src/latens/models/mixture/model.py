@@ -76,6 +76,10 @@ class Memberships:
     view: Features | Filled | None = transient()  # its rows, for their sums
     solved: tuple[Array, Array] | None = transient()  # the memberships of the local step, and their entropy (n,)
 
+    def dealt(self, order: Index) -> Memberships:
+        """Memberships of row order[n] for row n."""
+        return Memberships(self.mean[order])
+
     @property
     def entropy(self) -> Array:
         """(n,)."""
@@ -229,6 +233,34 @@ class Mixture:
         label = rng.choice(q.n_components, size=n, p=point.weights.mean)
         rows = point.clusters.draw(label, rng)  # type: ignore[union-attr]
         return rows, np.eye(q.n_components)[label]
+
+    def cannot_sample(self, q: MixturePosterior) -> str:
+        if isinstance(self.weights, Sticks):
+            return "weights of a Dirichlet process are not drawn yet"
+        drawn = (NormalWishart, NormalColumns, NormalMeans, BernoulliColumns)
+        return "" if type(self.clusters) in drawn else "columns of this kind are not drawn yet"
+
+    def samples_with_holes(self, q: MixturePosterior) -> bool:
+        return not self.clusters.joint
+
+    def draw_codes(self, point: MixturePosterior, batch: Rows, rng: np.random.Generator) -> Memberships:
+        """One label of each row given weights and clusters."""
+        clusters: Any = point.clusters
+        if isinstance(clusters, Normals):
+            if batch.seen is not None:
+                raise ValueError("labels of rows with missing entries are drawn only where columns are independent.")
+            density = clusters.log_density(batch.x)
+        else:
+            density = clusters.log_density(batch.x, batch.mask)
+        joint = np.asarray(density) + point.weights.mean_log
+        label = np.argmax(joint + rng.gumbel(size=joint.shape), axis=1)
+        return Memberships(np.eye(joint.shape[1])[label])
+
+    def draw_globals(
+        self, point: MixturePosterior, stats: ClusterStatistics, rng: np.random.Generator
+    ) -> MixturePosterior:
+        """Weights and clusters given the labels behind the sums."""
+        return self.global_step(self.prior(len(stats.counts)), stats).sample(rng)
 
     def importance(self, q: MixturePosterior, stats: ClusterStatistics) -> Floats:
         """(K,), share of the rows; 0 for a cluster of less than one row."""

@@ -1,0 +1,116 @@
+"""Chains whose distribution is the posterior: ranks of truths drawn from the prior are uniform, and errors show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from latens.core import Rows
+from latens.families.dirichlet import Dirichlet
+from latens.families.gamma import Gamma
+from latens.inference.gibbs import effective_size, gibbs, r_hat
+from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
+from latens.models.binary_factors.posteriors import Exact
+from latens.models.mixture.model import Mixture
+from tests.contract import mixture_cases
+
+N_ROWS, K, N_SETS, N_DRAWS = 30, 2, 64, 15  # ranks run from 0 to N_DRAWS
+
+
+def mixture_truth(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
+    point = model.prior(K).sample(rng)
+    label = rng.choice(K, size=N_ROWS, p=point.weights.mean)
+    return point, Rows(point.clusters.draw(label, rng))
+
+
+def binary_truth(model: BinaryFactors, rng: np.random.Generator) -> tuple[Any, Rows]:
+    prior = model.prior(K)
+    alpha = prior.loadings.alpha.sample(rng).mean
+    weights = replace(prior.loadings.weights, precision=np.diag(alpha)[None])
+    point = BinaryPosterior(prior.usage.sample(rng), weights.sample(rng))
+    codes = rng.random((N_ROWS, K)) < point.usage.mean
+    x = codes @ point.loadings.mean + rng.normal(size=(N_ROWS, 2)) * np.sqrt(point.loadings.noise)
+    return point, Rows(x)
+
+
+def label_free(point: Any) -> np.ndarray:
+    """Numbers that do not change when components are named otherwise."""
+    if isinstance(point, BinaryPosterior):
+        w = point.loadings
+        return np.array([point.usage.mean.max(), np.log(w.noise[0]), np.log(np.sum(w.mean**2)), w.mean.sum()])
+    means = point.clusters.mean
+    return np.array([point.weights.mean.max(), means.sum(), np.sum(means**2), np.abs(means[0] - means[1]).sum()])
+
+
+def chances(model: Any, truth: Any, seed: int) -> np.ndarray:
+    """p values of the uniformity of ranks, one for each number."""
+    rng, ranks = np.random.default_rng(seed), []
+    for _ in range(N_SETS):
+        point, rows = truth(model, rng)
+        chain = gibbs(model, [rows[:11], rows[11:]], model.prior(K), N_DRAWS, rng, burn_in=60, thinning=4)
+        draws = np.array([label_free(draw) for draw in chain.points])
+        ranks.append(np.sum(draws < label_free(point), axis=0))
+    counts = [np.bincount(column // 4, minlength=4) for column in np.array(ranks).T]
+    return np.array([chisquare(count).pvalue for count in counts])
+
+
+BINARY = BinaryFactors(2, usage=(2.0, 2.0), noise=(3.0, 2.0), relevance=(3.0, 3.0), e_step=Exact())
+
+
+def mixture(kind: str) -> Mixture:
+    return Mixture(Dirichlet(np.full(1, 2.0)), mixture_cases.clusters(kind, 2))
+
+
+@pytest.mark.parametrize("kind", [pytest.param("full", marks=pytest.mark.slow), "diag"])
+def test_ranks_of_a_mixtures_truth_are_uniform(kind: str) -> None:
+    assert chances(mixture(kind), mixture_truth, 1).min() > 0.01 / 4
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_of_binary_factors_are_uniform() -> None:
+    assert chances(BINARY, binary_truth, 2).min() > 0.01 / 4
+
+
+@dataclass(frozen=True)
+class Overconfident(Mixture):
+    """A planted error: globals are drawn as if every row had been seen four times."""
+
+    def draw_globals(self, point: Any, stats: Any, rng: np.random.Generator) -> Any:
+        return super().draw_globals(point, 4.0 * stats, rng)
+
+
+@dataclass(frozen=True)
+class WithoutRelevance(BinaryFactors):
+    """A planted error: relevances are never drawn anew, but stay at their prior mean."""
+
+    def draw_globals(self, point: Any, stats: Any, rng: np.random.Generator) -> Any:
+        prior = self.prior(len(stats.on))
+        current = replace(prior.loadings, alpha=Gamma(np.full(K, 30.0), np.ones(K)))
+        usage = prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))
+        return BinaryPosterior(usage.sample(rng), prior.loadings.observe(*stats.regression, current).sample(rng))
+
+
+def test_wrong_conditionals_are_caught() -> None:
+    diag = mixture("diag")
+    assert chances(Overconfident(diag.weights, diag.clusters), mixture_truth, 1).min() < 1e-4
+
+
+@pytest.mark.slow
+def test_wrong_conditionals_of_binary_factors_are_caught() -> None:
+    wrong = WithoutRelevance(2, BINARY.usage, BINARY.noise, BINARY.relevance, e_step=Exact())
+    assert chances(wrong, binary_truth, 2).min() < 1e-4
+
+
+def test_chains_that_disagree_have_a_large_r_hat_and_few_effective_draws() -> None:
+    rng = np.random.default_rng(3)
+    same, apart = rng.normal(size=(4, 200)), rng.normal(size=(4, 200)) + np.arange(4)[:, None]
+    assert r_hat(same) < 1.03
+    assert r_hat(apart) > 1.3
+    assert effective_size(same) > 500
+    walk = np.cumsum(rng.normal(size=(4, 200)), axis=1)
+    assert effective_size(walk) < 100
+    assert r_hat(np.ones((4, 10))) == 1
