@@ -1,6 +1,7 @@
 """Plant every bug of the catalogue in a copy of the tree, and see that its tests fail: `python -m tests.mutants`.
 
-Ends with status 1 where a bug passes its tests, where its line is no longer found, or where tests did not run.
+Ends with status 1 where a bug passes its tests, where its line is no longer found, or where tests did not run. It says
+something only where `make test` and `make test-extras` pass: a test that fails anyway notices nothing.
 """
 
 from __future__ import annotations

@@ -266,8 +266,8 @@ ESTIMATORS = (
     Mutant(
         "imputation writes over observed entries",
         "estimators/answers.py",
-        "filled = _as_given(xp.where(hole, self.frame_.leave(mean), xp.astype(given, mean.dtype)), X)",
-        "filled = _as_given(xp.where(hole, self.frame_.leave(mean), self.frame_.leave(mean)), X)",
+        "filled = _as_given(xp.where(hole, self._leave(mean), xp.astype(given, mean.dtype)), X)",
+        "filled = _as_given(xp.where(hole, self._leave(mean), self._leave(mean)), X)",
         "tests/estimators/test_conventions.py -k imputation",
     ),
     Mutant(
@@ -280,7 +280,7 @@ ESTIMATORS = (
     Mutant(
         "a warm start begins anew",
         "estimators/base.py",
-        "return len(self.frame_.origin) == rows.x.shape[1] and self._question() == self.question_",
+        "return len(self.frame_.origin) == data.n_columns and self._question() == self.question_",
         "return False",
         "tests/estimators/test_conventions.py -k warm_start",
     ),
