@@ -22,5 +22,5 @@ def test_every_module_loads_without_torch_and_the_posteriors_name_the_remedy(mon
 
 
 def test_unknown_names_are_told():
-    with pytest.raises(AttributeError, match=r"latens\.weights has no 'Swagg'; it offers"):
+    with pytest.raises(AttributeError, match=r"latens\.nets has no 'Swagg'; it offers"):
         _ = latens.nets.Swagg

@@ -42,7 +42,8 @@ def independent_directions(x: Floats, k: int, rng: np.random.Generator) -> Float
     n, d = x.shape
     centred = x - x.mean(axis=0)
     usable = int(min(k, n - 1, d, np.linalg.matrix_rank(centred)))
-    if usable < 1:
+    rounding = 8 * float(np.finfo(np.float64).eps) * float(np.abs(x).max())  # of the mean, where rows are all alike
+    if usable < 1 or float(np.abs(centred).max()) <= rounding:
         return np.array([centred[0]] * k)  # rows that are all alike point nowhere
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

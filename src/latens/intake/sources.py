@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -216,7 +217,9 @@ def _mtx(path: Path) -> dict[str, Table]:
     from scipy.io import mmread
 
     try:
-        matrix = mmread(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # which class of sparse matrix: any will do
+            matrix = mmread(path)
     except (OSError, ValueError) as error:
         raise TableRefused(f"{path.name} is no Matrix Market file that can be read ({error}).") from error
     features = _names_beside(path, ("features.tsv", "genes.tsv"), matrix.shape[0])
