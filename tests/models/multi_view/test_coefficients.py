@@ -11,9 +11,9 @@ import latens
 from latens.array.row_matrices import times_kinds
 from latens.core import Rows
 from latens.models.likelihoods.gaussian import Gaussian
-from latens.models.multi_view.coefficients import FEW, Regressors, ViewStatistics
 from latens.models.multi_view import codes
 from latens.models.multi_view import model as multi_view_model
+from latens.models.multi_view.coefficients import FEW, Regressors, ViewStatistics
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1, FEW + 0.1], ids=["complete", "few holes", "many holes"])
