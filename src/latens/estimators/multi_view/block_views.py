@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from latens.array import Floats
-from latens.array.transfer import cross_sums
+from latens.array.transfer import cross_sums, is_sparse
 from latens.core import Rows, Source, Statistics
 from latens.estimators.multi_view.findings import levels_from_sums
 from latens.estimators.multi_view.wide_table import Layout
@@ -69,7 +69,7 @@ def is_in_blocks(views: Any) -> bool:
     """
     if isinstance(views, Scan) or is_dask(views):
         return True
-    if not isinstance(views, Mapping) or not views:
+    if is_sparse(views) or not isinstance(views, Mapping) or not views:  # some of SciPy's are mappings as well
         return False
     lazy = [isinstance(view, Scan) or is_dask(view) for view in views.values()]
     if any(lazy) and not all(lazy):
