@@ -9,6 +9,7 @@ import numpy as np
 
 import latens
 from latens.core import Iteration
+from latens.estimators.fitted_parts import fitted_parts
 from latens.experiments.against_print.binary_relevance import Printed
 
 __all__ = ["Course", "from_data", "from_document"]
@@ -80,8 +81,8 @@ def from_data(x: np.ndarray, k: int, seed: int, *, moves: bool, **options: Any) 
     fitted = latens.BinaryFactorAnalysis(
         k, e_step="mean-field", moves=moves, random_state=seed, callbacks=relevances, **options
     ).fit(x)
-    last, model, frame = fitted.trace_[-1], fitted.model_, fitted.frame_
-    q, stats = fitted.state_.q, fitted.state_.stats
+    last, parts = fitted.trace_[-1], fitted_parts(fitted)
+    model, frame, q, stats = parts.model, parts.frame, parts.state.q, parts.state.stats
     return Course(
         k,
         fitted.elbo_history_,

@@ -9,6 +9,7 @@ import numpy as np
 
 import latens
 from latens.datasets import make_noisy_or
+from latens.estimators.fitted_parts import fitted_parts
 from latens.experiments.against_print import noisy_or as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.feature_pictures import Learnt, compared, picture
@@ -114,7 +115,7 @@ def _course(fits: dict[str, Any]) -> Section:
     lines = [
         Line(
             np.arange(1, len(model.elbo_history_) + 1),
-            model.elbo_history_ / model.state_.stats.n,
+            model.elbo_history_ / fitted_parts(model).state.stats.n,
             faint=label == "ML",
             dashed=label == "Jensen",
             name=label,

@@ -10,6 +10,7 @@ import numpy as np
 
 import latens
 from latens.datasets import make_factor_model
+from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.peers import scikit_learn_factors
 from latens.experiments.against_print import online_factor_analysis as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result, Verdict
@@ -92,7 +93,8 @@ def _trial(settings: Settings, d: int, top: float, seed: int) -> tuple[dict[str,
             for name, measure in MEASURES.items():
                 told[name][row, column] = measure(model, truth)
             if solver == "online-em" and column == 0:
-                thaw = float(np.trace(model.state_.stats.zz)) / k  # rows so far times the mean eigenvalue of B
+                stats = fitted_parts(model).state.stats
+                thaw = float(np.trace(stats.zz)) / k  # rows so far times the mean eigenvalue of B
     for column, end in enumerate(ends):
         peer = scikit_learn_factors(x[:end], k, seed)
         for name, measure in MEASURES.items():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
+from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.noisy_ica.estimator import NoisyICA
 from latens.system.optional_imports import require
 
@@ -90,7 +91,8 @@ def to_mne_ica(model: NoisyICA, info: Any) -> Any:
     if not hasattr(model, "mixing_"):
         raise ValueError("this NoisyICA is not fitted; call fit with the rows of the recording first.")
     info = mne.pick_info(info, _channels(mne, model, info))
-    noise = model.frame_.leave_direction(1 / np.sqrt(model.posterior_.loadings.tau))  # as `unmixing_` weighs channels
+    parts = fitted_parts(model)
+    noise = parts.frame.leave_direction(1 / np.sqrt(model.posterior_.loadings.tau))  # as `unmixing_` weighs channels
     maps = model.mixing_ / noise[:, None]  # (D, K)
     k = maps.shape[1]
     basis, sizes, turn = np.linalg.svd(maps, full_matrices=True)
@@ -102,7 +104,7 @@ def to_mne_ica(model: NoisyICA, info: Any) -> Any:
     ica.unmixing_matrix_ = turn.T / sizes
     ica.pca_explained_variance_ = 1 + np.concatenate([sizes**2, np.zeros(len(noise) - k)])
     ica.n_components_, ica.n_pca_components = k, None
-    ica.n_samples_, ica.n_iter_ = round(model.state_.stats.n), int(model.n_iter_)
+    ica.n_samples_, ica.n_iter_ = round(parts.state.stats.n), int(model.n_iter_)
     ica.reject_ = None
     ica._update_mixing_matrix()
     ica._update_ica_names()

@@ -12,6 +12,7 @@ import numpy as np
 from latens.array.fields import record
 from latens.core import Compressing, Fit, State, Walking
 from latens.errors import FileRefused, WarningRecord
+from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
@@ -53,10 +54,11 @@ class EstimatorState:
     def of(cls, estimator: Any) -> EstimatorState:
         """Collect it from a fitted estimator."""
         names = {name: getattr(estimator, f"{name}_", None) for name in ("feature_names_in", "component_names")}
+        parts = fitted_parts(estimator)
         return cls(
-            model=estimator.model_,
-            frame=estimator.frame_,
-            state=replace(estimator.state_, locals=None),
+            model=parts.model,
+            frame=parts.frame,
+            state=replace(parts.state, locals=None),
             trace=to_columns(estimator.trace_),
             converged=bool(estimator.converged_),
             n_features_in=int(estimator.n_features_in_),

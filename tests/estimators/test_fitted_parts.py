@@ -1,0 +1,34 @@
+"""One accessor reads what a fitted estimator stands on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from latens.estimators.fitted_parts import fitted_parts
+from tests.estimators.subjects import SUBJECTS
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "latens"
+INNER = re.compile(r"\.(?:model_|frame_|state_|question_|waiting_|plain_)\b")
+
+
+def test_layers_above_the_estimators_read_their_parts_through_the_accessor() -> None:
+    readers = [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if path.relative_to(SOURCE).parts[0] != "estimators" and INNER.search(path.read_text())
+    ]
+    assert readers == []
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_estimator_has_a_model_a_frame_and_a_state(name: str) -> None:
+    subject = SUBJECTS[name]
+    model = subject.fit(subject.rows())
+    parts = fitted_parts(model)
+    assert parts.state.stats.n == len(subject.rows())
+    assert parts.frame.origin.shape == (model.n_features_in_,)
+    assert parts.model.prior(2).n_components >= 1
+    assert parts.waiting is None
