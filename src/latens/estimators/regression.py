@@ -465,7 +465,7 @@ def _check_sizes(x: Floats, y: Floats, weight: Floats | None) -> None:
 def _complete_target(y: Any) -> Any:
     """y as scikit-learn may read it, once it is known to lack nothing; None inside objects means missing, too."""
     y = readable_table(y, "y")
-    if np.iscomplexobj(y):
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         return y  # refused by scikit-learn, in its words
     try:
         values = np.asarray(0.0 if y is None else y, dtype=np.float64)

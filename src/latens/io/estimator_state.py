@@ -75,12 +75,10 @@ def parameters_of(estimator: Any) -> dict[str, Any]:
     params = {name: value for name, value in estimator.get_params(deep=False).items() if name not in LEFT_BEHIND}
     if not isinstance(params.get("random_state", 0), int | float | np.integer | np.floating):
         params["random_state"] = None
-    return {name: _by_text(value) for name, value in params.items()}
-
-
-def _by_text(value: Any) -> Any:
-    """A dict of choices by number has texts for keys in a file."""
-    return {str(key): entry for key, entry in value.items()} if type(value) is dict else value
+    chosen = params.get("likelihoods")
+    if type(chosen) is dict:  # by column number or name, which are the same column as text
+        params["likelihoods"] = {str(column): kind for column, kind in chosen.items()}
+    return params
 
 
 def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any:

@@ -236,8 +236,9 @@ class TestNames:
         assert np.abs(told["view0"] - shifted["view0"]).mean() < 0.4
         either = found.inverse_transform(found.scores_)["view0"]
         assert either.mean() == pytest.approx(told["view0"].mean(), abs=0.5)
+        alone = model(max_iter=3).fit(views)
         with pytest.raises(ValueError, match="the model was fitted without"):
-            model(max_iter=3).fit(views).inverse_transform(np.zeros((2, 2)), groups=["a", "b"])
+            alone.inverse_transform(np.zeros((2, alone.n_components_)), groups=["a", "b"])
 
     @pytest.mark.extras
     def test_feature_names_of_a_mofa2_file_are_all_different(self, tmp_path: Any) -> None:

@@ -14,7 +14,7 @@ from latens.estimators.base import VariationalTransformer
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch
-from latens.estimators.rows.sampling import distinct, sample_rows, stacked
+from latens.estimators.rows.sampling import distinct, row_keys, sample_rows, stacked
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, occupied
 from latens.inference.online import Accumulate, follow
@@ -99,7 +99,7 @@ class FactorStreams(VariationalTransformer):
         """Whether a "transport" stream may begin with these."""
         k = whole_number("n_components", self.n_components or 1)
         least = min(LEAST_ROWS * WORKING_RANK * k, int(rows.x.shape[1]))
-        return len(sample_rows(rows, least)) == least
+        return len(np.unique(row_keys(rows), axis=1).T) >= least  # rows that repeat each other are one
 
     def _choice(self, d: int) -> str:
         solver = one_of("solver", self.solver, SOLVERS)

@@ -100,7 +100,7 @@ class NoisyICA(VariationalTransformer):
         fit_intercept: bool = True,
         sources: str = "auto",
         covariance: str = "full",
-        max_iter: int = 500,
+        max_iter: int = 2000,
         max_time: float | None = None,
         tol: float = 1e-5,
         n_init: int = 1,
