@@ -22,7 +22,12 @@ from tests.report.reading import Page
 NAMES = [experiment.name for experiment in EXPERIMENTS]
 # Those that need torch run with the other tests of optional packages.
 TORCH = {"uci-nets", "weight-posterior", "weight-uncertainty"}
-RUNS = [pytest.param(name, marks=pytest.mark.extras) if name in TORCH else name for name in NAMES]
+# Of the others a few light ones run with every test, all of them with the slow ones.
+LIGHT = {"binary-sigma", "image-separation", "mixture"}
+RUNS = [
+    pytest.param(name, marks=pytest.mark.extras if name in TORCH else () if name in LIGHT else pytest.mark.slow)
+    for name in NAMES
+]
 
 
 def call(*arguments: str | Path) -> Result:
@@ -138,9 +143,9 @@ def test_every_picture_is_a_file_that_needs_nothing_else(name: str, quick: Quick
 @pytest.mark.parametrize(
     ("name", "table", "group", "value"),
     [
-        ("binary-factors", "free-energy", ("start", "run"), "free energy"),
+        pytest.param("binary-factors", "free-energy", ("start", "run"), "free energy", marks=pytest.mark.slow),
         ("binary-sigma", "free-energy", ("sigma",), "free energy"),
-        ("binary-ard", "iterations", ("way", "K"), "bound"),
+        pytest.param("binary-ard", "iterations", ("way", "K"), "bound", marks=pytest.mark.slow),
         ("image-separation", "iterations", (), "bound"),
     ],
 )

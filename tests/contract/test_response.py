@@ -17,7 +17,10 @@ from tests.contract.cases import CASES, Case, bound, midway, random_rows
 SMOOTH = [name for name in CASES if "truncated" not in name]
 
 
-@pytest.fixture(params=SMOOTH)
+MANY_LOCAL_STEPS = {"classes-overdispersed", "classes-mixed"}  # seconds each
+
+
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow) if n in MANY_LOCAL_STEPS else n for n in SMOOTH])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -423,6 +423,7 @@ def test_more_columns_than_rows() -> None:
     assert np.all(std > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["evidence", "gamma"])
 @pytest.mark.parametrize(("n", "d", "least"), [(5, 2, 0.87), (10, 3, 0.91), (25, 4, 0.93)])
 def test_intervals_cover_what_they_claim(kind: str, n: int, d: int, least: float) -> None:

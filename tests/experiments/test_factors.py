@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from latens.experiments import find, write
 
@@ -15,6 +16,7 @@ def quiet(text: str) -> None:
     """Progress that nobody watches."""
 
 
+@pytest.mark.slow
 def test_online_em_freezes_where_its_warm_up_foretells_it(tmp_path: Path) -> None:
     experiment = find("online-fa")
     settings = replace(experiment.quick, sizes=(20,), n_components=3, n_samples=(100, 500, 1500), n_trials=1)
@@ -32,6 +34,7 @@ def test_online_em_freezes_where_its_warm_up_foretells_it(tmp_path: Path) -> Non
     assert len(list(tmp_path.glob("wasserstein-*.svg"))) == 3
 
 
+@pytest.mark.slow
 def test_only_the_corrected_sampler_finds_the_posterior(tmp_path: Path) -> None:
     experiment = find("regression-posterior")
     settings = replace(experiment.quick, n_epochs=150, ranks=(2,))

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from latens.experiments import find
 
 
+@pytest.mark.slow
 def test_only_binary_factors_find_all_shapes() -> None:
     experiment = find("model-choice")
     settings = replace(experiment.quick, n_data_sets=1, n_test=200)

@@ -12,6 +12,7 @@ import pytest
 from latens.experiments import find
 
 
+@pytest.mark.slow
 def test_unequal_noise_is_where_factors_and_sources_pay() -> None:
     experiment = find("noisy-ica")
     settings = replace(experiment.quick, snrs=(0.0,))

@@ -16,6 +16,7 @@ def quiet(text: str) -> None:
     """Progress that nobody watches."""
 
 
+@pytest.mark.slow
 def test_all_pictures_are_found_by_bayes_and_likelihood(tmp_path: Path) -> None:
     experiment = noisy_or_images.EXPERIMENT
     settings = replace(experiment.quick, n_samples=500, n_jensen=80)
@@ -29,6 +30,7 @@ def test_all_pictures_are_found_by_bayes_and_likelihood(tmp_path: Path) -> None:
     assert {"pictures.svg", "rows.svg", "bound.svg"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 def test_occasions_of_baskets_are_found_and_profiles_help(tmp_path: Path) -> None:
     experiment = noisy_or_text.EXPERIMENT
     result = experiment.run(experiment.quick, np.random.default_rng(50_001), quiet)

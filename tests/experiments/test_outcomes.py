@@ -33,7 +33,7 @@ def table(result: Result, name: str) -> Table:
 Outcomes = Callable[[str], Result]
 
 
-@pytest.fixture(scope="module", params=["quick", pytest.param("whole", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[pytest.param(size, marks=pytest.mark.slow) for size in ("quick", "whole")])
 def results(request: pytest.FixtureRequest) -> Outcomes:
     """Each experiment is run when first asked for."""
     return cache(lambda name: outcome(name, quick=request.param == "quick"))
@@ -81,6 +81,7 @@ def test_all_source_images_are_recovered(results: Outcomes) -> None:
     assert table(results("image-separation"), "iterations")[0]["components"] == 16
 
 
+@pytest.mark.slow
 def test_figures_have_names_of_their_own_and_captions() -> None:
     for experiment in EXPERIMENTS:
         if experiment.name in {"uci-nets", "weight-posterior", "weight-uncertainty"}:
