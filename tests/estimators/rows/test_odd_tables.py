@@ -134,7 +134,10 @@ def test_targets_of_dates_are_refused() -> None:
 def test_a_frame_with_a_column_of_dates_names_it(subject: Subject, library: str) -> None:
     columns = {"a": np.ones(40), "when": np.arange(40).astype("M8[ns]")}
     frame = pytest.importorskip(library).DataFrame(columns)
-    with pytest.raises(ValueError, match=r"X holds dates or durations in column 'when'"):
+    words = r"X holds dates or durations in column 'when'"
+    if subject.name == "LatentClassAnalysis":  # takes raw frames, and says of each column why it cannot be used
+        words = r"when \(dates are not modelled\)"
+    with pytest.raises(ValueError, match=words):
         subject.fit(frame)
 
 
@@ -144,6 +147,9 @@ def test_a_frame_with_a_column_of_text_names_it(subject: Subject) -> None:
     import pandas as pd
 
     frame = pd.DataFrame({"age": np.arange(40.0), "sex": ["f", "m"] * 20})
+    if subject.name == "LatentClassAnalysis":  # text is a category to it
+        assert subject.fit(frame).likelihoods_["sex"] in ("bernoulli", "categorical")
+        return
     with pytest.raises(ValueError, match=r"column 'sex' of X holds 'f', which is no number .*; drop such columns"):
         subject.fit(frame)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
-from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Frame
@@ -42,6 +43,36 @@ FEWEST_ROWS = 8  # per cluster, where the number of clusters is to be found
 MOST_CLUSTERS = 24
 CLASSIFIED_AT_ONCE = 2**16  # rows
 NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Rows by the cluster they were assigned to and the clusters they may be of; two counts add."""
+
+    table: Floats  # (K, K)
+    entropy: float
+
+    def __add__(self, other: _Members) -> _Members:
+        return _Members(self.table + other.table, self.entropy + other.entropy)
+
+
+@dataclass(frozen=True)
+class _CountMembers:
+    """The members among the rows of a block, wherever it is read."""
+
+    estimator: Any
+
+    def __call__(self, rows: Rows, _: Any) -> tuple[None, _Members]:
+        k, none = self.estimator.n_components_, _Members(np.zeros((self.estimator.n_components_,) * 2), 0.0)
+        if not len(rows):
+            return None, none
+        share = host(self.estimator.predict_proba(rows))
+        weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
+        table = np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
+        return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)))
+
+    def counted(self, data: Data) -> list[_Members]:
+        return [self(rows, None)[1] for rows in data.stream(CLASSIFIED_AT_ONCE)]
 
 
 class MixtureEstimator(VariationalTransformer):
@@ -134,11 +165,10 @@ class MixtureEstimator(VariationalTransformer):
         table, entropy = np.zeros((k, k)), 0.0
         if add and getattr(self, "classification_", table[:0]).shape == table.shape:
             table, entropy = self.classification_, self.membership_entropy_
-        for rows in data.stream(CLASSIFIED_AT_ONCE):
-            share = host(self.predict_proba(rows))
-            weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
-            table = table + np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
-            entropy -= float(weight @ xlogx(share).sum(axis=1))
+        step = _CountMembers(self)
+        parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(data)
+        for part in parts:
+            table, entropy = table + part.table, entropy + part.entropy
         self.classification_, self.membership_entropy_ = table, entropy
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
