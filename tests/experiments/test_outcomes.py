@@ -65,7 +65,10 @@ def test_deletions_leave_exactly_the_true_factors(results: Outcomes) -> None:
     assert {row["in use, deletions"] for row in enough} == {8}
     assert {row["true found, deletions"] for row in enough} == {8}
     for row in enough:
-        assert row["bound (nats), deletions"] >= row["bound (nats), plain"] > row["bound (nats), random"]
+        plain = row["bound (nats), plain"]
+        # two ascents to one optimum stop at tol, so that their ends differ by rounding of their last steps
+        assert row["bound (nats), deletions"] >= plain - 1e-9 * abs(plain)
+        assert plain > row["bound (nats), random"]
 
 
 def test_the_bound_does_not_grow_with_spare_factors(results: Outcomes) -> None:
