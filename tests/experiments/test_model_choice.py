@@ -33,6 +33,7 @@ def test_communities_are_found_from_citations() -> None:
     assert all(row[2] == row[3] for row in result.tables[0].rows)
 
 
+@pytest.mark.extras  # text files are read by pandas
 def test_a_file_of_citations_is_taken_in_place_of_generated_ones(tmp_path: Path) -> None:
     path = tmp_path / "cites.txt"
     rng = np.random.default_rng(1)
