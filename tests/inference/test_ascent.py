@@ -159,6 +159,60 @@ def test_a_state_is_all_that_is_needed_to_go_on(name: str) -> None:
     assert np.array_equal(rest.state.q.loadings.mean, whole.state.q.loadings.mean)
 
 
+@pytest.mark.parametrize("name", ["binary-ard-mean-field", "binary-ard-truncated", "binary-ard-exact"])
+@pytest.mark.parametrize("at", [0, 3])
+def test_an_ascent_that_was_broken_off_goes_on_to_the_same_bits(name: str, at: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = random_rows(rng, 50, 4, holes=True, weighted=True)
+    model, batches = CASES[name].build(4), [rows[:20], rows[20:]]
+    start = State(CASES[name].start(model, 3, rows.x, rng))
+    met: list[tuple[State, Any]] = []
+    whole = ascend(model, batches, start, tol=1e-3, on_state=lambda state, trace: met.append((state, trace)))
+    state, trace = met[at]
+    again = ascend(model, batches, state, tol=1e-3, so_far=trace)
+    assert heights_of(again) == heights_of(whole)
+    assert [event.step for event in again.trace] == [event.step for event in whole.trace]
+    assert again.converged
+    assert whole.converged
+    assert np.array_equal(again.state.q.loadings.mean, whole.state.q.loadings.mean)
+
+
+def test_iterations_so_far_count_and_are_not_shown_again() -> None:
+    first = ascend(Scripted(RISING), [some_rows()], State(Place()), max_iter=3, tol=0)
+    events: list[Iteration] = []
+    fit = ascend(
+        Scripted(RISING), [some_rows()], first.state, max_iter=5, tol=0, so_far=first.trace, on_iteration=events.append
+    )
+    assert [event.step for event in events] == [3, 4]
+    assert heights_of(fit) == RISING[:5]
+    none_left = ascend(Scripted(RISING), [some_rows()], first.state, max_iter=3, so_far=first.trace)
+    assert none_left.state is first.state
+    assert none_left.trace == first.trace
+
+
+def test_the_first_gain_is_measured_against_the_last_iteration_so_far() -> None:
+    flat = Scripted([-5.0] * 10)
+    first = ascend(flat, [some_rows()], State(Place()), max_iter=1, tol=0)
+    assert len(ascend(flat, [some_rows()], first.state, tol=0.1, so_far=first.trace).trace) == 2
+
+
+def test_only_states_that_are_gone_on_from_are_given() -> None:
+    """A resumed ascent must not take an iteration more than one that converged, or was stopped, there."""
+    steps: list[int] = []
+    fit = ascend(Scripted(RISING), [some_rows()], State(Place()), tol=0.1, on_state=lambda s, _: steps.append(s.step))
+    assert fit.converged
+    assert steps == list(range(1, fit.state.step))
+    steps.clear()
+    ascend(
+        Scripted(RISING),
+        [some_rows()],
+        State(Place()),
+        on_iteration=lambda event: event.step == 2,
+        on_state=lambda state, _: steps.append(state.step),
+    )
+    assert steps == [1, 2]
+
+
 @pytest.mark.parametrize("name", ["binary-ml-mean-field", "binary-ard-truncated", "binary-ard-exact"])
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
 def test_the_bits_do_not_depend_on_the_number_of_threads(name: str, holes: bool) -> None:

@@ -19,11 +19,12 @@ from latens.inference.local_fixed_point import settle
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
-__all__ = ["OnIteration", "advance", "ascend", "infer"]
+__all__ = ["OnIteration", "OnState", "advance", "ascend", "infer"]
 
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
+OnState = Callable[[State, Sequence[Iteration]], None]  # a state, and the iterations that led to it
 
 
 def ascend(
@@ -37,6 +38,8 @@ def ascend(
     log_scale: float | Floats = 0.0,
     sweep: Sweep = serial_sweep,
     on_iteration: OnIteration | None = None,
+    so_far: Sequence[Iteration] = (),
+    on_state: OnState | None = None,
 ) -> Fit:
     """Alternate local and global steps until the bound gains less than `tol` nats per row.
 
@@ -52,13 +55,19 @@ def ascend(
     on_iteration : callable, optional
         Sees every `Iteration`; returning True stops. A keyboard interrupt stops too, once there is
         something to keep.
+    so_far : sequence of Iteration
+        The iterations of an ascent that was broken off at `start`: the trace begins with them, they count towards
+        `max_iter`, and the first gain is measured against the last of them. They are not shown to `on_iteration`.
+    on_state : callable, optional
+        Given each state from which another iteration would start, and the trace up to it. Handed back as `start` and
+        `so_far`, they lead to the bits that the ascent would have reached without a break.
     """
     q, locals_, first = start.q, start.locals or (None,) * len(batches), start.step
-    state, best, trace = start, start, list[Iteration]()
+    state, best, trace = start, start, list(so_far)
     converged = interrupted = stopped = False
     try:
         with one_blas_thread():
-            for step in range(first, first + max_iter):
+            for step in range(first, first + max_iter - len(so_far)):
                 clock = time.perf_counter()
                 locals_, stats = sweep(partial(infer, model, q), batches, locals_)
                 q, stats = advance(model, q, stats)
@@ -77,6 +86,8 @@ def ascend(
                 converged = tol > 0 and abs(gain) < max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
                 if stopped or converged:
                     break
+                if on_state is not None:
+                    on_state(state, tuple(trace))
     except KeyboardInterrupt:
         if not trace:
             raise

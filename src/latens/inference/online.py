@@ -9,7 +9,7 @@ from typing import Any
 
 from latens.array import Floats
 from latens.core import Compressing, Fit, Iteration, Model, State, Walking
-from latens.inference.ascent import OnIteration, advance
+from latens.inference.ascent import OnIteration, OnState, advance
 from latens.inference.bound import measure
 from latens.inference.local_fixed_point import settle
 from latens.inference.sweep import Sweep, serial_sweep
@@ -70,9 +70,15 @@ def follow(
     every: int = 1,
     log_scale: float | Floats = 0.0,
     on_iteration: OnIteration | None = None,
+    so_far: Sequence[Iteration] = (),
+    on_state: OnState | None = None,
 ) -> Fit:
-    """See a stream once, batch by batch; the bound is read after every so many of them, and after the last."""
-    state, trace, clock, stopped, waiting = start, list[Iteration](), time.perf_counter(), False, 0
+    """See a stream once, batch by batch; the bound is read after every so many of them, and after the last.
+
+    `on_state` is given the state and the trace after each such reading; handed back as `start` and `so_far`, with the
+    batches that are still to come, they lead to the bits of a stream without a break.
+    """
+    state, trace, clock, stopped, waiting = start, list(so_far), time.perf_counter(), False, 0
     with one_blas_thread():
         for batch in batches:
             state, waiting = _absorb(model, state, batch, combine, n_global), waiting + 1
@@ -83,6 +89,8 @@ def follow(
                 stopped = bool(on_iteration and on_iteration(event))
                 if stopped:
                     break
+                if on_state is not None:
+                    on_state(state, tuple(trace))
         if waiting:
             event = measure(model, state.q, state.stats, state.step - 1, clock, log_scale)
             trace.append(replace(event, posterior=None))
