@@ -20,6 +20,7 @@ _HOMES = {
     "MultiViewFactorAnalysis": "latens.estimators.multi_view.estimator",
     "NoisyICA": "latens.estimators.noisy_ica.estimator",
     "NoisyOr": "latens.estimators.noisy_or",
+    "compare": "latens.diagnose.comparison",
     "load": "latens.io",
     "read": "latens.intake",
     "report": "latens.report",

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from latens.diagnose.result import Result
 from latens.plots.fitted import fitted
 from latens.report.content import Section, Table
 from latens.report.page import write_page
+from latens.report.results import write_result
 from latens.report.sections import classes, doubts, findings, fit, regression, views
 from latens.report.subject import Entry
 
@@ -50,8 +52,8 @@ def report(
 
     Parameters
     ----------
-    model : fitted estimator
-        Any estimator of this library after `fit`.
+    model : fitted estimator, or result
+        Any estimator of this library after `fit`; or what `compare`, `sweep`, `suggest` or `stability` returned.
     X : array-like of shape (N, D), optional
         Rows to show beside what the model makes of them.
     path : path-like, default="report.html"
@@ -80,6 +82,8 @@ def report(
     ...     report(model, path=f"{folder}/page.html", title="Four causes").name
     'page.html'
     """
+    if isinstance(model, Result):
+        return write_result(model, path, title)
     return report_many([Entry(model, X, truth, title, shape)], path, title or type(model).__name__)
 
 

@@ -1,0 +1,283 @@
+"""Which of several fitted models to prefer, where that can be said.
+
+Two things can be compared: bounds on the log evidence of the same rows, where every parameter has a prior, and log
+densities of rows that no fit has seen. A bound at estimated parameters grows with their number and says nothing, nor
+does a density beside a probability mass, which have different units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import host
+from latens.diagnose.result import Ranked, Result
+from latens.system.summary_table import Table
+
+__all__ = ["CLEAR_ERRORS", "CLEAR_NATS", "Comparison", "compare", "paired_error"]
+
+CLEAR_NATS = 3.0  # of a bound above the next: its model is then twenty times as probable
+CLEAR_ERRORS = 2.0  # paired standard errors of a difference of held-out densities
+SAME_ORIGIN = 1e-6  # of a column's unit, up to which two fits moved their rows to the same place
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """What `latens.compare` found.
+
+    Attributes
+    ----------
+    table : Table
+        One row for each model, the best first.
+    best : str or None
+        The model that is clearly ahead, or None.
+    by : "bound" or "density"
+        What was compared: bounds on the log evidence of the rows of the fits, or log densities of `X_test`.
+    verdict : str
+        The same in a sentence.
+    """
+
+    best: str | None
+    by: str
+    ranked: Ranked
+
+    title: ClassVar[str] = "Models compared"
+    picture: ClassVar[str] = "ranking"
+
+
+def compare(models: Mapping[str, Any], X_test: Any = None) -> Comparison:
+    """Rank fitted models by what can be compared of them.
+
+    Without `X_test`, bounds on the log evidence: only among models of the same rows in which every parameter has a
+    prior. With `X_test`, log densities of those rows, which should be new to all models, with paired standard errors.
+
+    Parameters
+    ----------
+    models : dict of str to fitted estimator
+        Two or more, by the names that the answer calls them.
+    X_test : rows, optional
+        As the models' `score_samples` takes them.
+
+    Returns
+    -------
+    Comparison
+        Its `best` is None where no model is clearly ahead: by less than 3 nats of bound, or two standard errors of
+        the mean density, or where a model that seems behind is known only by a bound on its density.
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, _ = latens.datasets.make_mixture(300, n_components=3, random_state=0)
+    >>> fits = {f"K={k}": latens.GaussianMixture(k, prune=False, random_state=0).fit(X) for k in (1, 3)}
+    >>> latens.compare(fits).best
+    'K=3'
+    """
+    models = _checked(models)
+    _refuse_other_units(models)
+    return _by_bound(models) if X_test is None else _by_density(models, X_test)
+
+
+def paired_error(differences: Floats) -> float:
+    """Standard error of the mean of paired differences (n,)."""
+    n = len(differences)
+    return float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+
+
+def _checked(models: Any) -> dict[str, Any]:
+    if not isinstance(models, Mapping) or len(models) < 2:
+        given = f"{len(models)} model(s)" if isinstance(models, Mapping) else f"a {type(models).__name__}"
+        raise ValueError(f"compare was given {given}; give two or more by name, such as {{'K=4': m4, 'K=8': m8}}.")
+    for name, model in models.items():
+        if not hasattr(model, "elbo_"):
+            raise ValueError(f"{name!r} is a {type(model).__name__} that is not fitted; call its fit(X) first.")
+    return {str(name): model for name, model in models.items()}
+
+
+def _refuse_other_units(models: dict[str, Any]) -> None:
+    """Columns must be described alike by all: by densities, or by probability masses."""
+    (first, one), *others = ((name, _masses(model)) for name, model in models.items())
+    for name, other in others:
+        if len(one) != len(other):
+            raise ValueError(
+                f"{first!r} describes {len(one)} columns and {name!r} {len(other)}: numbers about different columns "
+                "cannot be compared. Fit both to the same columns."
+            )
+        if one != other:
+            at = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+            mass, density = (first, name) if one[at] else (name, first)
+            raise ValueError(
+                f"{mass!r} gives column {at} a probability mass and {density!r} a density, which have different "
+                "units and cannot be compared. Fit both with the same kinds of columns (likelihoods=...), or ask "
+                "latens.suggest(X), which scores all candidates in one unit."
+            )
+
+
+def _masses(model: Any) -> tuple[bool, ...]:
+    """Of each column that a model describes, whether it gives probability masses rather than densities."""
+    if hasattr(model, "layout_"):  # views
+        sizes = [len(names) for names in model.layout_.features]
+        views = zip(model.layout_.views, sizes, strict=True)
+        return tuple(model.likelihoods_[view] != "gaussian" for view, size in views for _ in range(size))
+    if hasattr(model, "columns_"):
+        return tuple(kind != "gaussian" for kind in model.columns_.kinds)
+    if hasattr(model, "coef_"):  # a regression describes its target alone
+        return (False,)
+    return (bool(getattr(model, "binary", False)),) * int(model.n_features_in_)
+
+
+def _by_bound(models: dict[str, Any]) -> Comparison:
+    for name, model in models.items():
+        _refuse_points(name, model)
+    for (first, one), (second, other) in pairwise(models.items()):
+        _refuse_other_rows(first, one, second, other)
+    bounds = {name: float(model.elbo_) for name, model in models.items()}
+    order = sorted(bounds, key=lambda name: -bounds[name])
+    top = bounds[order[0]]
+    chance = np.exp([bounds[name] - top for name in order])
+    chance /= chance.sum()
+    rows = tuple(
+        (name, *_about(models[name]), bounds[name], bounds[name] - top, float(p))
+        for name, p in zip(order, chance, strict=True)
+    )
+    lead = top - bounds[order[1]]
+    clear = lead >= CLEAR_NATS
+    words = f"{lead:.1f} nats above {order[1]!r}"
+    verdict = (
+        f"{order[0]!r} has the highest bound, {words}."
+        if clear
+        else f"No clear winner: {order[0]!r} has the highest bound, but only {words}; {CLEAR_NATS:g} would be clear."
+    )
+    table = Table(("model", "estimator", "components", "converged", "bound", "difference", "probability"), rows)
+    ranked = Ranked(tuple(order), tuple(bounds[name] - top for name in order), (float("nan"),) * len(order), "bound")
+    return Comparison(table, verdict, order[0] if clear else None, "bound", ranked)
+
+
+def _refuse_points(name: str, model: Any) -> None:
+    inner = getattr(model, "model_", None)
+    trace = getattr(model, "trace_", ())
+    if getattr(inner, "points", False) or (trace and "prequential" in trace[-1].terms):
+        raise ValueError(
+            f"{name!r} is a {type(model).__name__} of point estimates, whose bound grows with the number of "
+            "parameters and cannot be compared. Pass X_test=rows that no fit has seen, or fit with prior='ard'."
+        )
+
+
+def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
+    """Bounds are of the rows of the fit; what fits keep of their rows must agree."""
+    told = [_rows_told(model) for model in (one, other)]
+    for what in ("rows", "column names"):
+        a, b = told[0][what], told[1][what]
+        if a is not None and b is not None and a != b:
+            shown = f" ({a:g} and {b:g})" if what == "rows" else ""
+            raise ValueError(
+                f"{first!r} and {second!r} were fitted to different {what}{shown}: their bounds cannot be compared. "
+                "Fit both to the same rows, or pass X_test=rows that neither has seen."
+            )
+    a, b = told[0]["origin"], told[1]["origin"]
+    if a is not None and b is not None and len(a) == len(b) and not _close(a, b):
+        raise ValueError(
+            f"{first!r} and {second!r} were fitted to rows with different means: their bounds cannot be compared. "
+            "Fit both to the same rows, or pass X_test=rows that neither has seen."
+        )
+
+
+def _rows_told(model: Any) -> dict[str, Any]:
+    stats = getattr(getattr(model, "state_", None), "stats", None)
+    names = getattr(model, "feature_names_in_", None)
+    origin = getattr(getattr(model, "frame_", None), "origin", None)
+    centred = origin is not None and np.any(origin != 0) and not hasattr(model, "coef_")
+    return {
+        "rows": None if stats is None else float(round(stats.n, 6)),
+        "column names": None if names is None or hasattr(model, "coef_") else tuple(map(str, names)),
+        "origin": np.asarray(origin, dtype=float) if centred else None,
+    }
+
+
+def _close(a: Floats, b: Floats) -> bool:
+    return bool(np.all(np.abs(a - b) <= SAME_ORIGIN * np.maximum(np.abs(a), np.abs(b)) + np.finfo(float).tiny))
+
+
+def _by_density(models: dict[str, Any], X_test: Any) -> Comparison:
+    scores = {name: _row_densities(name, model, X_test) for name, model in models.items()}
+    sizes = {len(score) for score in scores.values()}
+    if len(sizes) > 1 or 0 in sizes:
+        raise ValueError(f"X_test gives the models {sorted(sizes)} rows; give all of them the same ones.")
+    n = sizes.pop()
+    means = {name: float(score.mean()) for name, score in scores.items()}
+    order = sorted(means, key=lambda name: -means[name])
+    leader = order[0]
+    gaps = {name: scores[name] - scores[leader] for name in order}
+    errors = {name: paired_error(gaps[name]) if name != leader else 0.0 for name in order}
+    bound = {name: bool(getattr(models[name], "score_is_bound_", False)) for name in order}
+    rows = tuple(
+        (
+            name,
+            *_about(models[name]),
+            means[name],
+            means[name] - means[leader],
+            errors[name],
+            "lower bound" if bound[name] else "density",
+        )
+        for name in order
+    )
+    columns = ("model", "estimator", "components", "converged", "mean log density", "difference", "error", "is a")
+    best, verdict = _density_verdict(order, means, errors, bound, models, n)
+    ranked = Ranked(
+        tuple(order),
+        tuple(means[name] - means[leader] for name in order),
+        tuple(errors[name] if name != leader else float("nan") for name in order),
+        "mean log density of a row",
+    )
+    return Comparison(Table(columns, rows), verdict, best, "density", ranked)
+
+
+def _row_densities(name: str, model: Any, X_test: Any) -> Floats:
+    if not hasattr(model, "score_samples"):
+        raise ValueError(
+            f"{name!r} is a {type(model).__name__}, which has no density of rows; compare such fits by their bounds: "
+            "compare(models) without X_test."
+        )
+    return np.asarray(host(model.score_samples(X_test)), dtype=float)
+
+
+def _density_verdict(
+    order: list[str],
+    means: dict[str, float],
+    errors: dict[str, float],
+    bound: dict[str, bool],
+    models: dict[str, Any],
+    n: int,
+) -> tuple[str | None, str]:
+    """The model that is ahead of all others, and why it is or is not clearly so."""
+    leader, rivals = order[0], order[1:]
+    near = [name for name in rivals if not means[leader] - means[name] > CLEAR_ERRORS * errors[name]]
+    # a bound may be far below its density; bounds of one kind of model are about as far
+    unknown = [name for name in rivals if bound[name] and not (bound[leader] and _alike(models, leader, name))]
+    if near:
+        words = f"{means[leader] - means[near[0]]:.3g} nats a row, standard error {errors[near[0]]:.2g}"
+        return None, f"No clear winner: {leader!r} is ahead of {near[0]!r} by {words} ({n:,} rows)."
+    if unknown:
+        return None, (
+            f"No clear winner: {leader!r} has the highest log density, but of {unknown[0]!r} only a lower bound is "
+            "known; latens.suggest(X) scores hidden cells, where all are exact."
+        )
+    lead = means[leader] - means[rivals[0]]
+    note = "bound on the log density" if bound[leader] else "log density"
+    return leader, (
+        f"{leader!r} has the highest {note} of {n:,} rows, {lead:.3g} nats a row above {rivals[0]!r} "
+        f"(standard error {errors[rivals[0]]:.2g})."
+    )
+
+
+def _alike(models: dict[str, Any], one: str, other: str) -> bool:
+    return type(models[one]) is type(models[other])
+
+
+def _about(model: Any) -> tuple[str, int, str]:
+    k = int(getattr(model, "n_components_", 0))
+    return type(model).__name__, k, "yes" if getattr(model, "converged_", True) else "no"

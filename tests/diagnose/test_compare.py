@@ -1,0 +1,134 @@
+"""Which of several fits to prefer, and when nothing can be said."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from markupsafe import escape
+
+import latens
+
+
+@cache
+def rows(n: int = 300, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)) + 4.0 * rng.integers(3, size=n)[:, None]
+
+
+@cache
+def clusters(k: int, kind: str = "full") -> latens.GaussianMixture:
+    model = latens.GaussianMixture(k, covariance_type=kind, prune=False, n_init=2, random_state=0)
+    return model.fit(rows())
+
+
+def factors(k: int, prior: str = "ml") -> latens.FactorAnalysis:
+    return latens.FactorAnalysis(k, prior=prior, random_state=0).fit(rows())
+
+
+def test_the_highest_bound_of_bayesian_fits_wins() -> None:
+    found = latens.compare({"one": clusters(1), "three": clusters(3)})
+    assert (found.best, found.by) == ("three", "bound")
+    assert found.table["model"] == ["three", "one"]
+    assert found.table["difference"][1] == pytest.approx(clusters(1).elbo_ - clusters(3).elbo_)
+    assert sum(found.table["probability"]) == pytest.approx(1.0)
+    assert "'three' has the highest bound" in found.verdict
+
+
+def test_a_lead_of_less_than_three_nats_is_no_clear_winner() -> None:
+    found = latens.compare({"a": clusters(3), "b": clusters(3)})
+    assert found.best is None
+    assert found.verdict.startswith("No clear winner")
+
+
+def test_bounds_of_point_estimates_ask_for_rows_that_no_fit_has_seen() -> None:
+    with pytest.raises(ValueError, match=r"'two' is a FactorAnalysis of point estimates.*X_test.*prior='ard'"):
+        latens.compare({"three": clusters(3), "two": factors(2)})
+
+
+def test_new_rows_compare_point_estimates_by_paired_differences() -> None:
+    new = rows(400, seed=1)
+    found = latens.compare({"factors": factors(1), "clusters": clusters(3)}, X_test=new)
+    gap = factors(1).score_samples(new) - clusters(3).score_samples(new)
+    assert (found.best, found.by) == ("clusters", "density")
+    assert found.table["difference"][1] == pytest.approx(gap.mean())
+    assert found.table["error"][1] == pytest.approx(gap.std(ddof=1) / 20)
+
+
+def test_a_lead_within_two_standard_errors_is_no_clear_winner() -> None:
+    found = latens.compare({"full": clusters(3), "diag": clusters(3, "diag")}, X_test=rows(12, seed=2))
+    assert found.best is None
+    assert "No clear winner" in found.verdict
+
+
+def test_a_density_is_never_ranked_against_a_mass() -> None:
+    binary = (rows() > 4).astype(float)
+    masses = latens.BernoulliMixture(2, random_state=0).fit(binary)
+    densities = latens.GaussianMixture(2, random_state=0).fit(binary)
+    for test in (None, binary):
+        with pytest.raises(ValueError, match=r"'a' gives column 0 a probability mass and 'b' a density"):
+            latens.compare({"a": masses, "b": densities}, X_test=test)
+
+
+def test_kinds_of_columns_decide_between_densities_and_masses() -> None:
+    X = np.random.default_rng(0).poisson(3.0, size=(100, 2)).astype(float)
+    counts = latens.LatentClassAnalysis(1, likelihoods="poisson", random_state=0).fit(X)
+    numbers = latens.LatentClassAnalysis(1, likelihoods="gaussian", random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"likelihoods=.*latens\.suggest"):
+        latens.compare({"counts": counts, "numbers": numbers})
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (rows()[:-1], r"different rows \(300 and 299\)"),
+        (rows() + 1.0, "rows with different means"),
+        (rows()[:, :2], "describes 3 columns and 'other' 2"),
+    ],
+)
+def test_bounds_of_other_rows_are_refused(other: np.ndarray, words: str) -> None:
+    model = latens.GaussianMixture(1, random_state=0).fit(other)
+    with pytest.raises(ValueError, match=words):
+        latens.compare({"one": clusters(1), "other": model})
+
+
+@pytest.mark.parametrize("models", [{}, {"a": 1}, [1, 2], None])
+def test_fewer_than_two_models_by_name_are_refused(models: Any) -> None:
+    with pytest.raises(ValueError, match="give two or more by name"):
+        latens.compare(models)
+
+
+def test_a_model_that_is_not_fitted_is_named() -> None:
+    with pytest.raises(ValueError, match=r"'new' is a GaussianMixture that is not fitted; call its fit\(X\) first"):
+        latens.compare({"old": clusters(1), "new": latens.GaussianMixture(2)})
+
+
+def test_a_rival_known_only_by_a_bound_is_not_beaten() -> None:
+    X = rows()
+    views = latens.NoisyICA(1, random_state=0).fit(X)
+    assert views.score_is_bound_
+    found = latens.compare({"clusters": clusters(3), "sources": views}, X_test=rows(200, seed=3))
+    assert found.table["model"][0] == "clusters"
+    assert found.best is None
+    assert "only a lower bound" in found.verdict
+
+
+def test_the_result_prints_and_writes_its_page(tmp_path: Path) -> None:
+    found = latens.compare({"one <b>": clusters(1), "three": clusters(3)})
+    page = found.report(tmp_path / "page.html").read_text("utf-8")
+    assert "one &lt;b&gt;" in page
+    assert str(escape(found.verdict)) in page
+    assert str(found).startswith(found.verdict)
+    assert "<table>" in found._repr_html_()
+
+
+@pytest.mark.extras
+def test_the_result_draws_itself() -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    axes = latens.compare({"one": clusters(1), "three": clusters(3)}).plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["three", "one"]
