@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,14 +12,14 @@ from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
 from latens.array.special import gammaln
-from latens.array.transfer import column_sums, host, is_sparse
+from latens.array.transfer import column_sums, host, is_sparse, take
 
 __all__ = ["Rows"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Values, which of them were seen, and how often each row counts.
+    """Values, which of them were seen, how often each row counts, and what else is known of the rows.
 
     Sums that no posterior changes are taken once and cached here.
     """
@@ -27,6 +27,8 @@ class Rows:
     x: Array  # (n, D); a missing entry is stored as 0, so that products skip it by themselves; or CSR
     seen: Array | None = None  # (n, D) boolean; None: everything was observed
     weight: Array | None = None  # (n,); a weight w is w copies of the row; None: every row counts once
+    # by name, (n,) or (n, m) each: what is given and not modelled, such as groups or known precisions; NaN: not known
+    aux: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
@@ -36,16 +38,29 @@ class Rows:
             self.x[rows, :],
             None if self.seen is None else self.seen[rows, :],
             None if self.weight is None else self.weight[rows],
+            {name: values[rows, ...] for name, values in self.aux.items()},
+        )
+
+    def take(self, which: Index) -> Rows:
+        """The rows of these numbers, in this order."""
+        return Rows(
+            self.x[which] if is_sparse(self.x) else take(self.x, which),
+            None if self.seen is None else take(self.seen, which),
+            None if self.weight is None else take(self.weight, which),
+            {name: take(values, which) for name, values in self.aux.items()},
         )
 
     def columns(self, which: slice) -> Rows:
-        """These columns alone, with a mask only if they have holes; kept, so that their sums too are taken once."""
+        """These columns alone, with a mask only if they have holes; kept, so that their sums too are taken once.
+
+        What else is known of the rows stays with them whole.
+        """
         parts: dict[tuple[int, int], Rows] = self.__dict__.setdefault("_columns", {})
         key = (which.start, which.stop)
         if key not in parts:
             seen = None if self.seen is None else self.seen[:, which]
             complete = seen is None or bool(array_namespace(seen).all(seen))
-            parts[key] = Rows(self.x[:, which], None if complete else seen, self.weight)
+            parts[key] = Rows(self.x[:, which], None if complete else seen, self.weight, self.aux)
         return parts[key]
 
     def once(self, name: str, make: Callable[[], Array]) -> Array:

@@ -99,8 +99,8 @@ class ColumnKinds:
             return replace(rows, x=x)
         some = xp.astype(xp.any(mask, axis=1), x.dtype)  # a row that shows nothing must not move the weights
         if rows.weight is None and bool(xp.all(some > 0)):
-            return Rows(x, mask)
-        return Rows(x, mask, some if rows.weight is None else rows.weight * some)
+            return replace(rows, x=x, seen=mask)
+        return replace(rows, x=x, seen=mask, weight=some if rows.weight is None else rows.weight * some)
 
     def decode(self, x: Array) -> Array:
         """Values in the units of the data: of levels the one whose number is nearest."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
+from scipy.sparse import csr_array, hstack
 
-from latens.array import Array, Floats, Index
+from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
@@ -25,6 +28,7 @@ def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
     """
     sparse = is_sparse(rows.x)
     stored = -(-rows.x.nnz // max(len(rows), 1)) if sparse else int(rows.x.shape[1])
+    stored += sum(math.prod(values.shape[1:]) for values in rows.aux.values())
     budget = BLOCK_FLOATS if sparse or is_numpy_array(rows.x) else DEVICE_FLOATS
     size = max(64, budget // max(stored + floats_per_row, 1))
     return [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)]
@@ -54,27 +58,30 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
 
 def chosen_rows(rows: Rows, which: Index) -> Rows:
     """These rows on the host, in this order and without their weights; sparse ones stay sparse."""
+    rows = replace(rows, weight=None).take(which)
+    aux = {name: host(values) for name, values in rows.aux.items()}
     if is_sparse(rows.x):
-        return Rows(rows.x[which])
-    return Rows(host(_take(rows.x, which)), None if rows.seen is None else host(_take(rows.seen, which)) > 0)
+        return replace(rows, aux=aux)
+    return Rows(host(rows.x), None if rows.seen is None else host(rows.seen) > 0, aux=aux)
 
 
 def distinct(rows: Rows) -> Rows:
-    """Rows on the host, each once, with their number as weight; those with other holes are others."""
-    x, seen = host(rows.x), None if rows.seen is None else host(rows.seen) > 0
-    told = x if seen is None else np.concatenate([x, seen], axis=1)
+    """Rows on the host, each once, with their number as weight; other holes make another row."""
+    wide = side_by_side(rows)
+    told = host(wide.x) if wide.seen is None else np.concatenate([host(wide.x), host(wide.seen) > 0], axis=1)
     _, first, which = np.unique(told, axis=0, return_index=True, return_inverse=True)
     weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
-    return Rows(x[first], None if seen is None else seen[first], np.bincount(which.reshape(-1), weight, len(first)))
+    return replace(chosen_rows(rows, first), weight=np.bincount(which.reshape(-1), weight, len(first)))
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:
-    """Rows on the host, one part below the other."""
+    """Rows on the host, one part below the other; all know the same besides their values."""
     weights = [np.ones(len(part)) if part.weight is None else host(part.weight) for part in parts]
     seen = None
     if any(part.seen is not None for part in parts):
         seen = np.concatenate([np.broadcast_to(host(part.mask) > 0, part.x.shape) for part in parts])
-    return Rows(np.concatenate([host(part.x) for part in parts]), seen, np.concatenate(weights))
+    aux = {name: np.concatenate([host(part.aux[name]) for part in parts]) for name in parts[0].aux}
+    return Rows(np.concatenate([host(part.x) for part in parts]), seen, np.concatenate(weights), aux)
 
 
 def filled(sample: Rows) -> Floats:
@@ -96,6 +103,7 @@ def column_variances(x: Any) -> Floats:
 
 def _keys(block: Rows) -> Floats:
     """(1 or 2, n), numbers that equal rows share and others do not, of values and of holes: the sample's order."""
+    block = side_by_side(block)
     d = block.x.shape[1]
     fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
     if is_sparse(block.x):
@@ -114,6 +122,7 @@ def _keys(block: Rows) -> Floats:
 
 def row_keys(rows: Rows) -> Floats:
     """(2, n), the same with a key of missing entries also where none are missing: blocks of one table compare."""
+    rows = side_by_side(rows)
     keys = _keys(rows)
     if len(keys) == 2:
         return keys
@@ -122,6 +131,20 @@ def row_keys(rows: Rows) -> Floats:
     return np.concatenate([keys, np.full((1, len(rows)), complete)])
 
 
-def _take(x: Array, rows: Index) -> Any:
-    xp = array_namespace(x)
-    return xp.take(x, xp.asarray(rows, device=device(x)), axis=0)
+def side_by_side(rows: Rows) -> Rows:
+    """The rows with what else is known of them as further columns: those that differ in it are different rows."""
+    if not rows.aux:
+        return rows
+    if is_sparse(rows.x):
+        known = [np.nan_to_num(host(values)).reshape(len(rows), -1) for values in rows.aux.values()]
+        return Rows(csr_array(hstack([rows.x, *map(csr_array, known)])))
+    xp = array_namespace(rows.x)
+    known = [xp.astype(xp.reshape(values, (len(rows), -1)), rows.x.dtype) for values in rows.aux.values()]
+    holes = [xp.isnan(values) for values in known]
+    x = xp.concat(
+        [rows.x, *(xp.where(hole, xp.zeros_like(v), v) for hole, v in zip(holes, known, strict=True))], axis=1
+    )
+    if rows.seen is None and not any(bool(xp.any(hole)) for hole in holes):
+        return Rows(x)
+    seen = xp.ones(rows.x.shape, dtype=xp.bool, device=device(rows.x)) if rows.seen is None else rows.seen
+    return Rows(x, xp.concat([seen, *(~hole for hole in holes)], axis=1))

@@ -71,8 +71,7 @@ def _counted_rows(rows: Rows) -> Rows:
     """Without the rows of weight 0, which are as if they had never been given."""
     if rows.weight is None or bool(np.all(rows.weight > 0)):
         return rows
-    keep = np.flatnonzero(rows.weight > 0)
-    return Rows(rows.x[keep], None if rows.seen is None else rows.seen[keep], rows.weight[keep])
+    return rows.take(np.flatnonzero(rows.weight > 0))
 
 
 def _binary(source: Source, binarize: float | None) -> Source:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows, Source
-from latens.estimators.rows.sampling import row_keys
+from latens.estimators.rows.sampling import chosen_rows, row_keys, stacked
 
 __all__ = ["badly_explained_rows", "sample_source"]
 
@@ -142,10 +142,8 @@ class _Nothing:
         return self
 
 
-def _take_from_block(rows: Rows, wanted: Any) -> tuple[Any, _Nothing]:
-    x = np.asarray(rows.x)[wanted]
-    seen = None if rows.seen is None or not len(wanted) else np.asarray(rows.seen)[wanted]
-    return (x, seen), _Nothing()
+def _take_from_block(rows: Rows, wanted: Any) -> tuple[Rows | None, _Nothing]:
+    return chosen_rows(rows, wanted) if len(wanted) else None, _Nothing()
 
 
 def _rows_at(source: Source, entries: NDArray[Any]) -> Rows:
@@ -153,11 +151,7 @@ def _rows_at(source: Source, entries: NDArray[Any]) -> Rows:
     block = entries["block"]
     wanted = [entries["row"][block == number] for number in range(len(source.handles))]
     parts, _ = source.over(_take_from_block, wanted)
-    x = np.empty((len(block), source.n_columns))  # float64, as a sample of rows in memory is
-    seen = np.ones(x.shape, dtype=bool)
-    for number, (values, observed) in enumerate(parts):
-        mine = block == number
-        if mine.any():
-            x[mine] = values
-            seen[mine] = True if observed is None else observed
-    return Rows(x, None if seen.all() else seen)
+    found = stacked([part for part in parts if part is not None])
+    complete = found.seen is None or bool(found.seen.all())
+    by_block = replace(found, seen=None if complete else found.seen, weight=None)
+    return by_block.take(np.argsort(np.argsort(block, kind="stable"), kind="stable"))

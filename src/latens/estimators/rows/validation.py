@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
 
 from latens.array import Array
-from latens.array.transfer import detached, host, is_sparse, like, take
+from latens.array.transfer import detached, host, is_sparse, like
 from latens.core import Rows
 from latens.errors import ValuesCut, WeightsTooSmall, warn
 from latens.estimators.parameters import positive_number
@@ -80,8 +80,7 @@ def occupied(rows: Rows) -> Rows:
     keep = np.flatnonzero(host(rows.weight) > 0)
     if len(keep) == len(rows):
         return rows
-    x = rows.x[keep] if is_sparse(rows.x) else take(rows.x, keep)
-    return Rows(x, None if rows.seen is None else take(rows.seen, keep), take(rows.weight, keep))
+    return rows.take(keep)
 
 
 def doubt_weights(rows: Rows) -> None:

@@ -255,7 +255,7 @@ class NoisyOrCauses:
         answer = sum_states(q.at_means, batch.x, batch.mask, ones)
         rest = np.flatnonzero(np.isneginf(answer))
         if len(rest):
-            rows = Rows(batch.x[rest], None if batch.seen is None else batch.seen[rest])
+            rows = batch.take(rest)
             words = np.tile(np.asarray(local.words)[rest], WIDER)  # repeated ones are slots to be filled
             n_rounds = 2 * self.n_rounds
             words, _ = improve(q.expected, rows.x, rows.mask, _ones(rows), words, WIDER * self.n_parents, n_rounds)
