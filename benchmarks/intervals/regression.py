@@ -38,7 +38,7 @@ def _row(n: int, d: int, n_sets: int) -> Row:
         "data sets": n_sets,
         "coefficients": float(np.mean(inside)),
         "two standard errors": 2 * float(np.std(inside) / np.sqrt(n_sets)),
-        "given alpha_, beta_": float(np.mean(narrow)),
+        "given precisions": float(np.mean(narrow)),
         "predictions": float(np.mean(targets)),
     }
     goals = {"coefficients": at_least(LEAST), "predictions": at_most(MOST)}

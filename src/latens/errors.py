@@ -256,7 +256,12 @@ def warn(warning: LatensWarning) -> None:
         if warning.record in collection.records:
             return
         collection.records.append(warning.record)
-    level, frame = 2, sys._getframe(1)
+    warnings.warn(warning, stacklevel=caller_level())
+
+
+def caller_level() -> int:
+    """The `stacklevel` for `warnings.warn` that names the first line which is neither of latens nor of scikit-learn."""
+    level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("latens", "sklearn"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(warning, stacklevel=level)
+    return level

@@ -258,9 +258,9 @@ def _of_views(likelihoods: tuple[str, ...] = (), params: dict[str, Any] | None =
 def _regressions() -> dict[str, Variant]:
     settings: dict[str, dict[str, Any]] = {
         "regression-evidence": {},
-        "regression-gamma": {"alpha": "gamma", "beta": "gamma"},
-        "regression-given": {"alpha": 0.5, "beta": 3.0},
-        "regression-mixed": {"alpha": "gamma", "beta": "variance", "fit_intercept": False},
+        "regression-gamma": {"weight_precision": "gamma", "noise_precision": "gamma"},
+        "regression-given": {"weight_precision": 0.5, "noise_precision": 3.0},
+        "regression-mixed": {"weight_precision": "gamma", "noise_precision": "variance", "fit_intercept": False},
     }
     return {name: Variant("BayesianLinearRegression", params, "target") for name, params in settings.items()}
 

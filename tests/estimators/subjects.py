@@ -103,7 +103,7 @@ VARIANTS: dict[str, Subject] = {
     ),
     "mixture, tied": _variant("GaussianMixture", **LONG, covariance_type="tied"),
     "factors, relevance": _variant("FactorAnalysis", **LONG, prior="ard"),
-    "regression, Gamma": _variant("BayesianLinearRegression", alpha="gamma", beta="gamma"),
+    "regression, Gamma": _variant("BayesianLinearRegression", weight_precision="gamma", noise_precision="gamma"),
 }
 
 _fits: dict[tuple[str, str], Any] = {}

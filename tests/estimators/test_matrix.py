@@ -116,7 +116,10 @@ BAD: list[tuple[str, Any]] = [
     *(("prior", value) for value in ("map", None, 3)),
     *(("fit_intercept", value) for value in ("yes", 2)),
     *((name, "unheard-of") for name in ("e_step", "solver", "covariance_type", "weight_prior", "noise", "sources")),
-    *((name, -1.0) for name in ("alpha", "beta", "binarize", "noise_variance", "weight_concentration_prior")),
+    *(
+        (name, -1.0)
+        for name in ("weight_precision", "noise_precision", "binarize", "noise_variance", "weight_concentration_prior")
+    ),
 ]
 
 

@@ -22,7 +22,10 @@ def problem(seed: int = 0, n: int = 60, d: int = 4) -> tuple[np.ndarray, np.ndar
     return x, x @ rng.normal(size=d) + 2 + 0.7 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("options", [{}, {"alpha": "gamma", "beta": "gamma"}, {"alpha": 1.0, "beta": 2.0}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"weight_precision": "gamma", "noise_precision": "gamma"}, {"weight_precision": 1.0, "noise_precision": 2.0}],
+)
 def test_scikit_learn_finds_no_fault(options: dict) -> None:
     results = check_estimator(latens.BayesianLinearRegression(**options), on_fail=None, on_skip=None)
     assert [(r["check_name"], str(r["exception"])) for r in results if r["status"] == "failed"] == []
@@ -49,9 +52,9 @@ def test_the_evidence_is_at_its_maximum(free: tuple) -> None:
     x, y = problem(1)
     best = latens.BayesianLinearRegression(*free, fit_intercept=False).fit(x, y)
     for step in (1 - 1e-3, 1 + 1e-3):
-        for i, name in enumerate(("alpha_", "beta_")):
+        for i, name in enumerate(("weight_precision_", "noise_precision_")):
             if free[i] == "evidence":
-                at = [best.alpha_, best.beta_]
+                at = [best.weight_precision_, best.noise_precision_]
                 at[i] = getattr(best, name) * step
                 assert latens.BayesianLinearRegression(*at, fit_intercept=False).fit(x, y).elbo_ < best.elbo_
 
@@ -62,7 +65,7 @@ def test_evidence_is_that_of_scikit_learn_where_the_models_coincide() -> None:
     peer, model = BayesianRidge(**flat, compute_score=True).fit(x, y), latens.BayesianLinearRegression().fit(x, y)
     assert model.coef_ == pytest.approx(peer.coef_, rel=1e-7)
     assert model.intercept_ == pytest.approx(peer.intercept_)
-    assert (model.alpha_, model.beta_) == pytest.approx((peer.lambda_, peer.alpha_), rel=1e-7)
+    assert (model.weight_precision_, model.noise_precision_) == pytest.approx((peer.lambda_, peer.alpha_), rel=1e-7)
     assert model.elbo_ == pytest.approx(peer.scores_[-1], rel=1e-10)
     mean, std = model.predict(x, return_std=True)
     assert mean == pytest.approx(peer.predict(x), rel=1e-7)
@@ -153,11 +156,11 @@ def test_a_table_of_intervals_says_what_it_rests_on() -> None:
     model = latens.BayesianLinearRegression().fit(x, y)
     wide, narrow = model.intervals(level=0.9), model.intervals(method="mean-field", level=0.9)
     assert wide.columns[:4] == ("parameter", "component", "feature", "view")
-    assert wide["parameter"] == ["coef", "coef", "intercept", "beta"]
+    assert wide["parameter"] == ["coef", "coef", "intercept", "noise_precision"]
     assert wide["feature"] == ["x0", "x1", "", ""]
     assert all(wide["sound"])
     assert not any(narrow["sound"])
-    assert set(narrow["why"]) == {"alpha and beta taken as known"}
+    assert set(narrow["why"]) == {"precisions taken as known"}
     for (low, high), (inner_low, inner_high) in zip(
         zip(wide["lower"], wide["upper"], strict=True), zip(narrow["lower"], narrow["upper"], strict=True), strict=True
     ):
@@ -171,7 +174,7 @@ def test_the_interval_of_the_noise_is_that_of_its_gamma_where_weights_are_nothin
     rng = np.random.default_rng(24)
     y = rng.normal(size=30)
     model = latens.BayesianLinearRegression().fit(np.ones((30, 1)), y)  # a constant column explains nothing
-    table = model.intervals(quantities=["beta"])
+    table = model.intervals(quantities=["noise_precision"])
     left = np.sum((y - y.mean()) ** 2)
     assert [table["lower"][0], table["upper"][0]] == pytest.approx(chi2(29).ppf([0.025, 0.975]) / left, rel=1e-6)
 
@@ -183,7 +186,10 @@ def test_the_interval_of_the_noise_is_that_of_its_gamma_where_weights_are_nothin
         ({"level": "high"}, "level='high' is no probability"),
         ({"method": "gibbs"}, "method='gibbs' is not known; choose one of 'auto', 'mean-field'"),
         ({"components": [0]}, "a regression has no components"),
-        ({"quantities": "means"}, "quantities='means' is not known; choose one of 'coef', 'intercept', 'beta'"),
+        (
+            {"quantities": "means"},
+            "quantities='means' is not known; choose one of 'coef', 'intercept',",
+        ),
         ({"quantities": []}, "asks for nothing"),
     ],
 )
@@ -243,11 +249,11 @@ def test_the_evidence_is_searched_at_the_sizes_of_all_columns(sizes: list[float]
     best = latens.BayesianLinearRegression(fit_intercept=False).fit(x, y)
     around = [
         rational(x, y, float(alpha), float(beta))[2]
-        for alpha in best.alpha_ * 10.0 ** np.arange(-30, 31, 2)
-        for beta in best.beta_ * 2.0 ** np.arange(-2, 3)
+        for alpha in best.weight_precision_ * 10.0 ** np.arange(-30, 31, 2)
+        for beta in best.noise_precision_ * 2.0 ** np.arange(-2, 3)
     ]
     assert best.elbo_ >= max(around) - 1e-9
-    assert best.elbo_ == pytest.approx(rational(x, y, best.alpha_, best.beta_)[2], rel=1e-9)
+    assert best.elbo_ == pytest.approx(rational(x, y, best.weight_precision_, best.noise_precision_)[2], rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["evidence", "gamma"])
@@ -323,7 +329,7 @@ def test_targets_that_are_all_the_same(kind: tuple, level: float) -> None:
     assert model.coef_ == pytest.approx(0, abs=1e-15 * abs(level))
     assert model.intercept_ == pytest.approx(level, rel=1e-14)
     assert mean == pytest.approx(level, rel=1e-14)
-    assert np.isfinite([model.elbo_, model.alpha_, model.beta_]).all()
+    assert np.isfinite([model.elbo_, model.weight_precision_, model.noise_precision_]).all()
     assert np.isfinite(model.coef_covariance_).all()
     assert np.all(model.coef_std_ > 0)
     assert np.all((std > 0) & np.isfinite(std))
@@ -393,7 +399,7 @@ def test_streams_and_weights_are_nothing_special() -> None:
     repeated = latens.BayesianLinearRegression().fit(np.repeat(x, times, axis=0), np.repeat(y, times))
     stream = latens.BayesianLinearRegression()
     for at in range(0, 60, 20):
-        stream.partial_fit(x[at : at + 20], y[at : at + 20], times[at : at + 20])
+        stream.partial_fit(x[at : at + 20], y[at : at + 20], sample_weight=times[at : at + 20])
     for other in (repeated, stream):
         assert other.coef_ == pytest.approx(whole.coef_, rel=1e-9)
         assert other.intercept_ == pytest.approx(whole.intercept_, rel=1e-9)
@@ -412,8 +418,10 @@ def test_units_change_nothing(kind: str, a: float, b: float) -> None:
 
 def test_noise_from_the_variance_of_y_ignores_the_fit() -> None:
     x, y = problem(6)
-    assert latens.BayesianLinearRegression(beta="variance").fit(x, y).beta_ == pytest.approx(1 / np.var(y))
-    assert latens.BayesianLinearRegression().fit(x, y).beta_ > 2 / np.var(y)
+    assert latens.BayesianLinearRegression(noise_precision="variance").fit(x, y).noise_precision_ == pytest.approx(
+        1 / np.var(y)
+    )
+    assert latens.BayesianLinearRegression().fit(x, y).noise_precision_ > 2 / np.var(y)
 
 
 def test_more_columns_than_rows() -> None:
@@ -444,9 +452,9 @@ def test_intervals_cover_what_they_claim(kind: str, n: int, d: int, least: float
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": "ml"}, "alpha='ml' is not known"),
-        ({"beta": -1}, "beta=-1"),
-        ({"alpha": "variance"}, "alpha='variance'"),
+        ({"weight_precision": "ml"}, "weight_precision='ml' is not known"),
+        ({"noise_precision": -1}, "noise_precision=-1"),
+        ({"weight_precision": "variance"}, "weight_precision='variance'"),
     ],
 )
 def test_bad_parameters_are_refused(options: dict, message: str) -> None:
@@ -460,9 +468,11 @@ def test_tensors_are_taken_and_answered_in_kind() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(50, 3))
     y, weight = x @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=50), rng.gamma(2.0, size=50)
-    here = latens.BayesianLinearRegression().fit(x, y, weight)
-    told = latens.BayesianLinearRegression().fit(*map(torch.asarray, (x, y, weight)))
-    assert told.coef_ == pytest.approx(here.coef_, rel=1e-12)
-    mean, std = told.predict(torch.asarray(x).requires_grad_(), return_std=True)
+    here = latens.BayesianLinearRegression().fit(x, y, sample_weight=weight)
+    on_torch = latens.BayesianLinearRegression().fit(
+        torch.asarray(x), torch.asarray(y), sample_weight=torch.asarray(weight)
+    )
+    assert on_torch.coef_ == pytest.approx(here.coef_, rel=1e-12)
+    mean, std = on_torch.predict(torch.asarray(x).requires_grad_(), return_std=True)
     assert isinstance(mean, torch.Tensor)
     assert std.numpy() == pytest.approx(here.predict(x, return_std=True)[1])

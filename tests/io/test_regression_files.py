@@ -14,9 +14,9 @@ from latens.io.estimator_state import EstimatorState, parameters_of, rebuilt
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "evidence": {},
-    "gamma": {"alpha": "gamma", "beta": "gamma"},
-    "given": {"alpha": 0.5, "beta": 3.0},
-    "mixed": {"alpha": "gamma", "beta": "variance", "fit_intercept": False},
+    "gamma": {"weight_precision": "gamma", "noise_precision": "gamma"},
+    "given": {"weight_precision": 0.5, "noise_precision": 3.0},
+    "mixed": {"weight_precision": "gamma", "noise_precision": "variance", "fit_intercept": False},
 }
 
 
@@ -32,7 +32,15 @@ def test_it_comes_back_and_goes_on(name: str, tmp_path: Path) -> None:
     model, X, y = regression(name, scale=1e9)
     loaded = latens.load(latens.save(model, tmp_path / "model.latens"))
     assert loaded.get_params() == model.get_params()
-    for attribute in ("coef_", "coef_covariance_", "intercept_", "alpha_", "beta_", "elbo_", "elbo_history_"):
+    for attribute in (
+        "coef_",
+        "coef_covariance_",
+        "intercept_",
+        "weight_precision_",
+        "noise_precision_",
+        "elbo_",
+        "elbo_history_",
+    ):
         assert np.array_equal(getattr(loaded, attribute), getattr(model, attribute)), attribute
     for one, other in zip(model.predict(X, return_std=True), loaded.predict(X, return_std=True), strict=True):
         assert np.array_equal(one, other)

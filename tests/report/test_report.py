@@ -235,10 +235,25 @@ def test_a_regression_shows_its_weights(tmp_path: Path) -> None:
     model.feature_names_in_ = np.array(["age", "income <", "nothing"], dtype=object)
     path = report(model, X, tmp_path / "page.html")
     page = Page(path)
-    for words in ("Weights", "age", "income <", "nothing", "intercept", "s.d.", "alpha", "beta", "noise (s.d.)"):
+    for words in (
+        "Weights",
+        "age",
+        "income <",
+        "nothing",
+        "intercept",
+        "s.d.",
+        "precision of the weights",
+        "precision of the noise",
+        "noise (s.d.)",
+    ):
         assert words in page.text
     assert "income <b" not in path.read_text(encoding="utf-8")
-    for value in (*model.coef_, *np.sqrt(np.diag(model.coef_covariance_)), model.alpha_, model.beta_):
+    for value in (
+        *model.coef_,
+        *np.sqrt(np.diag(model.coef_covariance_)),
+        model.weight_precision_,
+        model.noise_precision_,
+    ):
         assert number(float(value)) in page.text
     assert sum(tag == "circle" for tag, _ in page.tags) == 3  # a dot for each weight
     assert model.column_spread_ == pytest.approx(X.std(axis=0))

@@ -18,9 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats, Index
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
-from latens.errors import FitInterrupted, warn
+from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, check_data
 from latens.estimators.rows.lazy import batch_by_batch
@@ -94,7 +95,8 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         """Whether the model has a location of its own, so that the origin of the data may be moved."""
         return False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @keywords_after_y("sample_weight")
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit the model to rows X (n, D).
 
         Parameters
@@ -151,19 +153,20 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 f"{type(self).__name__} used all max_time={self.max_time:g} seconds and keeps the best state so far. "
                 f"Raise max_time, or call fit with warm_start=True to go on.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=caller_level(),
             )
         elif not fit.converged and not fit.stopped and self.tol > 0:  # with tol=0 all iterations were asked for
             warnings.warn(
                 f"{type(self).__name__} used all max_iter={self.max_iter} iterations before the bound settled to "
                 f"tol={self.tol}. Raise max_iter or tol; elbo_history_ shows how it moved.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=caller_level(),
             )
         return given
 
+    @keywords_after_y("sample_weight")
     @batch_by_batch
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
 
         After `fit`, the rows of that fit stay in and the batch adds to them.

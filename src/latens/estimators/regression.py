@@ -17,6 +17,8 @@ from latens.array import Floats
 from latens.array.fields import part, record
 from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State, Survey
+from latens.errors import caller_level
+from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.interval_table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import (
     all_or_nothing,
@@ -52,6 +54,7 @@ NAMES = ("evidence", "gamma")
 CENTRAL = (0.025, 0.975)  # where a Normal that is told instead of another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
 LARGEST = 2.0**505  # its square is still a number
+LARGEST_FLOAT = float(np.finfo(float).max)
 GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
 
 
@@ -113,13 +116,13 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    alpha : float, "evidence" or "gamma"
-        Prior precision of the weights: given, chosen to maximise the evidence, or with a Gamma posterior. It is one
-        number for all weights, in the units of the columns, so that other units of single columns give another answer:
-        where they have nothing in common, standardise them first.
-    beta : float, "evidence", "gamma" or "variance"
-        Precision of the noise, likewise. "variance" is 1 / Var(y), which ignores the fit and is far too small where
-        the columns explain anything; it is there to reproduce others' work.
+    weight_precision : float, "evidence" or "gamma"
+        Prior precision of the weights, 1 over the variance of each: given, chosen to maximise the evidence, or with a
+        Gamma posterior. It is one number for all weights, in the units of the columns, so that other units of single
+        columns give another answer: where they have nothing in common, standardise them first.
+    noise_precision : float, "evidence", "gamma" or "variance"
+        Precision of the noise, 1 over its variance, likewise. "variance" is 1 / Var(y), which ignores the fit and is
+        far too small where the columns explain anything; it is there to reproduce others' work.
     fit_intercept : bool
         Whether there is an intercept, with a flat prior; rows are then centred.
     max_iter, tol : int, float
@@ -130,16 +133,17 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : array (D,)
-        Posterior mean of the weights, given `alpha_` and `beta_`.
+        Posterior mean of the weights, given `weight_precision_` and `noise_precision_`.
     coef_std_ : array (D,)
-        How uncertain each weight is, alpha and beta too where they were not given: these are integrated out, which
-        leaves a mixture of Student-t distributions. It is the standard deviation of the Normal with the same
-        central 95 % interval, so that it is finite from two rows on.
+        Posterior standard deviation of each weight. Precisions that were not given are integrated out, which leaves a
+        mixture of Student-t distributions; this is the standard deviation of the Normal with the same central 95 %
+        interval, so that it is finite from two rows on.
     coef_covariance_ : array (D, D)
         With `coef_std_` on its diagonal, squared, and the correlations of the same posterior.
     intercept_ : float
-    alpha_, beta_ : float
-        In the units of the data; posterior means with "gamma".
+    weight_precision_, noise_precision_ : float
+        In the units of the data; posterior means with "gamma". They are alpha and beta of the source document;
+        scikit-learn's BayesianRidge calls them `lambda_` and `alpha_`.
     column_spread_ : array (D,)
         Standard deviations of the columns, of all rows seen.
     elbo_ : float
@@ -160,24 +164,46 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     True
     """
 
+    alpha = former_attribute("alpha", "weight_precision")
+    beta = former_attribute("beta", "noise_precision")
+    alpha_ = former_attribute("alpha_", "weight_precision_")
+    beta_ = former_attribute("beta_", "noise_precision_")
+
+    @former_parameters(alpha="weight_precision", beta="noise_precision")
     def __init__(
         self,
-        alpha: float | str = "evidence",
-        beta: float | str = "evidence",
+        weight_precision: float | str = "evidence",
+        noise_precision: float | str = "evidence",
         *,
         fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-10,
         random_state: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.beta = beta
+        self.weight_precision = weight_precision
+        self.noise_precision = noise_precision
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @former_parameters(alpha="weight_precision", beta="noise_precision")
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as in every estimator of scikit-learn.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the constructor.
+
+        Returns
+        -------
+        self
+        """
+        return super().set_params(**params)  # type: ignore[no-any-return]
+
+    @keywords_after_y("sample_weight")
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice.
 
         X may be `latens.scan(..., target=column)`, which is read once more than it is long; y is then left out.
@@ -187,7 +213,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
                 return self._see_scan(X, y, sample_weight)
             return self._see(X, y, sample_weight, None, streaming=False)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @keywords_after_y("sample_weight")
+    def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Add rows to those seen so far; the answer is that of `fit` on all of them."""
         before = self.state_.stats if self.__sklearn_is_fitted__() else None
         with keep_warnings(self, adding=True), all_or_nothing(self):
@@ -197,7 +224,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected targets (n,); with `return_std` also the standard deviation of a new target, noise included.
 
-        It holds the uncertainty of the weights and the intercept, and of alpha and beta where these were not given:
+        It holds the uncertainty of the weights and the intercept, and of both precisions where these were not given:
         they are integrated out, and a new target is then a mixture of Student-t distributions, whose own standard
         deviation may be infinite. What is returned is that of the Normal with the same central 95 % interval, so that
         mean -+ 1.96 std is meant to hold 95 % whatever the number of rows. After a single row, with an intercept and
@@ -214,6 +241,24 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             return mean
         return mean, self._target_std(x)
 
+    @keywords_after_y("sample_weight")
+    def score(self, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """R2 of the predictions: the share of the variance of y that they explain.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        float
+            1 at best, 0 where predictions are no better than the mean of y, and below 0 where they are worse.
+        """
+        return float(super().score(X, y, sample_weight))
+
     def _target_std(self, x: Floats) -> Floats:
         """(n,), of new targets at rows x."""
         if self._integral is not None:
@@ -225,7 +270,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         return np.asarray(np.sqrt(np.sum(gaps @ self.coef_covariance_ * gaps, axis=1) + self._noise))
 
     def sample_coef(self, n_samples: int = 1) -> Floats:
-        """(n_samples, D), draws of the weights from their posterior, alpha and beta integrated out if not given."""
+        """(n_samples, D), draws of the weights from their posterior; precisions not given are integrated out."""
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
         step = self.frame_.target.scale / self.frame_.scale
@@ -244,9 +289,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         level : float
             The probability an interval is meant to hold.
         method : "auto" or "mean-field"
-            "auto" integrates alpha and beta out where they were not given, which leaves mixtures of Student-t
-            distributions; "mean-field" takes the posterior given `alpha_` and `beta_`, which is too narrow.
-        quantities : sequence of "coef", "intercept" and "beta", optional
+            "auto" integrates precisions out that were not given, which leaves mixtures of Student-t distributions;
+            "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is too narrow.
+        quantities : sequence of "coef", "intercept" and "noise_precision", optional
             Which to tell of; all, if not given.
         components : None
             A regression has no components.
@@ -261,14 +306,18 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         one_of("method", method, ["auto", "mean-field"])
         if components is not None:
             raise ValueError(f"components={components!r}: a regression has no components; leave it out.")
-        asked = some_of("quantities", quantities, ["coef", "intercept", "beta"])
+        asked = some_of("quantities", _present_names(quantities), ["coef", "intercept", "noise_precision"])
         ends = (0.5 * (1 - level), 0.5 * (1 + level))
         narrow = method == "mean-field" and not self._precisions_given
         parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
         sound = not narrow and (self._precisions_given or self._integral is not None)
-        why = "" if sound else "alpha and beta taken as known" if narrow else "one row does not tell the noise"
-        estimates = {"coef": self.coef_, "intercept": np.array([self.intercept_]), "beta": np.array([self.beta_])}
-        names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "beta": [""]}
+        why = "" if sound else "precisions taken as known" if narrow else "one row does not tell the noise"
+        estimates = {
+            "coef": self.coef_,
+            "intercept": np.array([self.intercept_]),
+            "noise_precision": np.array([self.noise_precision_]),
+        }
+        names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "noise_precision": [""]}
         rows = [
             (name, "", feature, "", float(estimate), float(std), float(low), float(high), sound, why)
             for name in asked
@@ -277,7 +326,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
 
     def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
-        """Standard deviation, lower and upper end of each quantity, alpha and beta integrated out."""
+        """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
         integral, along = self._integral, self.frame_.target
         assert integral is not None
         step, origin = along.scale / self.frame_.scale, self.frame_.enter(Rows(np.zeros((1, len(self.coef_))))).x
@@ -289,22 +338,23 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         return {
             "coef": (self.coef_std_, low, high),
             "intercept": ((line[3] - line[2]) / WIDTH, line[0], line[1]),
-            "beta": tuple(np.atleast_1d(part) for part in ((noise[2] - noise[3]) / WIDTH, noise[1], noise[0])),
+            "noise_precision": ((noise[2:3] - noise[3:]) / WIDTH, noise[1:2], noise[:1]),
         }
 
     def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
-        """The same given `alpha_` and `beta_`: Normals, and a noise that is known."""
+        """The same given `weight_precision_` and `noise_precision_`: Normals, and a noise that is known."""
         step = self.frame_.target.scale / self.frame_.scale
         covariance = self.posterior_.covariance * step * step
         std = np.sqrt(np.diag(covariance))
         line = np.zeros(1)
         if self.fit_intercept:
-            line = np.sqrt(self._center @ covariance @ self._center + 1 / (self.beta_ * self.state_.stats.n))[None]
-        z, beta = ndtri(ends[1]), np.array([self.beta_])
+            noise_of_mean = 1 / (self.noise_precision_ * self.state_.stats.n)
+            line = np.sqrt(self._center @ covariance @ self._center + noise_of_mean)[None]
+        z, noise = ndtri(ends[1]), np.array([self.noise_precision_])
         return {
             "coef": (std, self.coef_ - z * std, self.coef_ + z * std),
             "intercept": (line, self.intercept_ - z * line, self.intercept_ + z * line),
-            "beta": (np.zeros(1), beta, beta),
+            "noise_precision": (np.zeros(1), noise, noise),
         }
 
     def _columns(self) -> Floats:
@@ -318,8 +368,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         X = encoded_rows(self, X)
         generator(self.random_state)  # to be refused now, not when weights are drawn
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
-        told = all(not isinstance(scale, str) for scale in (self.alpha, self.beta))
-        least = 2 if fresh and not told and not streaming else 1  # one row does not tell noise from weights
+        given = all(not isinstance(scale, str) for scale in (self.weight_precision, self.noise_precision))
+        least = 2 if fresh and not given and not streaming else 1  # one row does not tell noise from weights
         x, y = self._numbers(X, _complete_target(y), y_numeric=True, reset=fresh, ensure_min_samples=least)
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else check_weight(sample_weight, x)
@@ -372,7 +422,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
                 f"BayesianLinearRegression used all max_iter={max_iter} iterations before the bound settled to "
                 f"tol={tol:g}. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=caller_level(),
             )
         self._keep(model, frame, fit)
 
@@ -394,8 +444,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         level = float(along.leave(np.array([means[1]]))[0])
         self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
         with np.errstate(over="ignore"):  # of columns that explain nothing, in huge units
-            self.alpha_ = min(float(expected(q.alpha) / step / step), float(np.finfo(float).max))
-            self.beta_ = min(float(expected(q.beta) / along.scale / along.scale), float(np.finfo(float).max))
+            self.weight_precision_ = min(float(expected(q.alpha) / step / step), LARGEST_FLOAT)
+            self.noise_precision_ = min(float(expected(q.beta) / along.scale / along.scale), LARGEST_FLOAT)
         self._noise = (along.scale / expected(q.beta)) * along.scale * (1 + model.intercept / sums.n)
         self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * frame.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
@@ -426,7 +476,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         spread = max(yy / sums.n, resolution)
         width = float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
         variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
-        alpha, beta = (_scale(name, getattr(self, name)) for name in ("alpha", "beta"))
+        alpha, beta = (_precision(name, getattr(self, name)) for name in ("weight_precision", "noise_precision"))
         return LinearRegression(
             n_features=len(sums.x),
             alpha=alpha if isinstance(alpha, str) else alpha * step * step,
@@ -496,8 +546,8 @@ def _rounding(sums: RegressionSums, origin: float) -> float:
     return float(size) if size > 0 else 1.0
 
 
-def _scale(name: str, value: Any) -> float | str:
-    names = (*NAMES, "variance") if name == "beta" else NAMES
+def _precision(name: str, value: Any) -> float | str:
+    names = (*NAMES, "variance") if name == "noise_precision" else NAMES
     if isinstance(value, str):
         if value not in names:
             raise ValueError(
@@ -505,3 +555,16 @@ def _scale(name: str, value: Any) -> float | str:
             )
         return value
     return positive_number(name, value)
+
+
+def _present_names(quantities: Any) -> Any:
+    """Quantities of `intervals`, of which one had another name before."""
+    names = [quantities] if isinstance(quantities, str) else quantities
+    if not isinstance(names, list | tuple) or "beta" not in names:
+        return quantities
+    warnings.warn(
+        "the quantity 'beta' is now 'noise_precision'; write 'noise_precision' instead.",
+        FutureWarning,
+        stacklevel=caller_level(),
+    )
+    return ["noise_precision" if name == "beta" else name for name in names]

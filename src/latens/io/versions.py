@@ -30,7 +30,11 @@ class Step:
 
 
 STEPS: dict[int, Step] = {
-    1: Step(records={"Fitted": "EstimatorState"}, fields={"Fitted": {"kept": "attributes"}}),
+    1: Step(
+        records={"Fitted": "EstimatorState"},
+        fields={"Fitted": {"kept": "attributes"}},
+        parameters={"BayesianLinearRegression": {"alpha": "weight_precision", "beta": "noise_precision"}},
+    ),
 }
 
 

@@ -262,5 +262,5 @@ def test_codes_and_their_standard_deviations_come_in_the_same_container(subject:
 def test_the_noise_precision_of_the_documents_is_one_over_the_variance_of_y(fit_intercept: bool) -> None:
     X = REGRESSION.rows()
     y = 7.0 + X[:, 0]
-    model = latens.BayesianLinearRegression(beta="variance", fit_intercept=fit_intercept).fit(X, y)
-    assert model.beta_ == pytest.approx(1 / np.var(y), rel=1e-9)
+    model = latens.BayesianLinearRegression(noise_precision="variance", fit_intercept=fit_intercept).fit(X, y)
+    assert model.noise_precision_ == pytest.approx(1 / np.var(y), rel=1e-9)

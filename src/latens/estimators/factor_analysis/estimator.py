@@ -27,6 +27,7 @@ from latens.estimators.factor_analysis.starts import (
 )
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
 from latens.estimators.fit_doubts import doubt_fit, doubt_noise
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import (
     all_or_nothing,
     given_array,
@@ -223,7 +224,8 @@ class FactorAnalysis(FactorStreams):
     def scaled(self) -> bool:  # type: ignore[override]
         return self._as_printed is False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @keywords_after_y("sample_weight")
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         with keep_warnings(self), all_or_nothing(self):
             data = check_data(self, X, sample_weight)
             # rows with many patterns of holes say more than any sums of them

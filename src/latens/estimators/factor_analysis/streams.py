@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.core import Fit, Rows, State
+from latens.errors import caller_level
 from latens.estimators.base import VariationalTransformer
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch
@@ -43,8 +45,9 @@ class FactorStreams(VariationalTransformer):
     def _as_printed(self) -> bool:
         return self.solver in ("online-em", "online-sga")
 
+    @keywords_after_y("sample_weight")
     @batch_by_batch
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once.
 
         With ``solver="exact"`` their sums are added, and the answer is that of `fit` on all rows seen so far, however
@@ -136,6 +139,6 @@ class FactorStreams(VariationalTransformer):
                 f"solver={self.solver!r} diverged and was stopped at the last finite loadings; lower "
                 f"learning_rate={self.learning_rate:g}, rescale X to unit variance, or choose solver='exact'.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
         return replace(fit, stopped=True)  # at the last row: a pass does not converge

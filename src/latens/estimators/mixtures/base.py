@@ -16,6 +16,7 @@ from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import batch_by_batch, lazily
@@ -84,21 +85,23 @@ class MixtureEstimator(VariationalTransformer):
     membership_entropy_: float  # of all rows of the fit, in nats
     kept: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_")
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @keywords_after_y("sample_weight")
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         with keep_warnings(self), all_or_nothing(self):
             data = self._fit(X, sample_weight, moves=self.moves)
             self._classify(data)
             doubt_fit(self, data)
         return self
 
+    @keywords_after_y("sample_weight")
     @batch_by_batch
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
 
         After `fit`, the rows of that fit stay in and the batch adds to them.
         """
         with all_or_nothing(self):
-            super().partial_fit(X, y, sample_weight)
+            super().partial_fit(X, y, sample_weight=sample_weight)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to say of the rows was said
                 rows = check_rows(self, X, sample_weight)
@@ -119,7 +122,8 @@ class MixtureEstimator(VariationalTransformer):
         """
         return self._ask(X, lambda rows, local: (self.model_.predicted_memberships(self.posterior_, rows),))[0]
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    @keywords_after_y("sample_weight")
+    def fit_predict(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable cluster of each row (n,)."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 

@@ -13,6 +13,7 @@ from latens.array.transfer import host, like
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
 from latens.estimators.fit_doubts import doubt_number
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
 from latens.estimators.mixtures.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
@@ -162,15 +163,17 @@ class LatentClassAnalysis(MixtureEstimator):
         self.weight_concentration_prior = weight_concentration_prior
         self.probability_prior = probability_prior
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @keywords_after_y("sample_weight")
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         with keep_warnings(self), all_or_nothing(self):
             self._classify(self._fit(self._first_rows(X, sample_weight), None, moves=self.moves))
             doubt_number(self)
             self._doubt_identity()
         return self
 
+    @keywords_after_y("sample_weight")
     @batch_by_batch
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
 
         Kinds of columns and their levels are those of the first batch.

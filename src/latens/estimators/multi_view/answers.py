@@ -15,6 +15,7 @@ from latens.core import Rows
 from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.block_views import in_view_blocks
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
@@ -144,7 +145,8 @@ class MultiViewAnswers(Answers):
             return self._ask(rows, density)[0]
         return densities_over_groups(rows, self.state_.stats.sizes, lambda part: self._ask(part, density)[0])
 
-    def score(self, X: Any, y: Any = None, groups: Any = None, precision: Any = None) -> float:
+    @keywords_after_y("groups", "precision")
+    def score(self, X: Any, y: Any = None, *, groups: Any = None, precision: Any = None) -> float:
         """Mean of `score_samples`."""
         return mean_of(self.score_samples(X, groups, precision))
 

@@ -16,6 +16,7 @@ from latens.core import Fit, Rows, Statistics
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.fit_doubts import doubt_number
+from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.block_views import explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
@@ -174,8 +175,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self.layer = layer
         self.use_var = use_var
 
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    @keywords_after_y("groups", "sample_weight", "precision")
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Self:
         """Fit the model to views of the same samples.
 
@@ -209,8 +211,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             doubt_number(self)
         return self
 
-    def partial_fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+    @keywords_after_y("groups", "sample_weight", "precision")
+    def partial_fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Self:
         """See one more batch of samples, once.
 
@@ -266,11 +269,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         for name in ("scores_", "row_names_", "group_of_"):
             self.__dict__.pop(name, None)
 
+    @keywords_after_y("groups", "sample_weight", "precision")
     def fit_transform(
-        self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None, precision: Any = None
+        self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Any:
         """Fit, and the factor values of the same samples (n, K)."""
-        self.fit(X, y, groups, sample_weight, precision)
+        self.fit(X, y, groups=groups, sample_weight=sample_weight, precision=precision)
         groups = groups if self.layout_.groups else None  # one group is none
         return self.transform(X, groups=groups, precision=precision)
 

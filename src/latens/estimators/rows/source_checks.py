@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
 from latens.core import Rows, Source
-from latens.errors import ValuesCut
+from latens.errors import ValuesCut, caller_level
 from latens.estimators.parameters import positive_number
 from latens.scale.dask_blocks import dask_source
 from latens.scale.scan import Scan
@@ -87,7 +87,7 @@ def _binary(source: Source, binarize: float | None) -> Source:
     warnings.warn(
         f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0.",
         ValuesCut,
-        stacklevel=6,
+        stacklevel=caller_level(),
     )
     return source.then(_Cut(cut))
 

@@ -29,8 +29,8 @@ def weights(entry: Entry) -> Section | None:
     ]
     rows.append(("intercept", number(float(model.intercept_)), "", ""))
     spread = model.column_spread_
-    facts = {"alpha, precision of the prior": model.alpha_, "beta, precision of the noise": model.beta_}
-    facts["noise (s.d.)"] = 1 / np.sqrt(model.beta_)
+    facts = {"precision of the weights": model.weight_precision_, "precision of the noise": model.noise_precision_}
+    facts["noise (s.d.)"] = 1 / np.sqrt(model.noise_precision_)
     chart = interval_chart(
         [names[i] for i in drawn],
         (centres * spread)[drawn],
