@@ -192,8 +192,8 @@ def test_missing_entries_widen_intervals() -> None:
         ({"level": 1.5}, "level=1.5 is no probability"),
         ({"level": 0}, "level=0 is no probability"),
         (
-            {"method": "bootstrap"},
-            "method='bootstrap' is not known; choose one of 'auto', 'response', 'mean-field'",
+            {"method": "jackknife"},
+            "method='jackknife' is not known; choose one of 'auto', 'response', 'mean-field'",
         ),
         ({"components": [7]}, "there is no component 7; there are 2, numbered from 0"),
         ({"components": "nobody"}, "there is no component 'nobody'"),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.transfer import detached, is_sparse
 from latens.core import Rows, State
-from latens.estimators.intervals import Intervals
+from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.sampling import blocks

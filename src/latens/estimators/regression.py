@@ -19,7 +19,7 @@ from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State, Survey
 from latens.errors import caller_level
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
-from latens.estimators.interval_table import INTERVAL_COLUMNS, IntervalTable
+from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import (
     all_or_nothing,
     keep_warnings,

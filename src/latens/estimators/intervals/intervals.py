@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
-from latens.array import Floats, Index
+from latens.array import Floats
 from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
-from latens.estimators.interval_table import (
+from latens.estimators.intervals.draws import PosteriorDraws, filled, matched, stacked
+from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
     LINKS,
@@ -28,6 +29,7 @@ from latens.estimators.parameters import one_of, probability, some_of, whole_num
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, occupied
+from latens.inference.bootstrap import refits
 from latens.inference.bound import measure
 from latens.inference.component_worth import component_worth
 from latens.inference.gibbs import Sampled, effective_size, gibbs, r_hat
@@ -35,17 +37,19 @@ from latens.inference.local_fixed_point import settle
 from latens.inference.response import Response, respond
 from latens.inference.sweep import tree_sum
 from latens.models.binary_factors.model import BinaryFactors
+from latens.models.factor_analysis.model import Factors
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import NoisyOrCauses
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
 
-__all__ = ["Intervals", "PosteriorDraws"]
+__all__ = ["Intervals"]
 
-METHODS = ("auto", "response", "mean-field", "gibbs")
+METHODS = ("auto", "response", "mean-field", "bootstrap", "gibbs")
 MOST_COORDINATES = 500  # up to which all second derivatives are taken
 N_DRAWS = 400  # of the posterior, for mean field
+N_REFITS = 40  # of the bootstrap
 N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
@@ -65,19 +69,7 @@ class _Answer:
     why: list[str]  # (m,), "" where the interval is sound
     missing: Floats  # (m,), share of missing information
     draws: Floats | None = None  # (n, m), in the units of the data, where intervals are their quantiles
-
-
-class PosteriorDraws(dict[str, Any]):
-    """Draws by name, with what chains say of themselves.
-
-    Attributes
-    ----------
-    r_hat, effective_size : dict of float
-        Of the mean square of each parameter, which does not depend on labels.
-    """
-
-    r_hat: dict[str, float]
-    effective_size: dict[str, float]
+    n_std: float = math.inf  # refits that std was taken from; few make its ends uncertain
 
 
 class Intervals:
@@ -114,12 +106,14 @@ class Intervals:
             The same rows. Models that keep sums in place of rows need none.
         level : float
             The probability an interval is meant to hold.
-        method : "auto", "response", "mean-field" or "gibbs"
+        method : "auto", "response", "mean-field", "bootstrap" or "gibbs"
             "response" differentiates the bound through the hidden codes, so that what they leave unknown is counted.
             "mean-field" takes the spread of the posterior as it is, which is too narrow wherever codes are uncertain.
-            "gibbs" draws from the posterior itself: mixtures, and binary factors with exact steps. "auto" is response
-            while the posterior has at most 500 coordinates, and else mean field; where a component is worth fewer than
-            3 nats and there are at most 2,000 rows, gibbs if the model can.
+            "bootstrap" fits rows drawn anew from X 40 times, each from this fit; it needs X, and differs from call to
+            call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, and binary
+            factors with exact steps. "auto" is response while the posterior has at most 500 coordinates, and else mean
+            field; where a component is worth fewer than 3 nats and there are at most 2,000 rows, gibbs if the model
+            can.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -149,6 +143,11 @@ class Intervals:
         worth, automatic = np.full(self.n_components_, np.nan), method == "auto"
         if method == "gibbs":
             numbers, answer = self._gibbs_answer(numbers, X, fit_params)
+        elif method == "bootstrap":
+            with one_blas_thread():
+                batches = self._rows_in_blocks(X, fit_params)
+                numbers, answer = self._bootstrap_answer(numbers, batches)
+                worth = component_worth(self.model_, self._sums(batches), self.posterior_)
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
             method, drawn = "mean-field", set(self._publish(self.posterior_, self.state_.stats, self.frame_))
             numbers = [number for number in numbers if number.parameter in drawn]
@@ -189,7 +188,7 @@ class Intervals:
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
             draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
-            return {name: _stacked([draw[name] for draw in draws]) for name in draws[0]}
+            return {name: stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
             response = respond(self.model_, self._batches(X, fit_params), self.posterior_)
         numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
@@ -207,7 +206,7 @@ class Intervals:
             ],
             axis=1,
         )
-        return _filled(published, numbers, drawn)
+        return filled(published, numbers, drawn)
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self.model_, type(self).__name__
@@ -229,11 +228,11 @@ class Intervals:
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(model.local_step(q, batch).mean) for batch in batches])
         published = [
-            self._publish(point.only(_matched(codes, reference)), self.state_.stats, self.frame_)
+            self._publish(point.only(matched(codes, reference)), self.state_.stats, self.frame_)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
-        every = {name: _stacked([draw[name] for draw in published]) for name in published[0]}
+        every = {name: stacked([draw[name] for draw in published]) for name in published[0]}
         sizes = {name: np.mean(value.reshape(len(value), -1) ** 2, axis=1) for name, value in every.items()}
         along = {name: value.reshape(N_CHAINS, each) for name, value in sizes.items() if name in AXES}
         draws = PosteriorDraws({name: value[:n] for name, value in every.items()})
@@ -244,7 +243,7 @@ class Intervals:
     def _gibbs_answer(
         self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]
     ) -> tuple[list[PublishedNumber], _Answer]:
-        draws = self._gibbs_draws(N_GIBBS, np.random.default_rng(0), X, fit_params)
+        draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params)
         numbers = [number for number in numbers if number.parameter in draws]
         values = np.stack([draws[n.parameter][(slice(None), *n.place)] for n in numbers], axis=1)
         moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
@@ -278,9 +277,19 @@ class Intervals:
 
     def _batches(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
         """The data of the fit, in model units; sums where the model keeps them. Refuses other data."""
-        model, name = self.model_, type(self).__name__
+        model = self.model_
         if isinstance(model, Compressing):
             return [self.state_.stats]
+        return self._rows_in_blocks(X, fit_params)
+
+    def _sums(self, batches: Sequence[Any]) -> Sequence[Any]:
+        """The blocks, or the sum that stands for them."""
+        model = self.model_
+        return [tree_sum([model.compress(batch) for batch in batches])] if isinstance(model, Compressing) else batches
+
+    def _rows_in_blocks(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
+        """The rows of the fit in model units. Refuses others."""
+        model, name = self.model_, type(self).__name__
         if isinstance(model, Walking):
             raise ValueError(
                 f"{name} was fitted row by row and keeps no sums to differentiate; fit it with another solver, "
@@ -290,12 +299,12 @@ class Intervals:
             raise ValueError(f"{name}.intervals needs the rows of the fit: call intervals(X), X as given to fit.")
         rows = self.frame_.enter(occupied(self._rows_of_fit(X, **fit_params)))
         batches = blocks(rows, model.floats_per_row(self.state_.q.n_components))
-        self._check_same_data(batches)
+        self._check_same_data(self._sums(batches))
         return batches
 
     def _check_same_data(self, batches: Sequence[Any]) -> None:
         model, q = self.model_, self.state_.q
-        stats = tree_sum([model.statistics(batch, settle(model, q, batch)) for batch in batches])
+        stats = self._statistics(q, batches)
         bound = measure(model, q, stats, 0, 0.0, self.frame_.log_scale).elbo
         last = float(np.abs(np.diff(self.elbo_history_[-2:])).sum())  # a fit that was stopped may still gain as much
         allowed = (OTHER_DATA if model.exact_local(q) else OTHER_LOCALS) * abs(self.elbo_) + 2 * last
@@ -304,6 +313,32 @@ class Intervals:
                 f"X is not the data of the fit: its bound is {bound:.6g} with {stats.n:g} rows, elbo_ is "
                 f"{self.elbo_:.6g} with {self.state_.stats.n:g}. Give the rows, weights and groups that fit was given."
             )
+
+    def _statistics(self, q: Any, batches: Sequence[Any]) -> Any:
+        """Sums over blocks, or over the sums that stand for them, with the codes' posteriors at their end."""
+        model = self.model_
+        ends = [settle(model, q, each) if isinstance(each, Rows) else model.local_step(q, each) for each in batches]
+        return tree_sum([model.statistics(each, end) for each, end in zip(batches, ends, strict=True)])
+
+    def _bootstrap_answer(
+        self, numbers: list[PublishedNumber], batches: Sequence[Any]
+    ) -> tuple[list[PublishedNumber], _Answer]:
+        ends = refits(self.model_, batches, self.posterior_, N_REFITS, _own_stream(generator(self.random_state)))
+        drawn = np.array([values_of(self._published(end.q, end.stats), numbers) for end in ends])
+        moving = np.flatnonzero(np.ptp(drawn, axis=0) > 0)
+        numbers, drawn = [numbers[i] for i in moving], drawn[:, moving]
+        stats = self._statistics(self.posterior_, self._sums(batches))
+        estimate = values_of(self._published(self.posterior_, stats), numbers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
+            std = np.nan_to_num(np.std(entered, axis=0, ddof=1), nan=np.inf, posinf=np.inf)
+        why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
+        if isinstance(self.model_, Factors) and self.n_components_ > 1:
+            why[[n.parameter == "components" for n in numbers]] = (
+                "not identified: factors may be turned into each other"
+            )
+        self._doubt(numbers, why)
+        return numbers, _Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response
@@ -388,7 +423,8 @@ class Intervals:
         wanted: list[str],
         which: set[int] | None,
     ) -> IntervalTable:
-        names, z = [str(name) for name in self.get_feature_names_out()], float(ndtri(0.5 * (1 + level)))
+        names, upper = [str(name) for name in self.get_feature_names_out()], 0.5 * (1 + level)
+        z = float(ndtri(upper) if math.isinf(answer.n_std) else stdtrit(answer.n_std - 1, upper))
         missing = np.full(len(names), np.nan)
         rows = []
         for i, (number, value, std, why, lost) in enumerate(
@@ -416,11 +452,9 @@ class Intervals:
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)
 
 
-def _matched(codes: Floats, reference: Floats) -> Index:
-    """(K,), which component of a draw is each of the fit's: those whose codes (n, K) agree in most rows."""
-    agreement = codes.T @ reference + (1 - codes).T @ (1 - reference)
-    drawn, fitted = linear_sum_assignment(-agreement)
-    return np.asarray(drawn[np.argsort(fitted)])
+def _own_stream(rng: np.random.Generator) -> np.random.Generator:
+    """Random numbers that are not those of the seed itself, from which people also make their data."""
+    return rng.spawn(1)[0]
 
 
 def _depends_on_held(response: Response, jacobian: Floats) -> Any:
@@ -430,33 +464,3 @@ def _depends_on_held(response: Response, jacobian: Floats) -> Any:
         return np.zeros(len(jacobian), dtype=bool)
     parts = np.abs(jacobian)
     return parts[:, held].max(axis=1) > 1e-3 * np.maximum(parts.max(axis=1), np.finfo(float).tiny)
-
-
-def _filled(published: Mapping[str, Any], numbers: list[PublishedNumber], drawn: Floats) -> dict[str, Any]:
-    """Publications with the drawn numbers (n, m) in their places; weights add up to 1 again."""
-    n = len(drawn)
-    wanted = {number.parameter for number in numbers}
-    filled: dict[str, Any] = {}
-    for name in wanted:
-        value = published[name]
-        parts = value if isinstance(value, Mapping) else {"": value}
-        arrays = {view: np.repeat(np.asarray(part, dtype=float)[None], n, axis=0) for view, part in parts.items()}
-        filled[name] = arrays if isinstance(value, Mapping) else arrays[""]
-    for i, number in enumerate(numbers):
-        target = filled[number.parameter]
-        target = target[number.view] if isinstance(target, dict) else target
-        target[(slice(None), *number.place)] = drawn[:, i]
-        if number.parameter == "covariances" and len(number.place) >= 2 and target.ndim == len(number.place) + 1:
-            *first, d, e = number.place
-            if target.shape[-1] == target.shape[-2]:
-                target[(slice(None), *first, e, d)] = drawn[:, i]
-    for name in {"weights"} & wanted:
-        filled[name] = filled[name] / filled[name].sum(axis=1, keepdims=True)
-    return filled
-
-
-def _stacked(values: list[Any]) -> Any:
-    """Values of several draws along a new first axis, name by name where they have names."""
-    if isinstance(values[0], Mapping):
-        return {name: _stacked([value[name] for value in values]) for name in values[0]}
-    return np.stack([np.asarray(value) for value in values])

@@ -1,0 +1,1 @@
+"""How sure published numbers are: their intervals, and draws of them."""

@@ -1,0 +1,64 @@
+"""Draws of published numbers: named as in the fit, put into their places, stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from latens.array import Floats, Index
+from latens.estimators.intervals.table import PublishedNumber
+
+__all__ = ["PosteriorDraws", "filled", "matched", "stacked"]
+
+
+class PosteriorDraws(dict[str, Any]):
+    """Draws by name, with what chains say of themselves.
+
+    Attributes
+    ----------
+    r_hat, effective_size : dict of float
+        Of the mean square of each parameter, which does not depend on labels.
+    """
+
+    r_hat: dict[str, float]
+    effective_size: dict[str, float]
+
+
+def matched(codes: Floats, reference: Floats) -> Index:
+    """(K,), which component of a draw is each of the fit's: those whose codes (n, K) agree in most rows."""
+    agreement = codes.T @ reference + (1 - codes).T @ (1 - reference)
+    drawn, fitted = linear_sum_assignment(-agreement)
+    return np.asarray(drawn[np.argsort(fitted)])
+
+
+def filled(published: Mapping[str, Any], numbers: list[PublishedNumber], drawn: Floats) -> dict[str, Any]:
+    """Publications with the drawn numbers (n, m) in their places; weights add up to 1 again."""
+    n = len(drawn)
+    wanted = {number.parameter for number in numbers}
+    placed: dict[str, Any] = {}
+    for name in wanted:
+        value = published[name]
+        parts = value if isinstance(value, Mapping) else {"": value}
+        arrays = {view: np.repeat(np.asarray(part, dtype=float)[None], n, axis=0) for view, part in parts.items()}
+        placed[name] = arrays if isinstance(value, Mapping) else arrays[""]
+    for i, number in enumerate(numbers):
+        target = placed[number.parameter]
+        target = target[number.view] if isinstance(target, dict) else target
+        target[(slice(None), *number.place)] = drawn[:, i]
+        if number.parameter == "covariances" and len(number.place) >= 2 and target.ndim == len(number.place) + 1:
+            *first, d, e = number.place
+            if target.shape[-1] == target.shape[-2]:
+                target[(slice(None), *first, e, d)] = drawn[:, i]
+    for name in {"weights"} & wanted:
+        placed[name] = placed[name] / placed[name].sum(axis=1, keepdims=True)
+    return placed
+
+
+def stacked(values: list[Any]) -> Any:
+    """Values of several draws along a new first axis, name by name where they have names."""
+    if isinstance(values[0], Mapping):
+        return {name: stacked([value[name] for value in values]) for name in values[0]}
+    return np.stack([np.asarray(value) for value in values])
