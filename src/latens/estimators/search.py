@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +27,13 @@ from latens.system.threads import waking_map
 
 __all__ = ["Climbing"]
 
+N_GROWN = 3  # starts that are made of a smaller fit
+
 
 class Climbing:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
+    _smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
     _until: float | None = None  # when the time of a fit is over, by the monotonic clock
     max_iter: int
     max_time: float | None
@@ -51,7 +55,16 @@ class Climbing:
 
     def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
-        return [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
+        starts = [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
+        return starts + self._grown_starts(model, sample, rng)
+
+    def _grown_starts(self, model: Any, sample: Rows, rng: np.random.Generator) -> list[State]:
+        """The smaller fit with one component more, as its moves propose it."""
+        if self._smaller is None or not isinstance(model, Movable):
+            return []
+        state, k = self._smaller.state_, self._smaller.state_.q.n_components + 1
+        proposed = model.candidates(state.q, state.stats, sample, rng, k)
+        return [State(q) for q in islice((q for q in proposed if q.n_components == k), N_GROWN)]
 
     def _climb(
         self,

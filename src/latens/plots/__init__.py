@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from latens.plots.bars import usage
 from latens.plots.calibrated import calibration
-from latens.plots.choices import ranking
+from latens.plots.choices import ranking, sweep
 from latens.plots.explained import variance_explained
 from latens.plots.groups import clusters
 from latens.plots.pictures import components
 from latens.plots.traces import bound
 
-__all__ = ["bound", "calibration", "clusters", "components", "ranking", "usage", "variance_explained"]
+__all__ = ["bound", "calibration", "clusters", "components", "ranking", "sweep", "usage", "variance_explained"]

@@ -1,4 +1,4 @@
-"""Models beside each other: how far each is behind the best."""
+"""Models beside each other: how far each is behind the best, and how many components to take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from latens.plots.canvas import axes_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ranking"]
+__all__ = ["ranking", "sweep"]
 
 
 def ranking(result: Any, ax: Axes | None = None) -> Axes:
@@ -35,4 +35,30 @@ def ranking(result: Any, ax: Axes | None = None) -> Axes:
     ax.set_yticks(places, ranked.names)
     ax.invert_yaxis()
     ax.set_xlabel(f"{ranked.label}, nats behind the first")
+    return ax
+
+
+def sweep(result: Any, ax: Axes | None = None) -> Axes:
+    """Draw the bound, or the log density of new rows, for each number of components.
+
+    Parameters
+    ----------
+    result : what `latens.sweep` returned
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    numbers = np.array(list(result.models))
+    heights = np.array(result.heights)
+    ax = axes_for(ax)
+    ax.errorbar(numbers, heights, yerr=2 * np.nan_to_num(result.errors), marker="o", capsize=3)
+    if result.leader is not None:
+        at = int(np.flatnonzero(numbers == result.leader)[0])
+        ax.plot(numbers[at], heights[at], "o", markersize=11, fillstyle="none", color="C1")
+    ax.set_xticks(numbers)
+    ax.set_xlabel("components")
+    ax.set_ylabel(result.label)
     return ax

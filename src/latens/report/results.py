@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from latens.diagnose.numbers import Sweep
 from latens.diagnose.result import Ranked, Result
 from latens.report.charts.intervals import interval_chart
+from latens.report.charts.svg import Line, line_chart
 from latens.report.content import Figure, Section, Table
 from latens.report.page import write_page
 
@@ -25,6 +27,10 @@ def write_result(result: Result, path: str | os.PathLike[str], title: str | None
 
 
 def _figures(result: Result) -> tuple[Figure, ...]:
+    if isinstance(result, Sweep):
+        line = Line(np.array(list(result.models), dtype=float), np.array(result.heights))
+        chart = line_chart([line], x_label="components", y_label=result.label)
+        return (Figure(chart, f"The {result.label.partition(' (')[0]} for each number of components."),)
     ranked: Ranked | None = getattr(result, "ranked", None)
     if ranked is None:
         return ()

@@ -57,5 +57,5 @@ def _html_row(tag: str, cells: tuple[Any, ...]) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
