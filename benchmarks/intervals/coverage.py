@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.intervals.problems import PROBLEMS, Problem, truth_beside
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Row, Table, at_least, at_most
+from latens.plots.fitted import loadings
 
 __all__ = ["complete", "with_holes"]
 
@@ -77,7 +78,7 @@ def judged(which: int, number: int, holes: float) -> Judged | None:
         if model.n_components_ != n_true:
             return None
         table, narrow = model.intervals(x), model.intervals(x, method="mean-field")
-    components = model.components_
+    components = loadings(model)
     fitted = np.asarray(next(iter(components.values())) if isinstance(components, dict) else components)
     values = _values(truth_beside(problem, truth, fitted), list(map(str, model.get_feature_names_out())))
     by_mean_field = {row[:4]: (row[6], row[7]) for row in narrow.rows}

@@ -231,6 +231,21 @@ def test_names_of_components_reach_every_output(fitted: Any) -> None:
     assert model.summary()["name"] == names
 
 
+NOUNS = {"BinaryFactorAnalysis": "cause", "NoisyOr": "cause", "LatentClassAnalysis": "class", "NoisyICA": "source"}
+
+
+def test_components_have_short_names_numbered_from_0(fitted: Any) -> None:
+    noun = NOUNS.get(type(fitted).__name__, "cluster" if "Mixture" in type(fitted).__name__ else "factor")
+    assert list(fitted.get_feature_names_out()) == [f"{noun}{k}" for k in range(fitted.n_components_)]
+
+
+def test_some_components_may_be_named_by_number(fitted: Any) -> None:
+    model = copy.deepcopy(fitted).set_component_names({0: "smoking"})
+    assert list(model.get_feature_names_out()) == ["smoking", *fitted.get_feature_names_out()[1:]]
+    with pytest.raises(ValueError, match=f"names={fitted.n_components_} is too large"):
+        copy.deepcopy(fitted).set_component_names({fitted.n_components_: "age"})
+
+
 def test_names_must_be_one_for_each_component_and_differ(fitted: Any) -> None:
     k = fitted.n_components_
     for names in (["a"] * (k - 1), [f"{i}" for i in range(k + 1)], ["a"] * k if k > 1 else []):
@@ -276,7 +291,8 @@ def test_sample_draws_rows_and_their_codes_like_those_seen(fitted: Any, X: np.nd
 
 def test_posterior_draws_have_the_shapes_of_what_is_published(fitted: Any) -> None:
     draws = fitted.sample_posterior(3)
-    assert flat(draws["components"]).shape == (3, *flat(fitted.components_).shape)
+    name = "mixing" if hasattr(fitted, "mixing_") else "components"
+    assert flat(draws[name]).shape == (3, *flat(getattr(fitted, f"{name}_")).shape)
     for name, value in draws.items():
         if not isinstance(value, dict):
             assert np.shape(value) == (3, *np.shape(getattr(fitted, f"{name}_"))), name

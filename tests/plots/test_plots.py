@@ -30,7 +30,7 @@ class Fitted(SimpleNamespace):
     """Carries the fitted attributes that pictures read."""
 
     def get_feature_names_out(self) -> list[str]:
-        return [f"fitted{i}" for i in range(len(self.components_) - 1)] + ["my own name"]
+        return [f"cause{i}" for i in range(len(self.components_) - 1)] + ["my own name"]
 
 
 def fitted(components: np.ndarray) -> Fitted:
@@ -50,7 +50,7 @@ def test_the_bound_is_drawn_against_iterations_from_one() -> None:
 def test_usage_has_one_named_bar_for_each_component() -> None:
     ax = plots.usage(fitted(np.eye(4)))
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], np.linspace(0.1, 0.5, 4))
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2", "my own name"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["cause0", "cause1", "cause2", "my own name"]
 
 
 @pytest.mark.extras
@@ -61,7 +61,7 @@ def test_square_rows_are_drawn_as_images() -> None:
     for image, component in zip(ax.images, components, strict=True):
         np.testing.assert_array_equal(image.get_array(), component.reshape(4, 4))
         assert image.get_clim() == (0, components.max())
-    assert [text.get_text() for text in ax.texts] == ["0", "1", "2", "3", "my own name"]
+    assert [text.get_text() for text in ax.texts] == ["cause0", "cause1", "cause2", "cause3", "my own name"]
 
 
 @pytest.mark.extras

@@ -38,7 +38,7 @@ class Switches:
             )
             for i, value in enumerate(history)
         )
-        self.names = names or [f"switches{i}" for i in range(k)]
+        self.names = names or [f"cause{i}" for i in range(k)]
 
     def get_feature_names_out(self) -> list[str]:
         return self.names

@@ -62,7 +62,7 @@ def test_learnt_components_stand_beside_the_true_ones_in_matched_order(shapes: t
     assert len(pairs) == 16
     for true, learnt in zip(pairs[::2], pairs[1::2], strict=True):
         np.testing.assert_array_equal(true, learnt)
-    assert re.findall(r"component (\d), cosine 1.000", page.text) == list("76543210")
+    assert re.findall(r"cause(\d), cosine 1.000", page.text) == list("76543210")
 
 
 def test_a_missing_and_a_surplus_component_are_shown_as_such(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_missing_and_a_surplus_component_are_shown_as_such(tmp_path: Path) -> 
     assert "6 of 8" in few
     surplus = np.vstack([truth.components, np.ones(16)])
     many = Page(report(Switches(surplus), path=tmp_path / "many.html", truth=truth)).text
-    assert "component 8, without partner" in many
+    assert "cause8, without partner" in many
 
 
 def test_pixels_are_darker_where_values_are_larger(tmp_path: Path) -> None:

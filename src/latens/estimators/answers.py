@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -31,13 +31,15 @@ __all__ = ["Answers"]
 class Answers(Intervals, TransformerMixin):
     """Mixed into every estimator; reads `model_`, `frame_`, `posterior_` and nothing else of the fit."""
 
+    _component_noun: ClassVar[str] = "component"  # what one is called: "factor" gives the names factor0, factor1, ...
     model_: Any
     frame_: Frame
     posterior_: Any
     state_: State
     n_components_: int
+    n_features_in_: int
     share_: Floats
-    components_: Floats
+    components_: Any
     random_state: Any
     _publish: Callable[..., dict[str, Any]]
 
@@ -117,9 +119,22 @@ class Answers(Intervals, TransformerMixin):
         draws = [self.model_.draw(self.posterior_, 1, rng) for _ in range(n)]
         return np.concatenate([rows for rows, _ in draws]), np.concatenate([codes for _, codes in draws])
 
-    def set_component_names(self, names: Sequence[str]) -> Self:
-        """Name the components; every output and picture uses the names from then on."""
+    def set_component_names(self, names: Sequence[str] | Mapping[int, str]) -> Self:
+        """Name the components; every output and picture uses the names from then on.
+
+        Parameters
+        ----------
+        names : sequence of K str, or dict of int to str
+            A name for each component, or for some of them by number, such as ``{2: "smoking"}``.
+
+        Returns
+        -------
+        self
+        """
         check_is_fitted(self)
+        if isinstance(names, Mapping):
+            chosen = {whole_number("names", k, 0, self.n_components_ - 1): name for k, name in names.items()}
+            names = [chosen.get(k, name) for k, name in enumerate(self.get_feature_names_out())]
         names = [str(name) for name in names]
         if len(names) != self.n_components_ or len(set(names)) != len(names):
             raise ValueError(f"{names!r} must be {self.n_components_} different names, one for each component.")
@@ -132,14 +147,13 @@ class Answers(Intervals, TransformerMixin):
         names = getattr(self, "component_names_", None)
         if names is not None and len(names) == self.n_components_:
             return np.asarray(names)
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{k}" for k in range(self.n_components_)], dtype=object)
+        return np.array([f"{self._component_noun}{k}" for k in range(self.n_components_)], dtype=object)
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
         """For each component, the `n` columns of the data it moves most, the strongest first."""
         check_is_fitted(self)
         n, names = whole_number("n", n), self._feature_names()
-        order = np.argsort(-np.abs(self.components_), axis=1, kind="stable")[:, :n]
+        order = np.argsort(-np.abs(self._loadings), axis=1, kind="stable")[:, :n]
         return {
             str(name): [str(names[d]) for d in row]
             for name, row in zip(self.get_feature_names_out(), order, strict=True)
@@ -151,13 +165,18 @@ class Answers(Intervals, TransformerMixin):
         rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
         return Table(("component", "name", "share", "top features"), tuple(rows))
 
+    @property
+    def _loadings(self) -> Floats:
+        """(K, D), what a unit of each component adds to each column."""
+        return np.asarray(self.components_)
+
     def _leave(self, x: Array) -> Array:
         """Rows of the model in the units of the data."""
         return self.frame_.leave(x)
 
     def _feature_names(self) -> Floats:
         names = getattr(self, "feature_names_in_", None)
-        return np.array([f"x{d}" for d in range(self.components_.shape[1])]) if names is None else np.asarray(names)
+        return np.array([f"x{d}" for d in range(self.n_features_in_)]) if names is None else np.asarray(names)
 
     def _ask(self, X: Any, question: Callable[[Rows, Any], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Settle the rows of X block by block and put the answers together again."""

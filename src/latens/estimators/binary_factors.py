@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -98,6 +98,8 @@ class BinaryFactorAnalysis(VariationalTransformer):
     8
     """
 
+    _component_noun: ClassVar[str] = "cause"
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -154,7 +156,7 @@ class BinaryFactorAnalysis(VariationalTransformer):
     def thresholded_components(self, threshold: float = 0.4) -> Floats:
         """(K, D), 1 where a cause adds more than `threshold` to a column, else 0; in data units."""
         check_is_fitted(self)
-        return (self.components_ > positive_number("threshold", threshold, zero=True)).astype(float)
+        return (self._loadings > positive_number("threshold", threshold, zero=True)).astype(float)
 
     def _build(self, sample: Rows) -> BinaryFactors:
         prior = one_of("prior", self.prior, ["ard", "ml"])

@@ -66,7 +66,7 @@ def doubt_number(estimator: Any) -> None:
 def doubt_noise(estimator: Any, names: Any) -> None:
     """Warn of Heywood cases: columns whose noise went to 0, so that a factor is the column itself."""
     noise = np.asarray(estimator.noise_variance_)
-    signal = np.sum(np.asarray(estimator.components_) ** 2, axis=0)
+    signal = np.sum(estimator._loadings**2, axis=0)
     found = [str(names[j]) for j in np.flatnonzero((noise < AT_FLOOR * (noise + signal)) & (signal > 0))]
     if found:
         fewer = max(1, estimator.n_components_ - 1)

@@ -118,6 +118,8 @@ class NoisyOr(VariationalTransformer):
     8
     """
 
+    _component_noun: ClassVar[str] = "cause"
+
     scaled: ClassVar[bool] = False
     binary: ClassVar[bool] = True
     sparse: ClassVar[bool] = True

@@ -12,6 +12,7 @@ from latens.datasets import make_shapes
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result, Verdict
 from latens.experiments.feature_pictures import FOUND, Learnt, compared
 from latens.metrics import match_components
+from latens.plots.fitted import loadings
 from latens.report import Figure, Section
 from latens.report.charts.svg import bar_chart
 
@@ -102,9 +103,7 @@ def _models(k: int, seed: int) -> dict[str, Any]:
 
 def _features(model: Any) -> np.ndarray:
     """(K, D), what a model takes images to be made of."""
-    if hasattr(model, "mixing_"):
-        return np.asarray(model.mixing_.T)
-    return np.asarray(model.means_ if hasattr(model, "means_") else model.components_)
+    return np.asarray(model.means_ if hasattr(model, "means_") else loadings(model))
 
 
 def _matched(kind: str, features: np.ndarray, true: np.ndarray) -> Learnt:

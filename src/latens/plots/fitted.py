@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["component_names", "feature_names", "fitted", "image_shape", "is_signed"]
+__all__ = ["component_names", "feature_names", "fitted", "image_shape", "is_signed", "loadings"]
 
 SIGNED_FROM = 0.1  # negative entries smaller than this share of the largest are estimation noise around 0
 
@@ -27,16 +27,19 @@ def fitted(model: Any, attribute: str, otherwise: str = "this picture does not a
 
 
 def component_names(model: Any, k: int) -> list[str]:
-    """Names of the k components: the user's own, or else their numbers from 0.
-
-    scikit-learn's automatic names ("binaryfactoranalysis0") only repeat the class, so they become the number.
-    """
+    """Names of the k components, or their numbers from 0 where the model has no names for as many."""
     read = getattr(model, "get_feature_names_out", None)
     names = [str(i) for i in range(k)] if read is None else [str(name) for name in read()]
-    if len(names) != k:
-        return [str(i) for i in range(k)]
-    prefix = type(model).__name__.lower()
-    return [str(i) if name == f"{prefix}{i}" else name for i, name in enumerate(names)]
+    return names if len(names) == k else [str(i) for i in range(k)]
+
+
+def loadings(model: Any) -> Any:
+    """(K, D), what a unit of each component adds to each column, or a dict of such arrays by view.
+
+    That is `components_`; but where sources are separated `components_` goes from columns to sources, and `mixing_`
+    (D, K) the other way.
+    """
+    return np.asarray(model.mixing_).T if hasattr(model, "mixing_") else fitted(model, "components_")
 
 
 def feature_names(model: Any, X: Any = None) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.plots.canvas import axes_for
-from latens.plots.fitted import component_names, feature_names, fitted, image_shape, is_signed
+from latens.plots.fitted import component_names, feature_names, image_shape, is_signed, loadings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def components(
     Parameters
     ----------
     model : fitted estimator
-        Anything with `components_` of shape (K, D).
+        Anything with `components_` of shape (K, D), or `mixing_` of shape (D, K).
     X : data frame, optional
         Gives names to the columns where the fit did not; its values are not used.
     shape : (int, int), optional
@@ -53,7 +53,7 @@ def components(
     >>> [text.get_text() for text in ax.texts]
     ['0', '1', '2']
     """
-    found = fitted(model, "components_")
+    found = loadings(model)
     columns: list[str] | None
     if isinstance(found, dict):
         view = next(iter(found)) if view is None and len(found) == 1 else view

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from latens.metrics import Match, match_components
-from latens.plots.fitted import component_names, feature_names, image_shape
+from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 
 __all__ = ["Entry"]
 
@@ -59,8 +59,10 @@ class Entry:
     @property
     def loadings(self) -> np.ndarray | None:
         """Components of shape (K, D), or None for a model that has no single table of them."""
-        values = getattr(self.model, "components_", None)
-        return None if values is None or isinstance(values, dict) else np.asarray(values, dtype=np.float64)
+        if not hasattr(self.model, "mixing_") and not hasattr(self.model, "components_"):
+            return None
+        values = loadings(self.model)
+        return None if isinstance(values, dict) else np.asarray(values, dtype=np.float64)
 
     @property
     def names(self) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from typing import Any
 
 from latens.system.optional_imports import require
@@ -23,6 +24,7 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    n_keys: int = field(default=0, kw_only=True)  # leading columns that say what a row is about: a frame's index
 
     def __getitem__(self, column: str) -> list[Any]:
         """The values of one column."""
@@ -46,9 +48,31 @@ class Table:
         body = "".join(_html_row("td", cells) for cells in self.rows)
         return f"<table>{_html_row('th', self.columns)}{body}</table>"
 
+    def to_frame(self) -> Any:
+        """Convert to pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows and columns; columns that say what a row is about, such as group and view, are its index.
+        """
+        frame = require("pandas", "frames").DataFrame([list(row) for row in self.rows], columns=list(self.columns))
+        return frame.set_index(list(self.columns[: self.n_keys])) if self.n_keys else frame
+
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return require("pandas", "frames").DataFrame([list(row) for row in self.rows], columns=list(self.columns))
+        """The former name of `to_frame`."""
+        warnings.warn("to_pandas is now to_frame; write to_frame instead.", FutureWarning, stacklevel=2)
+        return self.to_frame()
+
+    @property
+    def loc(self) -> Any:
+        """`to_frame().loc`, for tables that were frames in the release before."""
+        warnings.warn(
+            "this is a table of latens, with or without pandas; write table.to_frame().loc instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.to_frame().loc
 
 
 def _html_row(tag: str, cells: tuple[Any, ...]) -> str:

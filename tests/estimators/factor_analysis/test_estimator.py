@@ -78,7 +78,7 @@ def test_names_and_shapes_are_those_of_scikit_learn() -> None:
     assert model.get_precision() == pytest.approx(peer.get_precision(), abs=1e-3)
     assert model.score(X) == pytest.approx(peer.score(X), abs=1e-6)
     assert isinstance(model.loglike_, list)
-    assert list(model.get_feature_names_out()) == ["factoranalysis0", "factoranalysis1", "factoranalysis2"]
+    assert list(model.get_feature_names_out()) == ["factor0", "factor1", "factor2"]
 
 
 @pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_"])

@@ -698,7 +698,7 @@ class TestContainers:
         assert filled["view1"].columns.tolist() == frames["view1"].columns.tolist()
         assert not filled["view1"].isna().any().any()
         assert all("gene" in name for top in found.top_features(2).values() for name in top)
-        table = found.variance_explained_
+        table = found.variance_explained_.to_frame()
         assert table.index.names == ["group", "view"]
         assert table.columns.tolist() == [*found.get_feature_names_out(), "total"]
         turned = pd.DataFrame({"age": found.scores_[:, 0]}, index=rows)[::-1]

@@ -171,7 +171,7 @@ class TestPandas:
         plain, model = causes().fit(holed), causes().fit(self.frame(holed))
         assert model.elbo_ == pytest.approx(plain.elbo_, rel=1e-12)
         assert list(model.feature_names_in_) == COLUMNS
-        assert set(model.top_features(2)["binaryfactoranalysis0"]) <= set(COLUMNS)
+        assert set(model.top_features(2)["cause0"]) <= set(COLUMNS)
 
     def test_imputation_gives_a_frame_back(self, holed: np.ndarray) -> None:
         table = self.frame(holed)
@@ -203,7 +203,7 @@ class TestPandas:
             causes().fit(table).transform(table[COLUMNS[::-1]])
 
     def test_a_summary_may_become_a_frame(self, X: np.ndarray) -> None:
-        table = causes().fit(self.frame(X)).summary().to_pandas()
+        table = causes().fit(self.frame(X)).summary().to_frame()
         assert list(table.columns) == ["component", "name", "share", "top features"]
         assert len(table) == 3
 

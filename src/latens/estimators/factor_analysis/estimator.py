@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -121,6 +121,8 @@ class FactorAnalysis(FactorStreams):
     >>> model.n_components_, model.solver_
     (3, 'exact')
     """
+
+    _component_noun: ClassVar[str] = "factor"
 
     def __init__(
         self,

@@ -79,6 +79,8 @@ class _CountMembers:
 class MixtureEstimator(VariationalTransformer):
     """Adds memberships to the shell; a subclass builds the prior of one cluster and publishes it."""
 
+    _component_noun: ClassVar[str] = "cluster"
+
     weight_prior: str
     weight_concentration_prior: float | None
     classification_: Floats  # (K, K), rows assigned to a cluster, by the clusters they may be of

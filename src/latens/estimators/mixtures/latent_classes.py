@@ -119,6 +119,8 @@ class LatentClassAnalysis(MixtureEstimator):
     ((300,), (300,))
     """
 
+    _component_noun: ClassVar[str] = "class"
+
     columns_: ColumnKinds
     kept: ClassVar[tuple[str, ...]] = ("columns_", *MixtureEstimator.kept)
 

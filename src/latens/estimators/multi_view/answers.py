@@ -177,8 +177,8 @@ class MultiViewAnswers(Answers):
         }
 
     @property
-    def variance_explained_(self) -> Any:
-        """(group, view) x factor, and "total": shares from 0 to 1."""
+    def variance_explained_(self) -> Table:
+        """A row for each group and view, a column for each factor and "total": shares from 0 to 1."""
         shares = self.explained_
         return explained_table(self.layout_, shares["total"], shares["per_factor"], list(self.get_feature_names_out()))
 

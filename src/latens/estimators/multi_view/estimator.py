@@ -93,7 +93,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     noise_variance_ : dict of arrays (D_m,)
         Of Gaussian views.
     likelihoods_ : dict of str
-    variance_explained_ : DataFrame, or Table without pandas
+    variance_explained_ : Table
         Share of each view, group by group, that each factor explains, and all together ("total"); by deviance for
         binary views and counts.
     scores_ : array (n, K)
@@ -114,6 +114,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     >>> Z.shape
     (200, 3)
     """
+
+    _component_noun: ClassVar[str] = "factor"
 
     _entered: Data
     _single: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -127,16 +126,10 @@ def limits_by_view(
     return [array_namespace(mean).concat(side, axis=1) for side in zip(*limits, strict=True)]
 
 
-def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Any:
-    """(group, view) x factor and "total", as a DataFrame where pandas is installed, else as a `Table`."""
+def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Table:
+    """A row for each group and view, a column for each factor, and "total"."""
     groups = layout.groups or ("all",)
     keys = [(group, view) for group in groups for view in layout.views]
     values = np.concatenate([single.reshape(len(keys), -1), total.reshape(len(keys), 1)], axis=1)
-    columns = [*map(str, factors), "total"]
-    if importlib.util.find_spec("pandas") is None:
-        return Table(
-            ("group", "view", *columns), tuple((*key, *row) for key, row in zip(keys, values.tolist(), strict=True))
-        )
-    pandas = require("pandas", "frames")
-    index = pandas.MultiIndex.from_tuples(keys, names=["group", "view"])
-    return pandas.DataFrame(values, index=index, columns=columns)
+    rows = tuple((*key, *row) for key, row in zip(keys, values.tolist(), strict=True))
+    return Table(("group", "view", *map(str, factors), "total"), rows, n_keys=2)

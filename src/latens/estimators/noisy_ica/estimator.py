@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.transfer import like
 from latens.core import Rows, Statistics
-from latens.errors import LooksTransposed, SourcesTooLight, warn
+from latens.errors import LooksTransposed, SourcesTooLight, caller_level, warn
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.noisy_ica.starts import factor_start, posterior_at, supported_number
@@ -66,9 +67,11 @@ class NoisyICA(VariationalTransformer):
     ----------
     mixing_ : array (D, K)
         What a source of unit variance adds to each sensor, in data units; the strongest source first, the largest
-        entry of each positive. ``components_`` is its transpose.
+        entry of each positive.
     unmixing_ : array (K, D)
         From sensors less `mean_` to sources: least squares weighted by the noise, so ``unmixing_ @ mixing_`` is 1.
+    components_ : array (K, D)
+        `unmixing_`, as in scikit-learn's FastICA; it was the transpose of `mixing_` in the release before.
     tails_ : array (K,)
         Degrees of freedom of each source; infinite for Gaussian (20 and more) and sub-Gaussian ones.
     levels_ : array (K,)
@@ -91,6 +94,10 @@ class NoisyICA(VariationalTransformer):
     >>> latens.metrics.amari_distance(model.unmixing_, truth.mixing) < 0.03
     True
     """
+
+    mixing_: Floats
+    unmixing_: Floats
+    _component_noun: ClassVar[str] = "source"
 
     def __init__(
         self,
@@ -160,6 +167,22 @@ class NoisyICA(VariationalTransformer):
         """Draw rows (n, D) in data units, and the sources (n, K) that made them; `globals` as in other estimators."""
         rows, codes = self._draw(n_samples, globals)
         return self.frame_.leave(rows), codes / self._scale(self.posterior_)
+
+    @property
+    def components_(self) -> Floats:
+        """(K, D), `unmixing_`, as in scikit-learn's FastICA."""
+        unmixing: Floats = self.unmixing_
+        warnings.warn(
+            "components_ of NoisyICA is the unmixing matrix, as in scikit-learn's FastICA, and no longer the transpose "
+            "of mixing_; write unmixing_ for the former or mixing_.T for the latter.",
+            FutureWarning,
+            stacklevel=caller_level(),
+        )
+        return unmixing
+
+    @property
+    def _loadings(self) -> Floats:
+        return np.asarray(self.mixing_.T)
 
     @property
     def tails_(self) -> Floats:
@@ -255,13 +278,12 @@ class NoisyICA(VariationalTransformer):
 
     def _publish(self, q: IcaPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         k, w = q.n_components, q.loadings
-        components = frame.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
+        loadings = frame.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
         weights = np.sqrt(w.tau / w.tau.max())
-        inverse = np.linalg.pinv((components * weights).T / (largest := np.abs(components).max() or 1.0))
+        inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max() or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
         public = {
-            "components": components,
-            "mixing": components.T,
+            "mixing": loadings.T,
             "unmixing": inverse * weights / largest,
             "levels": q.shapes.split,
             "noise_variance": frame.leave_variance(w.mean_noise),
