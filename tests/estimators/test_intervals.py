@@ -255,6 +255,43 @@ def test_binary_factors_are_sampled_with_exact_steps_and_refused_without() -> No
         rough.intervals(X, method="gibbs")
 
 
+@pytest.mark.slow
+def test_noisy_or_is_sampled_with_exact_steps_and_refused_without() -> None:
+    rng = np.random.default_rng(1)
+    strength = np.array([[0.8, 0.8, 0.7, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.8, 0.7, 0.8]])
+    chance = 1 - np.exp((rng.random((300, 2)) < 0.4) @ np.log1p(-strength)) * 0.95
+    X = (rng.random((300, 6)) < chance).astype(float)
+    model = latens.NoisyOr(2, random_state=0).fit(X)
+    options = {"quantities": ["components", "usage"]}
+    response, sampled = model.intervals(X, **options), model.intervals(X, method="gibbs", **options)
+    large = np.array(response["estimate"]) > 0.2
+    assert large.sum() == 8
+    assert np.array(sampled["std"])[large] == pytest.approx(np.array(response["std"])[large], rel=0.4)
+    assert np.array(sampled["estimate"])[large] == pytest.approx(np.array(response["estimate"])[large], abs=0.06)
+    for option, match in (({"e_step": "jensen"}, "cannot be sampled"), ({"prior": "ml"}, "fit with prior='ard'")):
+        with pytest.raises(ValueError, match=match):
+            quietly(latens.NoisyOr(2, random_state=0, **option).fit, X).intervals(X, method="gibbs")
+
+
+@pytest.mark.slow
+def test_one_factor_is_sampled_as_response_says_and_several_are_told_as_turnable() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(150, 1)) @ np.array([[2.0, 1.5, 1.0, -1.5, 0.5]]) + rng.normal(size=(150, 5)) + 10
+    model = latens.FactorAnalysis(1, prior="ard", random_state=0).fit(X)
+    response, sampled = model.intervals(), model.intervals(X, method="gibbs")
+    std = {(row[0], row[2]): row[5] for row in response.rows}
+    assert all(sampled["sound"])
+    compared = [(row[5], std[row[0], row[2]]) for row in sampled.rows if (row[0], row[2]) in std]
+    assert len(compared) >= 15
+    assert [a for a, _ in compared] == pytest.approx([b for _, b in compared], rel=0.35)
+    with pytest.raises(ValueError, match="fit with prior='ard'"):
+        latens.FactorAnalysis(1, prior="ml", random_state=0).fit(X).intervals(X, method="gibbs")
+    wider = X + rng.normal(size=(150, 1)) @ np.array([[0.0, 2.0, -2.0, 0.0, 1.0]])
+    both = quietly(latens.FactorAnalysis(2, prior="ard", random_state=0).fit, wider)
+    table = quietly(both.intervals, wider, method="gibbs")
+    assert not any(row[8] for row in table.rows if row[0] == "components")
+
+
 def test_where_components_are_hardly_worth_it_auto_samples_and_says_so() -> None:
     X, _ = two_clusters(0.5, 100)
     model = quietly(latens.GaussianMixture(2, random_state=0, moves=False, tol=1e-8, max_iter=3000).fit, X)

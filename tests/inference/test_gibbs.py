@@ -12,10 +12,14 @@ from scipy.stats import chisquare
 from latens.core import Rows
 from latens.families.dirichlet import Dirichlet
 from latens.families.gamma import Gamma
+from latens.families.relevance import Relevance
 from latens.inference.gibbs import effective_size, gibbs, r_hat
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
+from latens.models.factor_analysis.model import FactorPosterior, Factors
 from latens.models.mixture.model import Mixture
+from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
+from latens.models.noisy_or.sampling import draw_firings
 from tests.contract import mixture_cases
 
 N_ROWS, K, N_SETS, N_DRAWS = 30, 2, 64, 15  # ranks run from 0 to N_DRAWS
@@ -37,11 +41,35 @@ def binary_truth(model: BinaryFactors, rng: np.random.Generator) -> tuple[Any, R
     return point, Rows(x)
 
 
+def cause_truth(model: NoisyOrCauses, rng: np.random.Generator) -> tuple[Any, Rows]:
+    point = model.prior(K).sample(rng)
+    x = np.where(rng.random((N_ROWS, 3)) < 0.1, np.nan, model.draw(point, N_ROWS, rng)[0])
+    return point, Rows(np.nan_to_num(x), ~np.isnan(x))
+
+
+def factor_truth(model: Factors, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """About a mean that is anywhere: nothing is known of it before."""
+    prior = model.prior(K)
+    assert isinstance(prior.loadings, Relevance)
+    alpha = prior.loadings.alpha.sample(rng).mean
+    weights = replace(prior.loadings.weights, precision=np.diag(alpha)[None])
+    point = FactorPosterior(weights.sample(rng), 5 * rng.normal(size=3))
+    return point, Rows(model.draw(point, N_ROWS, rng)[0])
+
+
 def label_free(point: Any) -> np.ndarray:
     """Numbers that do not change when components are named otherwise."""
     if isinstance(point, BinaryPosterior):
         w = point.loadings
         return np.array([point.usage.mean.max(), np.log(w.noise[0]), np.log(np.sum(w.mean**2)), w.mean.sum()])
+    if isinstance(point, CausePosterior):
+        chance = point.causes.mean
+        return np.array([point.usage.mean.max(), point.leak.mean.sum(), chance.sum(), np.sum(chance**2)])
+    if isinstance(point, FactorPosterior):
+        w, noise = point.loadings.mean, point.loadings.mean_noise
+        return np.array(
+            [np.log(noise).sum(), np.log(np.sum(w**2)), w[:, 0] @ w[:, 1], np.max(np.sum(w**2, axis=0) / noise)]
+        )
     means = point.clusters.mean
     return np.array([point.weights.mean.max(), means.sum(), np.sum(means**2), np.abs(means[0] - means[1]).sum()])
 
@@ -73,6 +101,52 @@ def test_ranks_of_a_mixtures_truth_are_uniform(kind: str) -> None:
 @pytest.mark.slow
 def test_ranks_of_the_truth_of_binary_factors_are_uniform() -> None:
     assert chances(BINARY, binary_truth, 2).min() > 0.01 / 4
+
+
+CAUSES = NoisyOrCauses(3, usage=(2.0, 2.0), strength=(2.0, 2.0), leak=(1.0, 4.0))
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_of_noisy_or_are_uniform() -> None:
+    assert chances(CAUSES, cause_truth, 4).min() > 0.01 / 4
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_of_factor_analysis_are_uniform() -> None:
+    model = Factors(3, noise=(3.0, 2.0), relevance=(3.0, 3.0), points=False)
+    assert chances(model, factor_truth, 5).min() > 0.01 / 4
+
+
+@dataclass(frozen=True)
+class OneCauseFires(NoisyOrCauses):
+    """A planted error: only one of the causes that are on fires at a one, though several may."""
+
+    def draw_statistics(self, point: Any, batch: Any, local: Any, rng: np.random.Generator) -> Any:
+        stats = super().draw_statistics(point, batch, local, rng)
+        ones = np.sum((batch.x > 0) & (batch.mask > 0), axis=0)
+        share = ones / np.maximum(stats.caused.sum(axis=0) + stats.leaked, 1e-9)
+        return replace(stats, caused=stats.caused * share, leaked=stats.leaked * share)
+
+
+@pytest.mark.slow
+def test_a_wrong_draw_of_firings_shows() -> None:
+    wrong = OneCauseFires(3, usage=(2.0, 2.0), strength=(2.0, 2.0), leak=(1.0, 4.0))
+    assert chances(wrong, cause_truth, 4).min() < 1e-4
+
+
+def test_what_fires_explains_every_one_and_only_those() -> None:
+    rng = np.random.default_rng(0)
+    point = CAUSES.prior(K).sample(rng)
+    x, codes = CAUSES.draw(point, 4000, rng)
+    batch, wrong = Rows(x), np.zeros((4000, K))
+    caused, leaked = draw_firings(point, batch, codes, rng)
+    ones = x.sum(axis=0)
+    assert np.all(caused.sum(axis=0) + leaked >= ones)
+    # what was drawn given the rows must agree with how often each fires by itself
+    assert leaked / 4000 == pytest.approx(point.leak.mean, abs=0.03)
+    assert caused / codes.sum(axis=0)[:, None] == pytest.approx(point.causes.mean, abs=0.05)
+    # where no cause is on, the leak alone has lit every one
+    assert draw_firings(point, batch, wrong, rng)[1].tolist() == ones.tolist()
 
 
 @dataclass(frozen=True)

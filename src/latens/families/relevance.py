@@ -69,6 +69,15 @@ class Relevance:
         squares = np.sum(weights.tau * weights.mean**2, axis=1) + variances.sum(axis=0)
         return Relevance(weights, self.alpha.observe(d, squares))
 
+    def draw_given(
+        self, sums: tuple[Floats, Floats, Floats, Floats], point: LeastSquares, rng: np.random.Generator
+    ) -> LeastSquares:
+        """From the prior `self`: relevances given the weights `point`, then weights and noise given them and sums."""
+        sizes = np.sum(point.tau * point.mean**2, axis=1)
+        alpha = self.alpha.observe(point.mean.shape[1], sizes).sample(rng).mean
+        # a Gamma of which only the mean is used
+        return self._given(Gamma(alpha, np.ones_like(alpha))).observe(*sums).sample(rng)
+
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         return self.weights.log_likelihood(seen, zz, zx, xx)
 

@@ -36,6 +36,10 @@ class Sampled(Protocol):
 
     def draw_codes(self, point: Any, batch: Any, rng: np.random.Generator) -> Any: ...  # a local posterior of points
 
+    def draw_statistics(
+        self, point: Any, batch: Any, local: Any, rng: np.random.Generator
+    ) -> Any: ...  # sums over them
+
     def draw_globals(self, point: Any, stats: Any, rng: np.random.Generator) -> Any: ...  # given sums over drawn codes
 
 
@@ -59,7 +63,9 @@ def gibbs(
     point, kept = q.sample(rng), Chain([], [])
     locals_ = [_exchanged(model.draw_codes(point, batch, rng), rng) for batch in batches]
     for sweep in range(burn_in + n_draws * thinning):
-        stats = tree_sum([model.statistics(batch, local) for batch, local in zip(batches, locals_, strict=True)])
+        stats = tree_sum(
+            [model.draw_statistics(point, batch, local, rng) for batch, local in zip(batches, locals_, strict=True)]
+        )
         point = model.draw_globals(point, stats, rng)
         if sweep >= burn_in and (sweep - burn_in) % thinning == thinning - 1:
             kept.points.append(point)

@@ -10,8 +10,9 @@ from scipy.optimize import linear_sum_assignment
 
 from latens.array import Floats, Index
 from latens.estimators.intervals.table import PublishedNumber
+from latens.models.factor_analysis.model import Factors
 
-__all__ = ["PosteriorDraws", "filled", "matched", "stacked"]
+__all__ = ["PosteriorDraws", "filled", "named_as_in_fit", "stacked"]
 
 
 class PosteriorDraws(dict[str, Any]):
@@ -27,7 +28,15 @@ class PosteriorDraws(dict[str, Any]):
     effective_size: dict[str, float]
 
 
-def matched(codes: Floats, reference: Floats) -> Index:
+def named_as_in_fit(model: Any, point: Any, codes: Floats, reference: Floats) -> Any:
+    """A draw of the globals with its components in the fit's order; factors in its axes, by the nearest rotation."""
+    if isinstance(model, Factors):
+        left, _, right = np.linalg.svd(codes.T @ reference)
+        return point.turned(left @ right)
+    return point.only(_matched(codes, reference))
+
+
+def _matched(codes: Floats, reference: Floats) -> Index:
     """(K,), which component of a draw is each of the fit's: those whose codes (n, K) agree in most rows."""
     agreement = codes.T @ reference + (1 - codes).T @ (1 - reference)
     drawn, fitted = linear_sum_assignment(-agreement)

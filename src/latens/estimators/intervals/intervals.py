@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
-from latens.estimators.intervals.draws import PosteriorDraws, filled, matched, stacked
+from latens.estimators.intervals.draws import PosteriorDraws, filled, named_as_in_fit, stacked
 from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
@@ -57,6 +57,7 @@ FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for
 UNSETTLED = 0.05  # nats still to be gained above which differences say little
 OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
 OTHER_LOCALS = 1e-3  # the same where local steps start anew and may end elsewhere
+TURNED = "not identified: factors may be turned into each other"
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
 
@@ -110,10 +111,10 @@ class Intervals:
             "response" differentiates the bound through the hidden codes, so that what they leave unknown is counted.
             "mean-field" takes the spread of the posterior as it is, which is too narrow wherever codes are uncertain.
             "bootstrap" fits rows drawn anew from X 40 times, each from this fit; it needs X, and differs from call to
-            call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, and binary
-            factors with exact steps. "auto" is response while the posterior has at most 500 coordinates, and else mean
-            field; where a component is worth fewer than 3 nats and there are at most 2,000 rows, gibbs if the model
-            can.
+            call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, factor analysis
+            with `prior="ard"`, binary factors and noisy-OR with exact steps. "auto" is response while the posterior
+            has at most 500 coordinates, and else mean field; where a component is worth fewer than 3 nats, there are at
+            most 2,000 rows and X is given, gibbs if the model can.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -158,8 +159,8 @@ class Intervals:
                 batches = self._batches(X, fit_params)
                 numbers, answer = self._response_answer(numbers, respond(self.model_, batches, self.posterior_))
                 worth = component_worth(self.model_, batches, self.posterior_)
-            few = self.state_.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS
-            if automatic and few and not self._cannot_sample(batches):
+            few = self.state_.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
+            if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
         return self._table_of(numbers, answer, worth, level, method, wanted, which)
@@ -178,7 +179,7 @@ class Intervals:
             stays at its estimate. "gibbs" draws from the posterior itself, by four chains from different starts, with
             components named as in the fit; the answer then has `r_hat` and `effective_size`.
         X : as given to `fit`
-            For "response" and "gibbs", where the model does not keep sums in place of rows.
+            For "gibbs", and for "response" where the model does not keep sums in place of rows.
         **fit_params
             What `fit` was given besides X.
         """
@@ -219,7 +220,7 @@ class Intervals:
         return model.cannot_sample(self.posterior_)
 
     def _gibbs_draws(self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any]) -> PosteriorDraws:
-        model, q, batches = self.model_, self.posterior_, self._batches(X, fit_params)
+        model, q, batches = self.model_, self.posterior_, self._rows_in_blocks(X, fit_params)
         reason = self._cannot_sample(batches)
         if reason:
             raise ValueError(f"method='gibbs': {reason}; choose method='response'.")
@@ -228,7 +229,7 @@ class Intervals:
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(model.local_step(q, batch).mean) for batch in batches])
         published = [
-            self._publish(point.only(matched(codes, reference)), self.state_.stats, self.frame_)
+            self._publish(named_as_in_fit(model, point, codes, reference), self.state_.stats, self.frame_)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
@@ -249,9 +250,11 @@ class Intervals:
         moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
         numbers, values = [numbers[i] for i in moving], values[:, moving]
         apart = max(draws.r_hat.values()) > DISAGREEMENT
-        why = [f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""] * len(numbers)
+        disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""
+        why = np.full(len(numbers), disagreement, dtype=object)
+        why[self._may_be_turned(numbers)] = TURNED
         return numbers, _Answer(
-            np.median(values, axis=0), values.std(axis=0), why, np.full(len(numbers), np.nan), values
+            np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
         )
 
     def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
@@ -372,6 +375,11 @@ class Intervals:
         self._doubt(numbers, why)
         std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
         return numbers, _Answer(estimate, std, why.tolist(), response.missing(jacobian))
+
+    def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
+        """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
+        free = isinstance(self.model_, Factors) and self.n_components_ > 1
+        return [free and number.parameter == "components" for number in numbers]
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
         """Write down why numbers are not sound whatever their curvature."""

@@ -175,17 +175,19 @@ class BinaryFactors:
         pick = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
         return States(None, local.k, np.eye(scores.shape[1])[pick])
 
+    def draw_statistics(
+        self, point: BinaryPosterior, batch: Rows, local: States, rng: np.random.Generator
+    ) -> CodeStatistics:
+        """Sums over rows of drawn codes: nothing else is hidden."""
+        return self.statistics(batch, local)
+
     def draw_globals(self, point: BinaryPosterior, stats: CodeStatistics, rng: np.random.Generator) -> BinaryPosterior:
         """Relevances given loadings, then loadings and noise given them and the codes behind the sums; usage."""
         prior, w = self.prior(len(stats.on)), point.loadings
-        if not isinstance(prior.loadings, Relevance):
+        if not isinstance(prior.loadings, Relevance) or not isinstance(w, LeastSquares):
             raise TypeError("points have no posterior to draw from.")
-        sizes = np.sum(w.tau * w.mean**2, axis=1)
-        alpha = prior.loadings.alpha.observe(self.n_features, sizes).sample(rng).mean
-        current = replace(prior.loadings, alpha=Gamma(alpha, np.ones_like(alpha)))  # of which only the mean is used
         usage = prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))
-        loadings = prior.loadings.observe(*stats.regression, current)
-        return BinaryPosterior(usage.sample(rng), loadings.sample(rng))
+        return BinaryPosterior(usage.sample(rng), prior.loadings.draw_given(stats.regression, w, rng))
 
     def codes(self, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
         local = local.rounded(batch.x)

@@ -65,6 +65,11 @@ class FactorPosterior:
         """The map from complete rows to their factors."""
         return self.shown(None)
 
+    def turned(self, rotation: Floats) -> Self:
+        """Points with their factors in other axes: h @ rotation (K, K) describes the rows as h did."""
+        w = self.loadings
+        return replace(self, loadings=LeastSquares(rotation.T @ w.mean, w.mean_noise))
+
     def shown(self, columns: NDArray[np.bool_] | None) -> Projection:
         """The map from rows that show some columns only, or all."""
         w = self.loadings
@@ -87,6 +92,10 @@ class FactorCodes:
 
     mean: Array = real("n k")
     spread: Array = positive_definite("1|n k k")
+
+    def dealt(self, order: Index) -> FactorCodes:
+        """Codes of row order[n] for row n, of drawn codes."""
+        return FactorCodes(self.mean[order], self.spread)
 
 
 @dataclass(frozen=True)
@@ -238,6 +247,43 @@ class Factors:
         codes = rng.standard_normal((n, q.n_components))
         rows = self.reconstruct(point, codes)
         return rows + rng.standard_normal(rows.shape) * np.sqrt(point.loadings.mean_noise), codes
+
+    def cannot_sample(self, q: FactorPosterior) -> str:
+        return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
+
+    def samples_with_holes(self, q: FactorPosterior) -> bool:
+        return True
+
+    def draw_codes(self, point: FactorPosterior, batch: Rows, rng: np.random.Generator) -> FactorCodes:
+        """Factors of each row given mean, loadings and noise."""
+        local: Any = self.local_step(point, batch)
+        root = np.linalg.cholesky(host(local.spread))
+        mean = host(local.mean)
+        noise = rng.standard_normal(mean.shape)
+        return FactorCodes(
+            mean + np.einsum("nij,nj->ni", np.broadcast_to(root, (len(mean), *root.shape[1:])), noise),
+            np.zeros((1, *root.shape[1:])),
+        )
+
+    def draw_statistics(
+        self, point: FactorPosterior, batch: Rows, local: FactorCodes, rng: np.random.Generator
+    ) -> FactorStatistics:
+        """Sums over rows of drawn factors; points have no entropy, and it is not asked for."""
+        with np.errstate(divide="ignore"):
+            spread = np.zeros((1 if batch.seen is None else len(batch), *local.spread.shape[1:]))
+            return self.statistics(batch, replace(local, spread=spread))
+
+    def draw_globals(
+        self, point: FactorPosterior, stats: FactorStatistics, rng: np.random.Generator
+    ) -> FactorPosterior:
+        """The mean, of which nothing is known before, given the rest; relevances; then loadings and noise."""
+        prior, w = self.prior(len(stats.zx)).loadings, point.loadings
+        if not isinstance(prior, Relevance) or not isinstance(w, LeastSquares):
+            raise TypeError("points have no posterior to draw from.")
+        seen = np.maximum(stats.seen, np.finfo(float).tiny)
+        center = (stats.x - np.sum(w.mean * stats.z, axis=0)) / seen
+        center = center + rng.standard_normal(center.shape) / np.sqrt(w.tau * seen)
+        return replace(point, loadings=prior.draw_given(stats.about(center), w, rng), center=center)
 
     def importance(self, q: FactorPosterior, stats: Statistics) -> Floats:
         """(K,), share of the model's variance; 0 for a factor that relevance determination has turned off."""

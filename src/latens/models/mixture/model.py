@@ -256,6 +256,12 @@ class Mixture:
         label = np.argmax(joint + rng.gumbel(size=joint.shape), axis=1)
         return Memberships(np.eye(joint.shape[1])[label])
 
+    def draw_statistics(
+        self, point: MixturePosterior, batch: Rows, local: Memberships, rng: np.random.Generator
+    ) -> ClusterStatistics:
+        """Sums over rows of drawn codes: nothing else is hidden."""
+        return self.statistics(batch, local)
+
     def draw_globals(
         self, point: MixturePosterior, stats: ClusterStatistics, rng: np.random.Generator
     ) -> MixturePosterior:

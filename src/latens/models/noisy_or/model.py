@@ -53,6 +53,7 @@ from latens.families.fractions import Fractions
 from latens.families.share import Share
 from latens.models.binary_factors.posteriors import States
 from latens.models.noisy_or.moves import propose
+from latens.models.noisy_or.sampling import DrawnCauses, draw_firings, draw_profiles, draw_states
 
 __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
@@ -297,6 +298,41 @@ class NoisyOrCauses:
         profile = rng.choice(q.n_profiles, size=n, p=point.profiles.mean)
         codes = (rng.random((n, q.n_components)) < point.usage.mean[profile]).astype(float)
         return (rng.random((n, self.n_features)) < self.reconstruct(point, codes)).astype(float), codes
+
+    def cannot_sample(self, q: CausePosterior) -> str:
+        if self.points:
+            return "maximum likelihood has no posterior to draw from; fit with prior='ard'"
+        return "" if self.exact_local(q) else "codes are drawn only where e_step is exact"
+
+    def samples_with_holes(self, q: CausePosterior) -> bool:
+        return True
+
+    def draw_codes(self, point: CausePosterior, batch: Rows, rng: np.random.Generator) -> DrawnCauses:
+        """One state of each row given all chances."""
+        return draw_states(point, batch, rng)
+
+    def draw_statistics(
+        self, point: CausePosterior, batch: Rows, local: DrawnCauses, rng: np.random.Generator
+    ) -> CauseStatistics:
+        """Sums over the rows, with the profile of each and what fired in it drawn."""
+        codes = local.mean
+        profile = draw_profiles(point, codes, rng)
+        caused, leaked = draw_firings(point, batch, codes, rng)
+        exposed = codes.sum(axis=0)[:, None] if batch.seen is None else codes.T @ host(batch.mask)
+        return CauseStatistics(
+            n=batch.n,
+            seen=batch.counts,
+            used=profile.sum(axis=0),
+            on=profile.T @ codes,
+            caused=caused,
+            exposed=exposed,
+            leaked=leaked,
+            entropy=0.0,
+        )
+
+    def draw_globals(self, point: CausePosterior, stats: CauseStatistics, rng: np.random.Generator) -> CausePosterior:
+        """All chances given the states and firings behind the sums."""
+        return self.global_step(point, stats).sample(rng)
 
     def importance(self, q: CausePosterior, stats: CauseStatistics) -> Floats:
         """(K,), share of the ones that each cause brought about; 0 for one that is on in less than a row."""
