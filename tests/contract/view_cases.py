@@ -26,6 +26,7 @@ from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
+from latens.models.multi_view.view import GROUP, precision_of
 from tests.contract.evidence import LOG_2PI, observed
 from tests.contract.noisy_or_cases import Cut
 
@@ -44,18 +45,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 NOISE, RELEVANCE, INCLUSION, OFFSET, ACTIVITY = (2.3, 1.7), (2.4, 1.6), (1.3, 0.8), 0.7, (2.1, 1.9)
 
 
-class Dealt(Cut):
-    """The model before the contract's rows; the group of a row is not one of its columns there."""
-
-    def impute(self, q: Any, batch: Rows, local: Any) -> Any:
-        return tuple(part[:, : batch.x.shape[1]] for part in super().impute(q, batch, local))
-
-    def draw(self, q: Any, n: int, rng: Any) -> Any:
-        rows, codes = self.model.draw(q, n, rng)
-        return rows[:, : self.views[-1].stop], codes
-
-
-def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, usage: Any = None) -> Dealt:
+def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, usage: Any = None) -> Cut:
     ends = [round(d * i / len(kinds)) for i in range(len(kinds) + 1)]
     views = tuple(
         View(
@@ -67,7 +57,7 @@ def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, 
             relevance=RELEVANCE,
             inclusion=INCLUSION if sparse else None,
             offset=OFFSET,
-            given=d if kind == "measured" else None,
+            precision_unit=0.25 if kind == "measured" else 1.0,
         )
         for i, (kind, start, stop) in enumerate(zip(kinds, ends, ends[1:], strict=False))
         if stop > start
@@ -75,20 +65,19 @@ def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, 
     model = MultiView(views, groups, ACTIVITY if groups > 1 else None, usage)
 
     def see(rows: Rows) -> Rows:
-        """Cut, counted, and with a column for the group, which is whether the first number is above its usual."""
+        """Cut, counted, and with a group, which is whether the first number is above its usual."""
         xp = array_namespace(rows.x)
         parts = [_made(rows.x[:, view.columns], view.likelihood.name) for view in views]
-        parts += [0.5 + xp.abs(rows.x[:, view.columns]) for view in views if view.given is not None]
-        seen = rows.seen
-        extra = sum(part.shape[1] for part in parts) - rows.x.shape[1]
-        if seen is not None and extra:
-            seen = xp.concat([seen, xp.ones_like(seen[:, :extra])], axis=1)
+        aux = {
+            precision_of(view.name): 4 * (0.5 + xp.abs(rows.x[:, view.columns]))
+            for view in views
+            if view.knows_precision
+        }
         if groups > 1:
-            parts.append(xp.astype(rows.x[:, :1] > 0.5, rows.x.dtype))
-            seen = None if seen is None else xp.concat([seen, xp.ones_like(seen[:, :1])], axis=1)
-        return replace(rows, x=xp.concat(parts, axis=1), seen=seen)
+            aux[GROUP] = xp.astype(rows.x[:, 0] > 0.5, rows.x.dtype)
+        return replace(rows, x=xp.concat(parts, axis=1), aux=aux)
 
-    return Dealt(model, see)
+    return Cut(model, see)
 
 
 def _made(x: Any, kind: str) -> Any:
@@ -118,8 +107,12 @@ def start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> MultiV
 
 def log_evidence(model: Any, q: Any, rows: Rows) -> float:
     """log p(rows) for one factor: codes by quasi-random draws; given them views are independent, and columns too."""
-    x, seen = observed(model.see(rows))
-    group = x[:, -1].astype(int) if model.n_groups > 1 else np.zeros(len(x), int)
+    rows = model.see(rows)
+    if rows.weight is not None:  # a row that counts twice is given twice, with what is known of it
+        times = np.asarray(rows.weight).astype(int)
+        rows = replace(rows.take(np.repeat(np.arange(len(rows)), times)), weight=None)
+    x, seen = observed(rows)
+    group = rows.aux[GROUP].astype(int) if model.n_groups > 1 else np.zeros(len(x), int)
     z = _draws(len(x))  # (S, N)
     if model.n_groups > 1:
         a = _gamma_draws(model.n_groups)  # (S, G)
@@ -129,7 +122,7 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
         z = z * (np.random.default_rng(8).random(z.shape) < rho[:, group])
     level = np.zeros(len(z))
     for view in model.views:
-        known = None if view.given is None else x[:, view.given : view.given + view.stop - view.start]
+        known = view.given_precision(rows)
         level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group, known)
     return float(logsumexp(level) - np.log(len(z)))
 

@@ -108,6 +108,7 @@ _KINDS = [
     "regression-given",
     "regression-mixed",
 ]
+_SINCE_2 = ["classes-levels", "classes-mixed"]  # came after version 1
 _WITH_HOLES = ["binary-ard-exact-diagonal", "factors-ml", "factors-ard", "mixture-full-process", "views-groups"]
 GOLDEN = {
     golden.name: golden
@@ -117,6 +118,7 @@ GOLDEN = {
         Golden("factors-many-patterns", holes=True),
         Golden("views-long-groups", streamed=True),
         Golden("views-long-counts", streamed=True),
+        *(Golden(kind, streamed) for kind in _SINCE_2 for streamed in (False, True)),
     ]
 }
 

@@ -48,7 +48,7 @@ def test_names_are_those_of_the_next_version(step: Step) -> None:
     share = record("Share", mean={"array": 0})
     kept = {"dict": {"plain_": True, "other_": {"tuple": [share, [share]]}}}
     old = header(record("Fitted", model=record("Model", usage=deepcopy(share)), kept=deepcopy(kept)))
-    assert upgrade(old) == set()
+    assert upgrade(old, []) == set()
     new = record("PointBeta", point={"array": 0})
     assert (old["version"], old["estimator"], old["params"]) == (2, "New", {"first": 1, "b": 2})
     assert old["fitted"] == record(
@@ -61,21 +61,21 @@ def test_names_are_those_of_the_next_version(step: Step) -> None:
 def test_arrays_of_what_is_left_out_are_told(step: Step) -> None:
     sums = record("Sums", n={"array": 4}, rest={"tuple": [{"array": 2}, [{"array": 3}]]})
     old = header(record("Fitted", state=sums))
-    assert upgrade(old) == {2, 3}
+    assert upgrade(old, []) == {2, 3}
     assert old["fitted"]["fields"]["state"] == record("Sums", n={"array": 4})
 
 
 def test_names_that_a_user_gave_are_no_records(step: Step) -> None:
     views = {"dict": {"record": "Share", "fields": {"dict": {"mean": 1}}}}
     old = header(record("Fitted", kept={"dict": {"likelihoods_": views}}))
-    upgrade(old)
+    upgrade(old, [])
     assert old["fitted"]["fields"]["attributes"]["dict"]["likelihoods_"] == views
 
 
 @pytest.mark.parametrize("strange", [None, 3, "x", [], {}, {"record": 1, "fields": 2}, {"dict": 3}, {"tuple": {}}])
 def test_what_is_no_header_stays_for_others_to_refuse(step: Step, strange: Any) -> None:
     old = header(deepcopy(strange), params=deepcopy(strange), estimator=deepcopy(strange))
-    upgrade(old)
+    upgrade(old, [])
     assert old["fitted"] == strange
 
 
@@ -83,7 +83,7 @@ def test_no_depth_of_nesting_is_too_deep(step: Step) -> None:
     node: Any = {"array": 7}
     for _ in range(100_000):
         node = [node]
-    assert upgrade(header(record("Sums", rest=node))) == {7}
+    assert upgrade(header(record("Sums", rest=node)), []) == {7}
 
 
 def test_a_file_of_version_1_is_saved_as_one_of_this_version(tmp_path: Any) -> None:

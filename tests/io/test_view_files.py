@@ -1,4 +1,4 @@
-"""Files of multi-view models: parts by the name of a view, a column for groups, what is kept of the samples."""
+"""Files of multi-view models: parts by the name of a view, groups, what is kept of the samples."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ LIES: dict[str, tuple[Lie, str]] = {
     "a layout that is a text": (kept(layout_="x"), "layout_ is a str"),
     "a column more in the layout": (
         lambda f: f.at("attributes.layout_.features.0").append("x"),
-        r"origin has shape \(24,\); expected \(d\) with d=25",
+        "different views or columns",
     ),
     "a column of another view": (
         lambda f: f.at("attributes.layout_.features.0").append(f.at("attributes.layout_.features.1").pop()),
@@ -213,13 +213,13 @@ LIES: dict[str, tuple[Lie, str]] = {
     "10**12 columns": (at("model.views.2", stop=10**12), "model.views.*stop is 1000000000000; expected at most"),
     "a group that is not there": (
         lambda f: f.at("attributes.layout_")["groups"]["tuple"].extend(["a", "b"]),
-        "2 group.s. and its model 1|with d=25",
+        "2 group.s. and its model 1",
     ),
     "precisions that are not there": (
         lambda f: f.at("attributes.layout_")["precise"]["tuple"].append("view0"),
-        "with d=33",
+        "different known precisions",
     ),
-    "precisions that the layout denies": (at("model.views.0", given=3), "different known precisions"),
+    "a unit of precisions that is none": (at("model.views.0", precision_unit=0.0), "precisions in units of 0"),
     "measurements without precisions": (
         at("model.views.0", likelihood={"record": "Measured", "fields": {}}),
         "different known precisions",

@@ -17,7 +17,7 @@ from latens.estimators.regression import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns
-from latens.io.checks.multi_view_checks import check_kept, check_samples, check_views, kept_of, sizes_of_views, width_of
+from latens.io.checks.multi_view_checks import check_kept, check_samples, check_views, kept_of, sizes_of_views
 from latens.io.checks.parameter_checks import check_agreement
 from latens.io.checks.shape_checks import arrays_with_shapes, check_axes, check_sizes, switches_of
 from latens.io.checks.type_checks import fits, hints_of
@@ -105,7 +105,6 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
     model, frame, state, d = fitted.model, fitted.frame, fitted.state, fitted.n_features_in
     check_kept(estimator_class(name), fitted.attributes)
-    width = width_of(fitted.attributes, d)
     models = models_of(estimator_class(name))
     if name_of(type(model)) is None or not issubclass(type(model), models):
         wanted = " or ".join(sorted(cls.__name__ for cls in models))
@@ -114,14 +113,14 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         raise FileRefused(f"its sums are a {type(state.stats).__name__}, which a {type(model).__name__} does not take.")
     if d < 1:
         raise FileRefused(f"it claims {d} columns; expected at least 1.")
-    check_sizes([*arrays_with_shapes(frame, "frame")], {"d": width})
+    check_sizes([*arrays_with_shapes(frame, "frame")], {"d": d})
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
     check_settings(model, d)
     check_views(model, state, fitted.attributes, d)
-    _check_shapes(model, state, d, width)
+    _check_shapes(model, state, d)
     check_finite(fitted, "fitted")
     check_domains(model, "model")
     check_domains(state.q, "state.q")
@@ -145,9 +144,9 @@ def _statistics_of(model: Any) -> list[Any]:
     return kinds + ([get_args(hints_of(model.walk)["return"])[1]] if isinstance(model, Walking) else [])
 
 
-def _check_shapes(model: Any, state: State, n_features: int, width: int) -> None:
+def _check_shapes(model: Any, state: State, n_features: int) -> None:
     """Refuse arrays that do not have the shapes that their fields declare."""
-    sizes = switches_of(model) | sizes_of_views(model, n_features, width)
+    sizes = switches_of(model) | sizes_of_views(model)
     if sizes.get("n_features", n_features) != n_features:
         raise FileRefused(f"its model has {sizes['n_features']} columns and its data {n_features}; they must agree.")
     found = [*arrays_with_shapes(model, "model"), *arrays_with_shapes(state, "state")]

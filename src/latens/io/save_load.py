@@ -118,7 +118,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
 
 def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
     """The estimator that a header and its arrays describe."""
-    used = upgrade(header).intersection(range(len(arrays)))
+    left = upgrade(header, arrays)
+    used = left.intersection(range(len(arrays)))
 
     def take(number: int) -> Any:
         if type(number) is not int or not 0 <= number < len(arrays):

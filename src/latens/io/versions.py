@@ -2,15 +2,17 @@
 
 A version of the format is a set of names: of records, of their fields, of parameters. A class, field or parameter that
 gets another name, or goes, gets a row in the last step if no release wrote the version before it, else a step of its
-own. Steps see a header before anything is made of it, so that old classes need not live on. Nothing here judges a
-file: what is no header stays as it is, and is refused where it is decoded.
+own. Steps see header and arrays before anything is made of them, so that old classes need not live on. Nothing here
+judges a file: what is no header stays as it is, and is refused where it is decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from latens.io.views_of_version_2 import measurements_alone
 
 __all__ = ["STEPS", "Step", "upgrade"]
 
@@ -27,19 +29,21 @@ class Step:
     records: Names = field(default_factory=dict)
     fields: Mapping[str, Names] = field(default_factory=dict)  # by record, as the old version calls it
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # fields that are no more, likewise
+    change: Callable[[dict[str, Any], list[Any]], None] | None = None  # of header and arrays, before names change
 
 
 STEPS: dict[int, Step] = {
-    1: Step(
-        records={"Fitted": "EstimatorState"},
-        fields={"Fitted": {"kept": "attributes"}},
+    1: Step(records={"Fitted": "EstimatorState"}, fields={"Fitted": {"kept": "attributes"}}),
+    2: Step(
         parameters={"BayesianLinearRegression": {"alpha": "weight_precision", "beta": "noise_precision"}},
+        dropped={"MultiViewStatistics": ("rest",)},
+        change=measurements_alone,
     ),
 }
 
 
-def upgrade(header: dict[str, Any]) -> set[int]:
-    """Bring a header to the present version, in place.
+def upgrade(header: dict[str, Any], arrays: list[Any]) -> set[int]:
+    """Bring a header and its arrays to the present version, in place.
 
     Returns
     -------
@@ -49,6 +53,8 @@ def upgrade(header: dict[str, Any]) -> set[int]:
     left: set[int] = set()
     while header["version"] in STEPS:
         step = STEPS[header["version"]]
+        if step.change is not None:
+            step.change(header, arrays)
         estimator = header["estimator"]
         if isinstance(estimator, str):
             header["estimator"] = step.estimators.get(estimator, estimator)

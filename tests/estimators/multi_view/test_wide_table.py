@@ -73,23 +73,23 @@ def test_arrays_of_other_libraries_stay_what_they_are() -> None:
     assert not np.asarray(part.rows.seen)[:, :3].any()
     assert np.array_equal(np.asarray(part.rows.x)[:, 3:5], B)
     one = lay_out(xp.asarray(A), groups=list("uvuvu"))
-    assert np.array_equal(np.asarray(one.rows.x), np.c_[A, [0, 1, 0, 1, 0]])
+    assert np.array_equal(np.asarray(one.rows.x), A)
+    assert np.asarray(one.rows.aux["group"]).tolist() == [0, 1, 0, 1, 0]
 
 
-def test_groups_are_a_last_column() -> None:
+def test_rows_know_their_group() -> None:
     table = lay_out({"rna": A, "mut": B}, groups=["b", "a", "b", "b", "a"])
     assert table.layout.groups == ("a", "b")
-    assert table.layout.width == 6
-    assert table.rows.x[:, -1].tolist() == [1, 0, 1, 1, 0]
+    assert table.rows.x.shape[1] == table.layout.n_columns == 5
+    assert table.rows.aux["group"].tolist() == [1, 0, 1, 1, 0]
     assert table.rows.seen is None
     with pytest.warns(UnknownGroups, match="'new' were not there when the model was fitted; it has 'a', 'b'"):
         new = lay_out({"rna": A[:3]}, groups=["a", "new", None], layout=table.layout)
-    assert new.rows.seen[:, -1].tolist() == [True, False, False]
-    assert not lay_out({"rna": A[:3]}, layout=table.layout).rows.seen[:, -1].any()
+    assert np.isnan(new.rows.aux["group"]).tolist() == [False, True, True]
+    assert np.isnan(lay_out({"rna": A[:3]}, layout=table.layout).rows.aux["group"]).all()
     assert lay_out(A, groups=[10, 9, 10, 9, 9.0]).layout.groups == ("9", "10")
     plain = lay_out(np.where(A > 1, np.nan, A), groups=[1, 1, 2, 2, 2])
-    assert plain.rows.seen[:, -1].all()
-    assert plain.rows.x[:, -1].tolist() == [0, 0, 1, 1, 1]
+    assert plain.rows.aux["group"].tolist() == [0, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ class TestFrames:
         assert table.layout.features == (("g1", "g2", "g3"), ("g1", "g2"))
         assert np.array_equal(table.rows.x[[5, 3, 0], 3:5], B[:3])
         assert np.array_equal(table.rows.seen[:, 0], [True] * 5 + [False])
-        assert table.rows.x[:, -1].tolist() == [0, 1, 1, 1, 0, 0]
+        assert table.rows.aux["group"].tolist() == [0, 1, 1, 1, 0, 0]
         with pytest.raises(ValueError, match=r"groups has 5 entries for 6 rows; .* Give a Series with row names"):
             lay_out({"rna": rna, "mut": mut}, groups=list("abcde"))
         with pytest.raises(ValueError, match=r"groups has no entry for the row\(s\) 'f'"):

@@ -29,7 +29,7 @@ from latens.estimators.multi_view.output_tables import (
     strongest,
 )
 from latens.estimators.multi_view.row_names import group_numbers
-from latens.estimators.multi_view.units import frame_of_views, signs
+from latens.estimators.multi_view.units import signs
 from latens.estimators.multi_view.wide_table import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.lazy import mean_of
@@ -118,7 +118,7 @@ class MultiViewAnswers(Answers):
         X = encoded_views(self, X)
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
-        mean, std = self._leave(mean), self._leave(array_namespace(mean).sqrt(variance), direction=True)
+        mean, std = self._leave(mean), self.frame_.leave_direction(array_namespace(mean).sqrt(variance))
         answers = [filled(table.rows, mean)]
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
@@ -136,9 +136,7 @@ class MultiViewAnswers(Answers):
         """Log density of what each sample shows (n,), in data units; a bound below it where `score_is_bound_`."""
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            measured = rows.columns(slice(0, self.layout_.n_columns))
-            volume = frame_of_views(self.frame_, self.layout_).log_volume(measured)
-            return (self.model_.log_predictive(self.posterior_, rows, local) - volume,)
+            return (self.model_.log_predictive(self.posterior_, rows, local) - self.frame_.log_volume(rows),)
 
         rows = self._read(X, groups, None, precision).rows
         if not self.layout_.groups:
@@ -236,8 +234,3 @@ class MultiViewAnswers(Answers):
         if asked != "pandas" or rows is None:
             return codes
         return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)
-
-    def _leave(self, wide: Array, *, direction: bool = False) -> Array:
-        """Columns of the views, without that of the groups, in data units."""
-        frame, wide = frame_of_views(self.frame_, self.layout_), wide[:, : self.layout_.n_columns]
-        return frame.leave_direction(wide) if direction else frame.leave(wide)

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from array_api_compat import array_namespace
 from sklearn.exceptions import ConvergenceWarning
 
-from latens.array.transfer import host, like, take
+from latens.array.transfer import host, like
 from latens.core import Fit, Rows, Statistics
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
@@ -39,6 +38,7 @@ from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import occupied
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
 
 __all__ = ["MultiViewFactorAnalysis"]
@@ -208,7 +208,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 return self
             table = self._first_table(X, groups, sample_weight, precision)
             # the wide table was made here and may be written over, unless it is the caller's own array
-            self._fit_views(table, moves=self.moves, spare=not self.plain_ or bool(table.layout.precise))
+            self._fit_views(table, moves=self.moves, spare=not self.plain_)
             self.waiting_ = None
             doubt_number(self)
         return self
@@ -260,7 +260,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 warnings.simplefilter("ignore", ConstantColumns)
                 warnings.simplefilter("ignore", FollowsTotals)
             # no moves: a factor may wait for samples still to come
-            spare = first and enough and (not self.plain_ or bool(table.layout.precise))
+            spare = first and enough and not self.plain_
             self._fit_views(fitted, moves=False, spare=spare, told=table if first and not enough else None)
         if enough:
             self.waiting_ = None
@@ -283,7 +283,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     @property
     def sample_size(self) -> int:  # type: ignore[override]
         """Samples that starts and moves look at: wide tables need fewer."""
-        return int(np.clip(SAMPLE_FLOATS // self.layout_.width, 512, 4096))
+        return int(np.clip(SAMPLE_FLOATS // self.layout_.n_columns, 512, 4096))
 
     def _first_table(
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False
@@ -298,7 +298,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             estimator=self,
             in_stream=in_stream,
         )
-        if table.rows.seen is not None and not host(table.rows.seen[:, : table.layout.n_columns]).any():
+        if table.rows.seen is not None and not host(table.rows.seen).any():
             raise ValueError("the views hold nothing but NaN; give at least one observed value.")
         self.plain_ = is_plain(X)
         doubt_table(table)
@@ -318,18 +318,19 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             in_stream=True,
         )
         table = with_precision(table, precision, known.precise)
-        if not known.groups or table.rows.seen is None:
+        if not known.groups:
             return table
-        nowhere = host(table.rows.seen[:, -1]) == 0
+        nowhere = np.isnan(host(table.rows.aux[GROUP]))
+        if not nowhere.any():
+            return table
         several = len(known.groups) > 1
         sizes = self.state_.stats.sizes if several else np.ones(1)
         rows = with_groups(table.rows, sizes, self._row_bounds if several else lambda part: part.x[:, 0] * 0)
         # the groups that the fit knows may have other numbers now
         numbers = np.array([float(table.layout.groups.index(name)) for name in known.groups])
-        group = host(rows.x[:, -1]).copy()
+        group = host(rows.aux[GROUP]).copy()
         group[nowhere] = numbers[group[nowhere].astype(np.intp)]
-        x = array_namespace(rows.x).concat([rows.x[:, :-1], like(group[:, None], rows.x)], axis=1)
-        return replace(table, rows=replace(rows, x=x))
+        return replace(table, rows=replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)}))
 
     def _fit_views(self, table: WideTable, *, moves: bool, spare: bool = False, told: WideTable | None = None) -> None:
         """Fit the samples of a table, and remember them, or those `told`, the same in another order."""
@@ -375,10 +376,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         yes_or_no("scale_views", self.scale_views)
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
-        given = self.layout_.precision_bounds
+        bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
+        units = {name: float(self.frame_.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
         origin, single = self.frame_.enter_direction(self.frame_.origin), self.__dict__.pop("_single")
         views = [
-            view_of(name, kind, at, sample, inclusion, given.get(name), origin[at], single)
+            view_of(name, kind, at, sample, inclusion, units.get(name), origin[at], single)
             for (name, kind), at in kinds
         ]
         usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None
@@ -412,11 +414,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         scores[counted] = codes[:, living] * signs(self.posterior_)
         rest = np.setdiff1d(np.arange(len(rows)), counted)
         if len(rest):  # they were not learnt from, but have values
-            seen = None if rows.seen is None else take(rows.seen, rest)
-            mean = self._ask(Rows(take(rows.x, rest), seen), lambda part, local: self.model_.codes(part, local))[0]
+            mean = self._ask(replace(rows, weight=None).take(rest), lambda part, local: self.model_.codes(part, local))[
+                0
+            ]
             scores[rest] = host(mean) * signs(self.posterior_)
-        group = host(rows.x[:, -1]).astype(np.intp) if self.layout_.groups else np.zeros(len(rows), dtype=np.intp)
-        self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group
+        group = np.nan_to_num(host(rows.aux[GROUP])) if self.layout_.groups else np.zeros(len(rows))
+        self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group.astype(np.intp)
         doubt_totals(self.model_, self.frame_, entered, scores[counted])
 
     def _parts(self, rows: Rows) -> list[Rows]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy.special import logsumexp
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import cross_sums, host, like, take
+from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
 from latens.estimators.multi_view.input_tables import listed
@@ -21,7 +21,7 @@ from latens.estimators.rows.units import Frame
 from latens.inference.local_fixed_point import settle
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
-from latens.models.multi_view.view import View
+from latens.models.multi_view.view import GROUP, View
 
 __all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "levels_from_sums", "with_groups"]
 
@@ -44,10 +44,10 @@ def doubt_table(table: WideTable) -> None:
         )
     if layout.views != ("x",):  # a plain table was looked at when it was checked
         names = [f"{view}: {name}" for view, own in zip(layout.views, layout.features, strict=True) for name in own]
-        doubt_columns(rows.columns(slice(0, layout.n_columns)), names)
+        doubt_columns(rows, names)
     if rows.seen is None:
         return
-    empty = np.flatnonzero(~host(rows.seen[:, : layout.n_columns]).any(axis=1))
+    empty = np.flatnonzero(~host(rows.seen).any(axis=1))
     if len(empty):
         names = [str(row) if table.row_names is None else table.row_names[row] for row in empty]
         warn(
@@ -97,7 +97,7 @@ def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> R
     unknown = _ungrouped_rows(rows)
     if not len(unknown):
         return rows
-    group = host(rows.x[:, -1]).copy()
+    group = host(rows.aux[GROUP]).copy()
     group[unknown] = np.argmax(_by_group(rows, unknown, sizes, bounds), axis=1)
     return _in_groups(rows, group)
 
@@ -107,21 +107,19 @@ def densities_over_groups(rows: Rows, sizes: Floats, densities: Callable[[Rows],
     unknown = _ungrouped_rows(rows)
     if not len(unknown):
         return densities(rows)
-    told = host(densities(_in_groups(rows, host(rows.x[:, -1]))))
+    told = host(densities(_in_groups(rows, np.nan_to_num(host(rows.aux[GROUP])))))
     told[unknown] = logsumexp(_by_group(rows, unknown, sizes, densities), axis=1)
     return like(told, rows.x)
 
 
 def _ungrouped_rows(rows: Rows) -> Index:
     """Numbers of the rows whose group is unknown."""
-    if rows.seen is None:
-        return np.arange(0)
-    return np.flatnonzero(host(rows.seen[:, -1]) == 0)
+    return np.flatnonzero(np.isnan(host(rows.aux[GROUP])))
 
 
 def _by_group(rows: Rows, which: Index, sizes: Floats, densities: Callable[[Rows], Array]) -> Floats:
     """(n, G), log chance of each group times the density of those rows in it."""
-    asked = Rows(take(rows.x, which), take(rows.seen, which))
+    asked = replace(rows, weight=None).take(which)
     told = [host(densities(_in_groups(asked, np.full(len(which), float(g))))) for g in range(len(sizes))]
     share = sizes / sizes.sum()
     # a group of the fit may have had no sample that counts
@@ -130,10 +128,7 @@ def _by_group(rows: Rows, which: Index, sizes: Floats, densities: Callable[[Rows
 
 
 def _in_groups(rows: Rows, group: Floats) -> Rows:
-    xp, seen = array_namespace(rows.x), rows.seen
-    if seen is not None:
-        seen = xp.concat([seen[:, :-1], xp.ones_like(seen[:, -1:])], axis=1)
-    return Rows(xp.concat([rows.x[:, :-1], like(group[:, None], rows.x)], axis=1), seen, rows.weight)
+    return replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)})
 
 
 def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> None:

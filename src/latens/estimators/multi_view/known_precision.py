@@ -1,4 +1,4 @@
-"""Precisions that the caller knows entry by entry, beside the views they belong to in the wide table."""
+"""Precisions that the caller knows entry by entry, as the rows of a wide table carry them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from latens.core import Rows
 from latens.estimators.multi_view.input_tables import listed
 from latens.estimators.multi_view.row_names import align
 from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.models.multi_view.view import precision_of
 
 __all__ = ["with_precision"]
 
 
 def with_precision(table: WideTable, precision: Mapping[str, Any] | None, known: tuple[str, ...] | None) -> WideTable:
-    """The table with a column of precisions for each column of the views named in `precision`.
+    """The table with the precisions of all entries of the views named in `precision`.
 
     Parameters
     ----------
@@ -36,24 +37,16 @@ def with_precision(table: WideTable, precision: Mapping[str, Any] | None, known:
             raise ValueError(f"precision names {listed(list(given))}, but the model was fitted without; leave it out.")
         return table
     layout, rows, xp = table.layout, table.rows, array_namespace(table.rows.x)
-    columns, told = [], []  # precisions, and of which entries they are
+    found = {}
     for name in names:
         part = rows.columns(layout.bounds[layout.views.index(name)])
         if name in given:
-            numbers, fine = _values(name, given[name], part, table)
-            columns.append(numbers)
-            told.append(fine)
+            found[precision_of(name)] = _values(name, given[name], part, table)
         elif part.seen is not None and not bool(xp.any(part.seen)):  # a view that is not there has no noise either
-            columns.append(xp.ones_like(part.x))
-            told.append(xp.zeros_like(part.seen))
+            found[precision_of(name)] = xp.zeros_like(part.x)
         else:
             raise ValueError(f"view {name!r} was fitted with known precisions; pass precision={{{name!r}: ...}} too.")
-    d = layout.n_columns
-    x = xp.concat([rows.x[:, :d], *columns, rows.x[:, d:]], axis=1)
-    seen = rows.seen
-    if seen is not None:
-        seen = xp.concat([seen[:, :d], *(xp.astype(part, seen.dtype) for part in told), seen[:, d:]], axis=1)
-    return WideTable(Rows(x, seen, rows.weight), replace(layout, precise=names), table.row_names)
+    return replace(table, rows=replace(rows, aux={**found, **rows.aux}), layout=replace(layout, precise=names))
 
 
 def _checked(precision: Any, layout: Layout) -> dict[str, Any]:
@@ -68,8 +61,8 @@ def _checked(precision: Any, layout: Layout) -> dict[str, Any]:
     return given
 
 
-def _values(name: str, values: Any, part: Rows, table: WideTable) -> tuple[Array, Array]:
-    """(n, D_m), positive, and where it was told: a missing entry may do without, and has 1 here."""
+def _values(name: str, values: Any, part: Rows, table: WideTable) -> Array:
+    """(n, D_m), positive, or 0 where it is not known: a missing entry may do without."""
     what = f"precision[{name!r}]"
     values = align(what, values, table.row_names, len(part))
     features = table.layout.features[table.layout.views.index(name)]
@@ -82,4 +75,4 @@ def _values(name: str, values: Any, part: Rows, table: WideTable) -> tuple[Array
     fine = np.isfinite(numbers) & (numbers > 0)
     if not fine[there].all():
         raise ValueError(f"{what} holds values that are not positive numbers where the view was observed.")
-    return like(np.where(fine, numbers, 1.0), part.x), like(fine.astype(float), part.x) > 0
+    return like(np.where(fine, numbers, 0.0), part.x)

@@ -22,7 +22,7 @@ __all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictiv
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
-    """The columns of a wide table (n, D or more) in the kind of container that `views` is.
+    """The columns of a wide table (n, D) in the kind of container that `views` is.
 
     One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict. Views are
     frames where frames were given, under the labels that those have.
@@ -39,7 +39,7 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
         pandas, told = require("pandas", "frames"), {tuple(map(str, pair)): pair for pair in views.columns}
         pairs = [(name, each) for name, names in zip(layout.views, layout.features, strict=True) for each in names]
         columns = pandas.MultiIndex.from_tuples([told.get(pair, pair) for pair in pairs], names=views.columns.names)
-        return pandas.DataFrame(host(wide[:, : layout.n_columns]), index=rows, columns=columns)
+        return pandas.DataFrame(host(wide), index=rows, columns=columns)
     several = isinstance(views, list | tuple)
     if several or isinstance(views, Mapping):
         given = dict(zip(layout.views, views, strict=True)) if several else {str(k): v for k, v in views.items()}
@@ -74,9 +74,9 @@ def _column_labels(features: Sequence[str], given: Any) -> list[Any]:
 
 def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:
     """Answers (n, D) where `given` has nothing; elsewhere what it has, or 0 where the answer is a spread."""
-    xp, d = array_namespace(wide), wide.shape[1]
-    here = xp.zeros_like(wide) if spread else given.x[:, :d]
-    return here if given.seen is None else xp.where(given.seen[:, :d], here, wide)
+    xp = array_namespace(wide)
+    here = xp.zeros_like(wide) if spread else given.x
+    return here if given.seen is None else xp.where(given.seen, here, wide)
 
 
 def strongest(

@@ -22,7 +22,8 @@ from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.poisson import Poisson
 from latens.models.multi_view.coefficients import ViewPosterior
-from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
+from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.models.multi_view.view import View, precision_of
 
 __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
 
@@ -42,31 +43,32 @@ def view_of(
     columns: slice,
     sample: Rows,
     inclusion: tuple[float, float] | None,
-    precisions: slice | None = None,
+    precision_unit: float | None = None,
     origin: Floats | float = 0.0,
     single: bool = False,
 ) -> View:
     """A view of these columns, with priors in the units of what the sample holds there, about this origin (D,).
 
-    `single` says that rows are in single precision, of which the sample is a copy in double.
+    `precision_unit` is that of known precisions in the units of the columns; None: the noise is to be learnt. `single`
+    says that rows are in single precision, of which the sample is a copy in double.
     """
     part, spread = sample.columns(columns), 1.0
     noise: tuple[float, float | Floats] = (WEAK, WEAK)
     if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
         noise = (WEAK, WEAK * _variances(part, spread, np.abs(origin), single))
-    if precisions is not None:
-        noise = (1.0, _usual_noise(sample.columns(precisions)))
+    if precision_unit is not None:
+        noise = (1.0, _usual_noise(sample.aux[precision_of(name)] * precision_unit))
     return View(
         name,
         columns.start,
         columns.stop,
-        LIKELIHOODS[kind] if precisions is None else Measured(),
+        LIKELIHOODS[kind] if precision_unit is None else Measured(),
         noise=noise,
         relevance=(WEAK, WEAK * spread),
         inclusion=inclusion,
         offset=WEAK / spread,
-        given=None if precisions is None else precisions.start,
+        precision_unit=1.0 if precision_unit is None else precision_unit,
     )
 
 
@@ -84,10 +86,10 @@ def _variances(part: Rows, spread: float, sizes: Floats, single: bool) -> Floats
     return np.where(variances > rounding**2, np.maximum(variances, least), spread)
 
 
-def _usual_noise(given: Rows) -> Floats:
+def _usual_noise(given: Floats) -> Floats:
     """(D,), mean variance that known precisions (n, D) tell of, column by column, or of all where one has none."""
-    told = np.broadcast_to(host(given.mask) > 0, given.x.shape)
-    variances = np.where(told, 1 / np.where(told, host(given.x), 1.0), 0.0)
+    told = given > 0
+    variances = np.where(told, 1 / np.where(told, given, 1.0), 0.0)
     counts, sums = told.sum(axis=0), variances.sum(axis=0)
     return np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum() if counts.any() else 1.0)
 

@@ -6,16 +6,18 @@ codes are 0, so that no sum tells its loadings apart from 0. The stream must not
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from latens.array import Floats
 from latens.array.fields import record
 from latens.core import Rows
 from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.rows.sampling import distinct, sample_rows, stacked
 from latens.estimators.rows.validation import occupied
 from latens.models.factor_analysis.sums_wide import FewRows
+from latens.models.multi_view.view import GROUP
 
 __all__ = ["Waiting", "are_enough"]
 
@@ -34,22 +36,23 @@ class Waiting:
 
     layout: Layout  # with the groups so far, even if it is one
     samples: FewRows
+    aux: dict[str, Floats] = field(default_factory=dict)  # what the samples know of themselves: group, precisions
 
     @classmethod
     def of(cls, table: WideTable) -> Waiting:
         """Keep the samples of a table that count."""
         rows = distinct(occupied(table.rows))
-        return cls(table.layout, FewRows(rows.n, rows.x.astype(np.float64), rows.seen, rows.weight))
+        samples = FewRows(rows.n, rows.x.astype(np.float64), rows.seen, rows.weight)
+        return cls(table.layout, samples, dict(rows.aux))
 
     @property
     def table(self) -> WideTable:
-        return WideTable(self.samples.rows, self.layout, None)
+        return WideTable(replace(self.samples.rows, aux=self.aux), self.layout, None)
 
     def joined(self, table: WideTable) -> Waiting:
         """With the samples of one more table, whose groups are these and perhaps others."""
-        kept, new = self.samples.rows, occupied(table.rows)
+        kept, new = self.table.rows, occupied(table.rows)
         if self.layout.groups != table.layout.groups:
             numbers = np.array([float(table.layout.groups.index(name)) for name in self.layout.groups])
-            group = numbers[kept.x[:, -1].astype(np.intp)]
-            kept = replace(kept, x=np.concatenate([kept.x[:, :-1], group[:, None]], axis=1))
+            kept = replace(kept, aux={**kept.aux, GROUP: numbers[kept.aux[GROUP].astype(np.intp)]})
         return Waiting.of(WideTable(stacked([kept, new]), table.layout, None))

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import Rows
 from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.models.multi_view.model import MultiViewPosterior
+from latens.models.multi_view.view import GROUP
 
-__all__ = ["frame_of_rows", "frame_of_views", "in_data_units", "loadings_of", "signs", "ungrouped"]
+__all__ = ["frame_of_rows", "in_data_units", "loadings_of", "signs", "ungrouped"]
 
 
 def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) -> Frame:
@@ -28,11 +28,6 @@ def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) ->
     for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
         real = kind == "gaussian"
         frames.append(data.units(columns, centred=real, scaled=real))
-    for name, columns in layout.precision_bounds.items():
-        unit = int(frames[layout.views.index(name)].exponent)
-        frames.append(Frame(np.zeros(columns.stop - columns.start), -2 * unit))
-    if layout.groups:
-        frames.append(Frame(np.zeros(1), 0))
     return Frame.joined(frames)
 
 
@@ -41,12 +36,6 @@ def signs(q: MultiViewPosterior) -> Floats:
     loadings = np.concatenate([view.weights.mean * np.sqrt(view.noise.mean)[:, None] for view in q.views.values()])
     largest = np.take_along_axis(loadings, np.argmax(np.abs(loadings), axis=0)[None], axis=0)[0]
     return np.where(largest < 0, -1.0, 1.0)
-
-
-def frame_of_views(frame: Frame, layout: Layout) -> Frame:
-    """That of the columns of the views, without the column of the groups."""
-    d = layout.n_columns
-    return Frame(frame.origin[:d], np.broadcast_to(frame.exponent, frame.origin.shape)[:d])
 
 
 def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, Floats]:
@@ -94,9 +83,8 @@ def in_data_units(
 
 
 def ungrouped(table: WideTable) -> WideTable:
-    """Without the column of a group that all samples share."""
+    """Without the group that all samples share."""
     if not table.layout.groups:
         return table
-    columns, rows = slice(0, table.layout.width - 1), table.rows
-    seen = None if rows.seen is None else rows.seen[:, columns]
-    return WideTable(Rows(rows.x[:, columns], seen, rows.weight), replace(table.layout, groups=()), table.row_names)
+    aux = {name: values for name, values in table.rows.aux.items() if name != GROUP}
+    return replace(table, rows=replace(table.rows, aux=aux), layout=replace(table.layout, groups=()))

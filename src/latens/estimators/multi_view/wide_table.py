@@ -1,6 +1,6 @@
 """Several tables of the same rows as one wide table: columns of the first view, then of the next, and so on.
 
-Where groups were given, one last column holds the number of each row's group.
+Where groups were given, rows carry the number of their group beside their values.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from latens.estimators.multi_view.input_tables import (
 from latens.estimators.multi_view.row_names import align, group_numbers, row_positions
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
 from latens.intake import join_views
+from latens.models.multi_view.view import GROUP
 
 __all__ = ["Layout", "WideTable", "encoded_views", "lay_out"]
 
@@ -43,23 +44,14 @@ class Layout:
     """Which columns of a wide table belong to which view.
 
     >>> layout = Layout(("rna", "mut"), (("a", "b"), ("c",)), groups=("old", "young"))
-    >>> layout.bounds, layout.n_columns, layout.width
-    ([slice(0, 2, None), slice(2, 3, None)], 3, 4)
+    >>> layout.bounds, layout.n_columns
+    ([slice(0, 2, None), slice(2, 3, None)], 3)
     """
 
     views: tuple[str, ...]
     features: tuple[tuple[str, ...], ...]  # names of the columns of each view
     groups: tuple[str, ...] = ()  # names of the groups; () where none were given
-    precise: tuple[str, ...] = ()  # views whose precisions follow the columns of all views, entry by entry
-
-    @property
-    def precision_bounds(self) -> dict[str, slice]:
-        """Where the precisions of each view stand that has them."""
-        at, places = self.n_columns, {}
-        for name in self.precise:
-            size = len(self.features[self.views.index(name)])
-            places[name], at = slice(at, at + size), at + size
-        return places
+    precise: tuple[str, ...] = ()  # views whose precisions are known, entry by entry
 
     @property
     def bounds(self) -> list[slice]:
@@ -71,12 +63,6 @@ class Layout:
     def n_columns(self) -> int:
         """Columns of all views together."""
         return sum(map(len, self.features))
-
-    @property
-    def width(self) -> int:
-        """Columns of the wide table, those of precisions and of the groups included."""
-        sizes = (part.stop - part.start for part in self.precision_bounds.values())
-        return int(self.n_columns + sum(sizes) + bool(self.groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +133,11 @@ def lay_out(
     layout = replace(layout, groups=known)
     picks = [_columns_of(view, layout) for view in given]
     if _on_device(given):
-        x, seen = _join(given, layout, labels)
+        x, seen = _join(given, layout)
     else:
-        x, seen = _fill(given, positions, picks, n, layout, labels)
+        x, seen = _fill(given, positions, picks, n, layout)
     weight = None if sample_weight is None else check_weight(align("sample_weight", sample_weight, names, n), x)
-    return WideTable(_occupying(Rows(x, seen, weight), layout), layout, names)
+    return WideTable(_occupying(_with_labels(Rows(x, seen, weight), labels, layout)), layout, names)
 
 
 def encoded_views(estimator: Any, X: Any) -> Any:
@@ -183,16 +169,14 @@ def _plain(
         features = _numbered("x", rows.x.shape[1]) if columns is None else tuple(map(str, columns))
         layout = Layout(("x",), (features,))
     layout = replace(layout, groups=known)
+    return WideTable(_with_labels(rows, labels, layout), layout, names)
+
+
+def _with_labels(rows: Rows, labels: Floats, layout: Layout) -> Rows:
+    """Rows that know their group, -1 in `labels` where it is unknown."""
     if not layout.groups:
-        return WideTable(rows, layout, names)
-    xp = array_namespace(rows.x)
-    x = xp.concat([rows.x, like(np.maximum(labels, 0)[:, None], rows.x)], axis=1)
-    told = xp.asarray(labels[:, None] >= 0, device=device(x))
-    seen = None
-    if rows.seen is not None or np.any(labels < 0):
-        seen = xp.ones(rows.x.shape, dtype=xp.bool, device=device(x)) if rows.seen is None else rows.seen
-        seen = xp.concat([seen, told], axis=1)
-    return WideTable(Rows(x, seen, rows.weight), layout, names)
+        return rows
+    return replace(rows, aux={**rows.aux, GROUP: like(np.where(labels < 0, np.nan, labels), rows.x)})
 
 
 def _is_named_view(X: Any, layout: Layout | None, estimator: Any) -> bool:
@@ -270,11 +254,10 @@ def _fill(
     picks: list[Index | None],
     n: int,
     layout: Layout,
-    labels: Floats,
 ) -> tuple[Floats, Any]:
     """The wide array, written view by view, and its mask if anything is missing."""
     dtype = np.float32 if all(view.is_single for view in given) else np.float64
-    x: Floats = np.zeros((n, layout.width), dtype=dtype)
+    x: Floats = np.zeros((n, layout.n_columns), dtype=dtype)
     bounds = dict(zip(layout.views, layout.bounds, strict=True))
     gaps: dict[str, Any] = {name: None for name in layout.views if name not in {view.name for view in given}}
     for view, at, pick in zip(given, positions, picks, strict=True):
@@ -286,9 +269,7 @@ def _fill(
             part[at] = _numbers(view, dtype, pick)
         if _check_finite(view, part, at):
             gaps[view.name] = part
-    if layout.groups:
-        x[:, -1] = np.maximum(labels, 0)
-    if not gaps and not (layout.groups and np.any(labels < 0)):
+    if not gaps:
         return x, None
     seen = np.ones(x.shape, dtype=np.bool_)
     for name, part in gaps.items():
@@ -299,8 +280,6 @@ def _fill(
             hole = np.isnan(part[piece])
             seen[piece, bounds[name]] = ~hole
             part[piece][hole] = 0
-    if layout.groups:
-        seen[:, -1] = labels >= 0
     return x, seen
 
 
@@ -336,7 +315,7 @@ def _check_finite(view: View, part: Floats, at: Index | None) -> bool:
     return missing
 
 
-def _join(given: list[View], layout: Layout, labels: Floats) -> tuple[Array, Array | None]:
+def _join(given: list[View], layout: Layout) -> tuple[Array, Array | None]:
     """The wide array of another library's arrays, on their device."""
     by_name, first = {view.name: view.table for view in given}, given[0].table
     xp, n = array_namespace(first), first.shape[0]
@@ -352,21 +331,18 @@ def _join(given: list[View], layout: Layout, labels: Floats) -> tuple[Array, Arr
         parts.append(xp.astype(table, dtype))
         if bool(xp.any(xp.isinf(parts[-1]))):
             raise ValueError(f"view {name!r} contains infinity; replace it by a number, or by NaN if it is missing.")
-    if layout.groups:
-        told = np.where(labels < 0, np.nan, labels)[:, None]
-        parts.append(xp.asarray(told, dtype=dtype, device=device(first)))
     x = xp.concat(parts, axis=1)
     hole = xp.isnan(x)
     return (xp.where(hole, xp.zeros_like(x), x), ~hole) if bool(xp.any(hole)) else (x, None)
 
 
-def _occupying(rows: Rows, layout: Layout) -> Rows:
+def _occupying(rows: Rows) -> Rows:
     """Rows with nothing observed get weight 0: they must not move anything."""
     if rows.seen is None:
         return rows
     xp = array_namespace(rows.x)
-    some = xp.any(rows.seen[:, : layout.n_columns], axis=1)
+    some = xp.any(rows.seen, axis=1)
     if bool(xp.all(some)):
         return rows
     known = xp.astype(some, rows.x.dtype)
-    return Rows(rows.x, rows.seen, known if rows.weight is None else rows.weight * known)
+    return replace(rows, weight=known if rows.weight is None else rows.weight * known)

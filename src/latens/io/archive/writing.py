@@ -13,7 +13,7 @@ from latens.io.archive.npy import dtype_name, layout_of, little_endian, npy_pref
 __all__ = ["FORMAT", "HEADER", "LARGEST_HEADER", "VERSION", "member_of", "write_archive"]
 
 FORMAT = "latens-model"
-VERSION = 2
+VERSION = 3
 HEADER = "header.json"
 LARGEST_HEADER = 64 * 2**20  # bytes; names of columns are most of it, and a million of them fit
 

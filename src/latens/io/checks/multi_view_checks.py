@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import State
+from latens.core import Rows, State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
 from latens.estimators.multi_view.streams import Waiting
 from latens.estimators.multi_view.wide_table import Layout
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 from latens.io.checks.type_checks import fits, hints_of
-from latens.models.likelihoods.measured import Measured
 from latens.models.multi_view.model import MultiView
+from latens.models.multi_view.view import GROUP, precision_of
 
-__all__ = ["check_kept", "check_samples", "check_views", "kept_of", "sizes_of_views", "width_of"]
+__all__ = ["check_kept", "check_samples", "check_views", "kept_of", "sizes_of_views"]
 
 NEEDED = ("layout_", "likelihoods_", "plain_", "deviances_")  # of views; what is told of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
@@ -39,17 +39,11 @@ def check_kept(cls: type, kept: Mapping[str, Any]) -> None:
             raise FileRefused(f"{name} is a {type(value).__name__}; expected {hints_of(cls)[name]}.")
 
 
-def width_of(kept: Mapping[str, Any], n_features: int) -> int:
-    """Columns of the rows that the model sees: those of the data, of known precisions, and of groups of samples."""
-    return int(kept["layout_"].width) if "layout_" in kept else n_features
-
-
-def sizes_of_views(model: Any, n_features: int, width: int) -> dict[str, int]:
-    """What shapes of several views refer to: the columns of each, and how many columns are no measurements."""
+def sizes_of_views(model: Any) -> dict[str, int]:
+    """What shapes of several views refer to: the columns of each."""
     if not isinstance(model, MultiView):
         return {}
-    columns = {f"d.{number}": view.stop - view.start for number, view in enumerate(model.views)}
-    return columns | {"rest": width - n_features}
+    return {f"d.{number}": view.stop - view.start for number, view in enumerate(model.views)}
 
 
 def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
@@ -65,11 +59,11 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
         raise FileRefused("its views are none, or not all different, or without columns.")
     if names != layout.views or [(view.start, view.stop) for view in model.views] != ends:
         raise FileRefused("its model and its layout tell of different views or columns.")
-    precise = {name: part.start for name, part in layout.precision_bounds.items()}
-    if any(view.given != precise.get(view.name) for view in model.views) or precise.keys() != {
-        view.name for view in model.views if isinstance(view.likelihood, Measured)
-    }:
+    if layout.precise != tuple(view.name for view in model.views if view.knows_precision):
         raise FileRefused("its model and its layout tell of different known precisions.")
+    for view in model.views:
+        if not view.precision_unit > 0:
+            raise FileRefused(f"view {view.name[:40]!r} has precisions in units of {view.precision_unit:g}.")
     if layout.n_columns != n_features or (kept["plain_"] and len(names) > 1):
         raise FileRefused(f"its views have {layout.n_columns} columns and its data {n_features}, or it is one table.")
     if len(layout.groups) == 1 or max(1, len(layout.groups)) != model.n_groups:
@@ -87,7 +81,7 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
     groups = own.groups if len(own.groups) > 1 else ()
     if replace(own, groups=groups) != layout or len(set(own.groups)) < len(own.groups):
         raise FileRefused("the samples that wait have other views, columns or groups than its layout.")
-    check_sizes([*arrays_with_shapes(samples, "waiting_")], {"d": own.width})
+    check_sizes([*arrays_with_shapes(samples, "waiting_")], {"d": own.n_columns})
     rows = samples.rows
     if not len(rows) or (rows.weight is not None and not (rows.weight > 0).all()):
         raise FileRefused("the samples that wait are none, or count as none.")
@@ -95,11 +89,22 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
         raise FileRefused(f"{samples.n} samples wait, and its fit is of {n}.")
     if rows.seen is not None and rows.x[~rows.seen].any():
         raise FileRefused("the samples that wait have values where they miss them.")
-    if own.groups and not np.isin(rows.x[:, -1], np.arange(len(own.groups))).all():
-        raise FileRefused(f"the samples that wait are not all in one of {len(own.groups)} group(s).")
-    precise = [rows.columns(columns) for columns in own.precision_bounds.values()]
-    if any((part.x <= 0).any() for part in precise if part.seen is None):
-        raise FileRefused("the samples that wait have precisions that are not positive.")
+    _check_known(waiting, replace(rows, aux=waiting.aux))
+
+
+def _check_known(waiting: Waiting, rows: Rows) -> None:
+    """Refuse groups and precisions of samples that wait where they are not those of the layout."""
+    layout, columns = waiting.layout, dict(zip(waiting.layout.views, waiting.layout.bounds, strict=True))
+    shapes = {precision_of(name): rows.x[:, columns[name]].shape for name in layout.precise}
+    shapes |= {GROUP: (len(rows),)} if layout.groups else {}
+    if {name: values.shape for name, values in rows.aux.items()} != shapes:
+        raise FileRefused("the groups and precisions of the samples that wait are not those of its layout.")
+    if layout.groups and not np.isin(rows.aux[GROUP], np.arange(len(layout.groups))).all():
+        raise FileRefused(f"the samples that wait are not all in one of {len(layout.groups)} group(s).")
+    for name in layout.precise:
+        given, part = rows.aux[precision_of(name)], rows.columns(columns[name])
+        if (given < 0).any() or ((given == 0) & (part.mask > 0)).any():
+            raise FileRefused("the samples that wait have precisions that are not positive.")
 
 
 def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:

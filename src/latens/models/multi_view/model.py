@@ -16,9 +16,9 @@ Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(r
 over all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a
 parabola per entry (`models.likelihoods`). Missing entries leave every sum.
 
-A batch is one wide table: the columns of the first view, of the second, and so on; then the precisions of views where
-they are given; then, where samples are grouped, one column with the number of the group. Group membership stands
-beside the codes as G more regressors that are observed, so that offsets are coefficients like the others.
+A batch is one wide table: the columns of the first view, of the second, and so on. Known precisions and the group of
+each sample come with the rows (`Rows.aux`). Group membership stands beside the codes as G more regressors that are
+observed, so that offsets are coefficients like the others.
 
 Cost per iteration: 4 N D K for views that a sample shows wholly or not at all, 2 N D K^2 more where precision varies by
 entry (binary, counts), and K^2 per missing entry. Samples that show the same views share one K x K inverse.
@@ -49,7 +49,7 @@ from latens.models.likelihoods import Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 from latens.models.multi_view.moves import propose
-from latens.models.multi_view.view import View
+from latens.models.multi_view.view import GROUP, View
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 
@@ -92,20 +92,19 @@ class MultiViewStatistics(Statistics):
     sizes: Floats = sized("n_groups")  # samples of each group
     squares: Floats = sized("n_groups k")  # sum E[u^2] likewise
     used: Floats = sized("n_groups k")  # sum E[t]
-    rest: Floats = sized("rest")  # nothing: as many as there are columns that are no measurements
     entropy: float  # sum of that of q(z_n), less K/2 log 2 pi
     views: Mapping[str, ViewStatistics] = each("d")
 
     @property
     def entries(self) -> Floats:
-        """(D,), observed entries of every column of a batch; known precisions and the group are no measurements."""
-        return np.concatenate([*(view.count for view in self.views.values()), self.rest])
+        """(D,), observed entries of every column."""
+        return np.concatenate([view.count for view in self.views.values()])
 
 
 @record(eq=False)
 class MultiView:
     views: tuple[View, ...] = each("d")
-    n_groups: int = 1  # with more than one, the last column holds the group
+    n_groups: int = 1  # with more than one, rows say which is theirs
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
 
@@ -168,7 +167,6 @@ class MultiView:
             column_sums(weighted),
             cross_sums(weighted, local.squares),
             cross_sums(weighted, local.used),
-            np.zeros(batch.x.shape[1] - self.views[-1].stop),
             total(batch.weigh(local.entropy)),
             views,
         )
@@ -252,8 +250,7 @@ class MultiView:
     def impute(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> tuple[Array, Array]:
         xp = array_namespace(batch.x)
         means, variances = zip(*self.expectations(q, batch, local).values(), strict=True)
-        rest = batch.x[:, self.views[-1].stop :]  # precisions and the group are what they are
-        return xp.concat([*means, rest], axis=1), xp.concat([*variances, xp.zeros_like(rest)], axis=1)
+        return xp.concat(means, axis=1), xp.concat(variances, axis=1)
 
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
@@ -269,7 +266,7 @@ class MultiView:
         return told
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
-        """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown; without a column for them."""
+        """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown."""
         xp, every = array_namespace(codes), np.full((codes.shape[0], self.n_groups), 1 / self.n_groups)
         known = (
             every if group is None else np.where(group[:, None] < 0, every, group[:, None] == np.arange(self.n_groups))
@@ -288,10 +285,8 @@ class MultiView:
         rows = []
         for view in self.views:
             p = globals_.views[view.name]
-            noise = 1 / p.noise.mean if view.given is None else view.usual_noise
+            noise = view.usual_noise if view.knows_precision else 1 / p.noise.mean
             rows.append(view.likelihood.draw(full @ p.mean.T, noise, rng))
-        if self.n_groups > 1:
-            rows.append(group[:, None].astype(float))
         return np.concatenate(rows, axis=1), codes
 
     def _shares(self, q: MultiViewPosterior) -> Floats:
@@ -341,11 +336,9 @@ class MultiView:
         xp, x = array_namespace(batch.x), batch.x
         if self.n_groups == 1:
             return xp.ones_like(x[:, :1])
-        member = xp.astype(x[:, -1:] == like(np.arange(self.n_groups), x), x.dtype)
-        if batch.seen is None:
-            return member
-        known = batch.seen[:, -1:]
-        return xp.where(known, member, xp.full_like(member, 1 / self.n_groups))
+        group = batch.aux[GROUP][:, None]
+        member = xp.astype(group == like(np.arange(self.n_groups), x), x.dtype)
+        return xp.where(xp.isnan(group), xp.full_like(member, 1 / self.n_groups), member)
 
     def kinds(self, batch: Rows) -> tuple[Index, Index] | tuple[None, None]:
         """Samples that show the same views, of the same group: one of each kind, and the kind of each; None if many.

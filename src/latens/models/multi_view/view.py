@@ -11,7 +11,9 @@ from latens.array.transfer import like
 from latens.core import Rows
 from latens.models.likelihoods import Likelihood
 
-__all__ = ["View"]
+__all__ = ["GROUP", "View", "precision_of"]
+
+GROUP = "group"  # what rows know of themselves: the number of their group, NaN where it is unknown
 
 
 @record(eq=False)
@@ -26,17 +28,21 @@ class View:
     relevance: tuple[float, float] = (1e-3, 1e-3)
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level
-    given: int | None = None  # where the columns of its known precisions begin
+    precision_unit: float = 1.0  # what known precisions are multiplied by, to be in the units of its columns
+
+    @property
+    def knows_precision(self) -> bool:
+        """Whether rows bring the precision of each of its entries."""
+        return self.likelihood.touches == "given"
 
     def given_precision(self, batch: Rows) -> Array | None:
-        """(n, D), where it is known; that of its usual noise at entries of which it was not told."""
-        if self.given is None:
+        """(n, D), where rows bring it; that of its usual noise at entries of which it is not known."""
+        if not self.knows_precision:
             return None
-        part = batch.columns(slice(self.given, self.given + self.stop - self.start))
-        if part.seen is None:
-            return part.x
-        xp = array_namespace(part.x)
-        return xp.where(part.seen, part.x, like(1 / self.usual_noise, part.x) + xp.zeros_like(part.x))
+        given = batch.aux[precision_of(self.name)]
+        xp = array_namespace(given)
+        usual = like(1 / self.usual_noise, given) + xp.zeros_like(given)
+        return xp.where(given > 0, given * self.precision_unit, usual)
 
     @property
     def usual_noise(self) -> Floats:
@@ -46,3 +52,8 @@ class View:
     @property
     def columns(self) -> slice:
         return slice(self.start, self.stop)
+
+
+def precision_of(view: str) -> str:
+    """What rows call the known precisions (n, D) of a view's entries, in the units of the data; 0: not known."""
+    return f"precision of {view}"
