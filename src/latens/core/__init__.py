@@ -11,28 +11,59 @@ so every way of seeing the data is a linear combination of them:
 from __future__ import annotations
 
 from latens.core.fit import Fit, Iteration, State
-from latens.core.model import Carrying, Compressing, Local, Loose, Model, Movable, Posterior, Walking, kept, transient
+from latens.core.model import (
+    Answers,
+    B,
+    Carrying,
+    Coded,
+    Compressing,
+    EvidenceBound,
+    Facts,
+    L,
+    Local,
+    Loose,
+    Model,
+    Movable,
+    PointEstimating,
+    Posterior,
+    Q,
+    S,
+    Steps,
+    Walking,
+    kept,
+    transient,
+)
 from latens.core.rows import Rows
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
 from latens.core.statistics import Statistics
 from latens.core.survey import Survey
 
 __all__ = [
+    "Answers",
+    "B",
     "Carrying",
+    "Coded",
     "Compressing",
+    "EvidenceBound",
+    "Facts",
     "Fit",
     "Forgetful",
     "Iteration",
+    "L",
     "Local",
     "Loose",
     "Model",
     "Movable",
     "OnBlock",
+    "PointEstimating",
     "Posterior",
+    "Q",
     "Rows",
+    "S",
     "Source",
     "State",
     "Statistics",
+    "Steps",
     "SumOnly",
     "Survey",
     "Sweep",

@@ -13,16 +13,23 @@ from latens.core.rows import Rows
 from latens.core.statistics import Statistics
 
 __all__ = [
+    "Answers",
+    "B",
     "Carrying",
+    "Coded",
     "Compressing",
+    "EvidenceBound",
+    "Facts",
     "L",
     "Local",
     "Loose",
     "Model",
     "Movable",
+    "PointEstimating",
     "Posterior",
     "Q",
     "S",
+    "Steps",
     "Walking",
     "kept",
     "transient",
@@ -44,19 +51,22 @@ class Local(Protocol):
     """Local posterior of one batch: a frozen dataclass of arrays like the rows."""
 
 
+B = TypeVar("B", contravariant=True)
 Q = TypeVar("Q", bound=Posterior)
 L = TypeVar("L", bound=Local)
 S = TypeVar("S", bound=Statistics)
 
 
-class Model(Protocol[Q, L, S]):
-    """What a newcomer writes: a frozen dataclass of hyper-parameters; no data, randomness or counters inside."""
+class Steps(Protocol[B, Q, L, S]):
+    """What drivers need, and all that a newcomer writes to see a fit.
 
-    def prior(self, k: int) -> Q: ...  # for any number of components: moves change it
+    A model is a frozen dataclass of hyper-parameters; no data, randomness or counters inside. A batch B is `Rows`, or
+    what stands for them where sums say as much.
+    """
 
-    def local_step(self, q: Q, batch: Rows, warm: L | None = None) -> L: ...  # None: a start fixed by (q, batch)
+    def local_step(self, q: Q, batch: B, warm: L | None = None) -> L: ...  # None: a start fixed by (q, batch)
 
-    def statistics(self, batch: Rows, local: L) -> S: ...  # gets no q: the bound stays exact after a global step
+    def statistics(self, batch: B, local: L) -> S: ...  # gets no q: the bound stays exact after a global step
 
     def global_step(self, q: Q, stats: S) -> Q: ...  # gets no rows: streams and devices come free
 
@@ -64,23 +74,60 @@ class Model(Protocol[Q, L, S]):
 
     def global_terms(self, q: Q) -> dict[str, float]: ...  # minus the divergences; sees no data
 
-    def codes(self, batch: Rows, local: L) -> tuple[Array, Array]: ...  # mean and variance, (n, K) each
-
-    def log_predictive(self, q: Q, batch: Rows, local: L) -> Array: ...  # (n,), unweighted
-
-    def score_is_bound(self, q: Q) -> bool: ...  # whether log_predictive is only the row's own bound
-
-    def impute(self, q: Q, batch: Rows, local: L) -> tuple[Array, Array]: ...  # mean and variance, (n, D) each
-
-    def reconstruct(self, q: Q, codes: Array) -> Array: ...  # (n, D), expected rows given codes alone
-
-    def draw(self, q: Q, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]: ...  # rows, codes
-
-    def importance(self, q: Q, stats: S) -> Floats: ...  # (K,), share of each component; 0: dead, not published
-
     def exact_local(self, q: Q) -> bool: ...  # whether one local step already settles a row
 
+
+@runtime_checkable
+class Coded(Protocol):
+    """A model whose rows have codes: where local steps are repeated, these say how far they still move."""
+
+    def codes(self, batch: Any, local: Any) -> tuple[Array, Array]: ...  # mean and variance, (n, K) each
+
+
+class Answers(Coded, Protocol):
+    """What a fitted model is asked about rows, whatever its posterior is."""
+
+    def log_predictive(self, q: Any, batch: Rows, local: Any) -> Array: ...  # (n,), unweighted
+
+    def row_bounds(self, q: Any, batch: Rows, local: Any) -> Array: ...  # (n,), weighted they add up to the data terms
+
+    def impute(self, q: Any, batch: Rows, local: Any) -> tuple[Array, Array]: ...  # mean and variance, (n, D) each
+
+    def reconstruct(self, q: Any, codes: Array) -> Array: ...  # (n, D), expected rows given codes alone
+
+    def draw(self, q: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]: ...  # rows, codes
+
+
+class Facts(Protocol):
+    """What is known of a model without rows."""
+
+    def prior(self, k: int) -> Any: ...  # for any number of components: moves change it
+
+    def score_is_bound(self, q: Any) -> bool: ...  # whether log_predictive is only the row's own bound
+
+    def importance(self, q: Any, stats: Any) -> Floats: ...  # (K,), share of each component; 0: dead, not published
+
     def floats_per_row(self, k: int) -> int: ...  # scratch numbers a row needs; blocks are sized by it
+
+
+class Model(Steps[Any, Any, Any, Any], Answers, Facts, Protocol):
+    """All of it: what an estimator fits, asks and publishes without knowing what is inside."""
+
+
+@runtime_checkable
+class PointEstimating(Protocol):
+    """A model whose globals may be points: its bound is then a likelihood, or below one."""
+
+    @property
+    def points(self) -> bool: ...
+
+
+@runtime_checkable
+class EvidenceBound(Protocol):
+    """A model whose bound may be the evidence itself."""
+
+    @property
+    def bound_is_evidence(self) -> bool: ...
 
 
 @runtime_checkable

@@ -16,7 +16,9 @@ import numpy as np
 
 from latens.array import Floats
 from latens.array.transfer import host
+from latens.core import PointEstimating
 from latens.diagnose.result import Ranked, Result
+from latens.estimators.fitted_parts import fitted_parts, has_fitted_parts
 from latens.system.summary_table import Table
 
 __all__ = ["CLEAR_ERRORS", "CLEAR_NATS", "Comparison", "compare", "paired_error"]
@@ -158,9 +160,9 @@ def _by_bound(models: dict[str, Any]) -> Comparison:
 
 
 def _refuse_points(name: str, model: Any) -> None:
-    inner = getattr(model, "model_", None)
-    trace = getattr(model, "trace_", ())
-    if getattr(inner, "points", False) or (trace and "prequential" in trace[-1].terms):
+    inner = fitted_parts(model).model if has_fitted_parts(model) else None
+    points = isinstance(inner, PointEstimating) and inner.points
+    if points or (inner is not None and "prequential" in model.trace_[-1].terms):
         raise ValueError(
             f"{name!r} is a {type(model).__name__} of point estimates, whose bound grows with the number of "
             "parameters and cannot be compared. Pass X_test=rows that no fit has seen, or fit with prior='ard'."
@@ -187,14 +189,13 @@ def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
 
 
 def _rows_told(model: Any) -> dict[str, Any]:
-    stats = getattr(getattr(model, "state_", None), "stats", None)
+    parts = fitted_parts(model) if has_fitted_parts(model) else None
     names = getattr(model, "feature_names_in_", None)
-    origin = getattr(getattr(model, "frame_", None), "origin", None)
-    centred = origin is not None and np.any(origin != 0) and not hasattr(model, "coef_")
+    centred = parts is not None and not hasattr(model, "coef_") and np.any(parts.frame.origin != 0)
     return {
-        "rows": None if stats is None else float(round(stats.n, 6)),
+        "rows": None if parts is None else float(round(parts.state.stats.n, 6)),
         "column names": None if names is None or hasattr(model, "coef_") else tuple(map(str, names)),
-        "origin": np.asarray(origin, dtype=float) if centred else None,
+        "origin": np.asarray(parts.frame.origin, dtype=float) if centred and parts is not None else None,
     }
 
 

@@ -79,7 +79,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         self.n_jobs = n_jobs
 
     @abstractmethod
-    def _build(self, sample: Rows) -> Model[Any, Any, Any]:
+    def _build(self, sample: Rows) -> Model:
         """Return the model for data like the sample, in model units; hyper-parameters are checked here."""
 
     @abstractmethod
@@ -94,6 +94,11 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
     def _centred(self) -> bool:
         """Whether the model has a location of its own, so that the origin of the data may be moved."""
         return False
+
+    @property
+    def _scaled(self) -> bool:
+        """Whether the data have a unit that may be divided out."""
+        return self.scaled
 
     @keywords_after_y("sample_weight")
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
@@ -199,7 +204,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         return self
 
     def _frame(self, data: Data, sample: Rows) -> Frame:
-        return data.units(centred=self._centred, scaled=self.scaled)
+        return data.units(centred=self._centred, scaled=self._scaled)
 
     def _goes_on(self, data: Data) -> bool:
         """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""
@@ -224,9 +229,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
-    def _grow(
-        self, fit: Fit, model: Model[Any, Any, Any], data: Data, sample: Rows, frame: Frame, rng: np.random.Generator
-    ) -> Fit:
+    def _grow(self, fit: Fit, model: Model, data: Data, sample: Rows, frame: Frame, rng: np.random.Generator) -> Fit:
         """Search again with twice as many components allowed, while all that were are kept and the bound rises."""
         allowed = self._starting_size(sample)
         while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
@@ -276,7 +279,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         if not isinstance(given, Iterable) or not all(map(callable, given)):
             raise ValueError(f"callbacks={self.callbacks!r} holds something that cannot be called; give functions.")
 
-    def _keep(self, model: Model[Any, Any, Any], frame: Frame, fit: Fit) -> None:
+    def _keep(self, model: Model, frame: Frame, fit: Fit) -> None:
         """Store the state and publish its living components, the most important first."""
         state = fit.state
         self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
@@ -299,7 +302,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         return tags
 
 
-def living_components(model: Model[Any, Any, Any], state: State, *, prune: bool = True) -> tuple[Index, Floats]:
+def living_components(model: Model, state: State, *, prune: bool = True) -> tuple[Index, Floats]:
     """Which components are published, the most important first, and their shares; at least one, or all."""
     importance = model.importance(state.q, state.stats)
     order = np.argsort(-importance, kind="stable")

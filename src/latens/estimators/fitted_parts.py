@@ -7,7 +7,7 @@ from typing import Any
 
 from latens.core import State
 
-__all__ = ["FittedParts", "fitted_parts"]
+__all__ = ["FittedParts", "fitted_parts", "has_fitted_parts"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,11 @@ class FittedParts:
     frame: Any  # from the units of the data to those of the model, and back
     state: State  # posterior and statistics, from which `partial_fit` goes on
     waiting: Any = None  # the first samples of a stream, while they are few
+
+
+def has_fitted_parts(estimator: object) -> bool:
+    """Whether it is an estimator of latens that was fitted."""
+    return "model_" in vars(estimator)
 
 
 def fitted_parts(estimator: Any) -> FittedParts:

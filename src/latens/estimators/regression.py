@@ -200,7 +200,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         -------
         self
         """
-        return super().set_params(**params)  # type: ignore[no-any-return]
+        super().set_params(**params)
+        return self
 
     @keywords_after_y("sample_weight")
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
@@ -415,7 +416,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def _solve(self, sums: RegressionSums, frame: RegressionFrame) -> None:
         model = self._build(sums, frame)
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
-        climb = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=frame.target.log_scale)  # type: ignore[arg-type]
+        climb = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=frame.target.log_scale)
         fit = best_of(_starts(model, sums), lambda start, watch: climb(State(start), on_iteration=watch))
         if not fit.converged and tol > 0:
             warnings.warn(

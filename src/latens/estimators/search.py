@@ -68,7 +68,7 @@ class Climbing:
 
     def _climb(
         self,
-        model: Model[Any, Any, Any],
+        model: Model,
         data: Data,
         sample: Rows,
         frame: Frame,

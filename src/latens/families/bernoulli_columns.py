@@ -57,7 +57,7 @@ class BernoulliColumns:
         return np.asarray(np.sum(betaln(after.on, after.off) - betaln(before.on, before.off), axis=1))
 
     def kl(self, other: BernoulliColumns) -> float:
-        return self.chance.kl(other.chance)  # type: ignore[arg-type]
+        return self.chance.kl(other.chance)
 
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: each probability occurs once, so at its mean."""

@@ -6,6 +6,7 @@ p ~ Beta(on, off)
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import betaln, digamma
@@ -43,7 +44,7 @@ class Beta:
         log_p, log_not_p = self.mean_log
         return float(np.sum(on * log_p + off * log_not_p))
 
-    def kl(self, other: Beta) -> float:
+    def kl(self, other: Any) -> float:
         """KL(self || other), summed."""
         log_p, log_not_p = self.mean_log
         gap = (self.on - other.on) * log_p + (self.off - other.off) * log_not_p

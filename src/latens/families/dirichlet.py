@@ -42,7 +42,7 @@ class Dirichlet:
         """sum E[log Categorical], linear in the counts."""
         return float(counts @ self.mean_log)
 
-    def kl(self, other: Dirichlet) -> float:
+    def kl(self, other: Any) -> float:
         gap = (self.concentration - other.concentration) @ self.mean_log
         return float(gap + _log_norm(other.concentration) - _log_norm(self.concentration))
 

@@ -5,6 +5,8 @@ pi = mean          observing counts gives their shares, the maximum-likelihood e
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from latens.array import Floats, Index
@@ -29,7 +31,7 @@ class Fractions:
     def log_likelihood(self, counts: Floats) -> float:
         return float(counts @ self.mean_log)
 
-    def kl(self, other: Fractions) -> float:
+    def kl(self, other: Any) -> float:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0
 

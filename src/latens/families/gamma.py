@@ -6,6 +6,7 @@ t ~ Gamma(shape, rate)          density t^(shape - 1) e^(-rate t)
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -62,7 +63,7 @@ class Gamma:
         """sum E[events log t - exposure t], linear in its two arguments."""
         return float(np.sum(events * self.mean_log - exposure * self.mean))
 
-    def kl(self, other: Gamma) -> float:
+    def kl(self, other: Any) -> float:
         """KL(self || other), summed."""
         each = (
             (self.shape - other.shape) * self._digamma

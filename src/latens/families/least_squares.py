@@ -6,6 +6,7 @@ x_nd ~ Normal(w_d'z_n, noise_d)          w, noise: points, so there is no diverg
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class LeastSquares:
         """(1, K, K), covariance of w_d in units of the noise: a point has none."""
         return np.zeros((1, len(self.mean), len(self.mean)))
 
-    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: LeastSquares) -> LeastSquares:
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: Any) -> LeastSquares:
         """Best fit to sums over observed entries: zz_d = sum E[zz'], zx = sum E[z]x', xx_d = sum x^2."""
         mean = times_columns(symmetric_pinv(zz), zx)
         left = _residual(mean, zz, zx, xx)
@@ -77,7 +78,7 @@ class LeastSquares:
         noise = seen @ like(np.log(tau) - LOG_2PI, x) - x**2 @ like(tau, x)
         return 0.5 * (noise[:, None] - quadratic)
 
-    def kl(self, other: LeastSquares) -> float:
+    def kl(self, other: Any) -> float:
         return 0.0
 
     def sample(self, rng: np.random.Generator) -> LeastSquares:

@@ -77,7 +77,7 @@ class PoissonColumns:
         return np.asarray(np.sum(_log_norm(after) - _log_norm(before), axis=1))
 
     def kl(self, other: PoissonColumns) -> float:
-        return self.rate.kl(other.rate)  # type: ignore[arg-type]
+        return self.rate.kl(other.rate)
 
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: negative binomial."""

@@ -5,6 +5,8 @@ t = mean          observing counts gives counts over exposures, the maximum-like
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from latens.array import Floats, Index
@@ -34,7 +36,7 @@ class Rate:
     def log_counts(self, events: Floats, exposure: Floats) -> float:
         return float(np.sum(events * self.mean_log - exposure * self.mean))
 
-    def kl(self, other: Rate) -> float:
+    def kl(self, other: Any) -> float:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0
 

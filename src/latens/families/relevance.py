@@ -7,6 +7,7 @@ w_kd | tau_d    ~ Normal(0, 1 / (tau_d alpha_k)),   tau_d ~ Gamma
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class Relevance:
     def spread(self) -> Floats:
         return self.weights.spread
 
-    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: Relevance) -> Relevance:
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: Any) -> Relevance:
         """One coordinate step from the prior `self`: weights and noise given E[alpha], then alpha."""
         weights = self._given(current.alpha).observe(seen, zz, zx, xx)
         d = weights.mean.shape[1]
@@ -84,7 +85,7 @@ class Relevance:
     def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
         return self.weights.log_density(states, x, seen)
 
-    def kl(self, other: Relevance) -> float:
+    def kl(self, other: Any) -> float:
         """KL from the prior `other`, whose weights are told by alpha alone."""
         # the weights' divergence is taken at log E[alpha]; the bound has E[log alpha]
         jensen = 0.5 * self.mean.shape[1] * float(np.sum(np.log(self.alpha.mean) - self.alpha.mean_log))

@@ -5,6 +5,8 @@ p = mean          observing counts gives their ratio, the maximum-likelihood est
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from latens.array import Floats, Index
@@ -35,7 +37,7 @@ class Share:
         log_p, log_not_p = self.mean_log
         return float(np.sum(on * log_p + off * log_not_p))
 
-    def kl(self, other: Share) -> float:
+    def kl(self, other: Any) -> float:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0
 

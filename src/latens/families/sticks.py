@@ -9,6 +9,8 @@ Components are not exchangeable: large ones cost least in front.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import betaln
 
@@ -55,7 +57,7 @@ class Sticks:
     def tiled(self, k: int) -> Sticks:
         return Sticks(Beta(np.ones(k - 1), np.full(k - 1, self.alpha.mean[0])), self.alpha)
 
-    def observe(self, counts: Floats, current: Sticks) -> Sticks:
+    def observe(self, counts: Floats, current: Any) -> Sticks:
         """One coordinate step from the prior `self`: breaks given E[alpha], then alpha."""
         breaks = _broken(counts, float(current.alpha.mean[0]))
         rate = self.alpha.rate - np.sum(breaks.mean_log[1])
@@ -64,7 +66,7 @@ class Sticks:
     def log_likelihood(self, counts: Floats) -> float:
         return float(counts @ self.mean_log)
 
-    def kl(self, other: Sticks) -> float:
+    def kl(self, other: Any) -> float:
         """KL from the prior `other`, whose breaks are told by alpha alone."""
         log_on, log_off = self.breaks.mean_log
         own = (self.breaks.on - 1) * log_on + (self.breaks.off - 1) * log_off - betaln(self.breaks.on, self.breaks.off)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import Carrying, Fit, Forgetful, Iteration, Model, State, Unkept, kept
+from latens.core import B, Carrying, Fit, Forgetful, Iteration, L, Q, S, State, Steps, Unkept, kept
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
 from latens.inference.local_fixed_point import settle
@@ -28,7 +28,7 @@ OnState = Callable[[State, Sequence[Iteration]], None]  # a state, and the itera
 
 
 def ascend(
-    model: Model[Any, Any, Any],
+    model: Steps[B, Q, L, S],
     batches: Sequence[Any],
     start: State,
     *,
@@ -95,13 +95,13 @@ def ascend(
     return Fit(state, tuple(trace), converged, interrupted, stopped)
 
 
-def advance(model: Model[Any, Any, Any], q: Any, stats: Any) -> tuple[Any, Any]:
+def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:
     """One global step; statistics that depend on the posterior are carried to the new one."""
     new = model.global_step(q, stats)
     return new, model.carry(stats, q, new) if isinstance(model, Carrying) else stats
 
 
-def infer(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tuple[Any, Any]:
+def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> tuple[L | None, S]:
     """What is kept of one block's local posterior, and its statistics.
 
     Nothing is kept where one local step is exact, since the next pass finds the same without it, and where the sweep

@@ -18,7 +18,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.array.transfer import host, like
-from latens.core import Compressing, Model, Rows, State
+from latens.core import B, Compressing, L, Q, Rows, S, State, Steps
 from latens.errors import ElboDecreased
 from latens.inference.ascent import ascend
 from latens.inference.sweep import Sweep, serial_sweep, tree_sum
@@ -29,9 +29,9 @@ CLIMB_ITERATIONS, CLIMB_TOL = 500, 1e-7  # nats per row
 
 
 def refits(
-    model: Model[Any, Any, Any],
+    model: Steps[B, Q, L, S],
     batches: Sequence[Rows],
-    q: Any,
+    q: Q,
     n_refits: int,
     rng: np.random.Generator,
     *,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 
 from latens.array import Floats
-from latens.core import Iteration, Model
+from latens.core import B, Iteration, L, Q, S, Steps
 from latens.errors import BoundNotFinite
 
 __all__ = ["measure"]
 
 
-def measure(
-    model: Model[Any, Any, Any], q: Any, stats: Any, step: int, clock: float, log_scale: float | Floats
-) -> Iteration:
+def measure(model: Steps[B, Q, L, S], q: Q, stats: S, step: int, clock: float, log_scale: float | Floats) -> Iteration:
     """Evaluate the bound in the caller's units: rows are exp(log_scale) times the model's, in all columns or in each.
 
     Raises

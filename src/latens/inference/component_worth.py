@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import Model, State
+from latens.core import B, L, Q, S, State, Steps
 from latens.errors import ElboDecreased
 from latens.inference.ascent import ascend
 from latens.inference.sweep import Sweep, serial_sweep
@@ -20,9 +20,7 @@ __all__ = ["component_worth"]
 CLIMB_ITERATIONS, CLIMB_TOL = 200, 1e-6
 
 
-def component_worth(
-    model: Model[Any, Any, Any], batches: Sequence[Any], q: Any, *, sweep: Sweep = serial_sweep
-) -> Floats:
+def component_worth(model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, sweep: Sweep = serial_sweep) -> Floats:
     """(K,), nats: the bound at q less that of the best fit without each component, climbed anew, plus log K.
 
     log K is what labels are worth: K! ways to write down the same components, against (K - 1)!. Infinite where there

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array
 from latens.array.transfer import like
-from latens.core import Model
+from latens.core import B, Coded, L, Q, S, Steps
 from latens.errors import NotSettled, warn
 
 __all__ = ["Leaping", "settle"]
@@ -28,15 +28,15 @@ class Leaping(Protocol):
 
 
 def settle(
-    model: Model[Any, Any, Any],
-    q: Any,
-    batch: Any,
-    warm: Any = None,
+    model: Steps[B, Q, L, S],
+    q: Q,
+    batch: B,
+    warm: L | None = None,
     *,
     tol: float = 4e-7,
     max_iter: int = 1000,
     say: bool = True,
-) -> Any:
+) -> L:
     """Repeat the local step, from its neutral start if no other is given, until each code is within `tol` of its end.
 
     How far that is, is told by how fast steps shrink. Every few steps a row leaps to where they seem to lead, if its
@@ -45,6 +45,8 @@ def settle(
     local = model.local_step(q, batch, warm)
     if model.exact_local(q):
         return local
+    if not isinstance(model, Coded):
+        raise TypeError(f"{type(model).__name__} repeats local steps, but has no codes to say when they have settled.")
     mean, _ = model.codes(batch, local)
     xp, trail, rate, last, origin = array_namespace(mean), [mean], 0.0, None, None
     left = xp.full_like(mean[:, 0], xp.inf)
@@ -52,7 +54,7 @@ def settle(
         before, local = mean, model.local_step(q, batch, local)
         mean, _ = model.codes(batch, local)
         size = xp.max(xp.abs(mean - before), axis=1)
-        if origin is not None:  # some have leapt
+        if origin is not None and isinstance(local, Leaping):  # some have leapt
             mean = xp.where((size <= last)[:, None], mean, origin)
             local, trail, last, origin = local.moved_to(mean), [mean], None, None
             continue
@@ -69,7 +71,7 @@ def settle(
     if far and tol > 0 and say:
         warn(
             NotSettled(
-                f"the codes of {far} of {len(batch)} rows still moved after {max_iter} local steps: they may be "
+                f"the codes of {far} of {mean.shape[0]} rows still moved after {max_iter} local steps: they may be "
                 f"further than {tol:g} from where they would settle.",
                 "Large counts are slow: try their square root or np.log1p.",
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from latens.array import Floats
-from latens.core import Compressing, Fit, Iteration, Model, State, Walking
+from latens.core import B, Compressing, Fit, Iteration, L, Q, S, State, Steps, Walking
 from latens.inference.ascent import OnIteration, OnState, advance
 from latens.inference.bound import measure
 from latens.inference.local_fixed_point import settle
@@ -45,7 +45,7 @@ class RobbinsMonro:
 
 
 def update(
-    model: Model[Any, Any, Any],
+    model: Steps[B, Q, L, S],
     state: State,
     batch: Any,
     *,
@@ -61,7 +61,7 @@ def update(
 
 
 def follow(
-    model: Model[Any, Any, Any],
+    model: Steps[B, Q, L, S],
     batches: Iterable[Any],
     start: State,
     *,
@@ -103,7 +103,7 @@ def compressed(compress: Callable[[Any], Any], batches: Sequence[Any], sweep: Sw
         return sweep(lambda batch, _: (None, compress(batch)), batches, (None,) * len(batches))[1]
 
 
-def _absorb(model: Model[Any, Any, Any], state: State, batch: Any, combine: Combine, n_global: int) -> State:
+def _absorb(model: Steps[B, Q, L, S], state: State, batch: Any, combine: Combine, n_global: int) -> State:
     if isinstance(model, Compressing):
         # only collected: a read-out ascends from a start that the total determines, so the path leaves no trace
         return State(state.q, combine(state.stats, model.compress(batch), state.step), None, state.step + 1)

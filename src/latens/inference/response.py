@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.core import Model, Rows, State
+from latens.core import B, L, Q, Rows, S, State, Steps
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.ascent import ascend
@@ -144,7 +144,7 @@ class Response:
 
 
 def respond(
-    model: Model[Any, Any, Any], batches: Sequence[Any], q: Any, *, sweep: Sweep = serial_sweep, climb: bool = True
+    model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, sweep: Sweep = serial_sweep, climb: bool = True
 ) -> Response:
     """Climb to the optimum near q, and take the bound's second derivatives there."""
     warm: tuple[Any, ...] = (None,) * len(batches)
@@ -171,7 +171,7 @@ def respond(
     return Response(chart, stats, sides, gradient, fixed, cross, 1 + 2 * chart.size)
 
 
-def _settled(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tuple[Any, Any]:
+def _settled(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
     """A local posterior at its end, not kept, and its statistics."""
     if isinstance(batch, Rows):
         local = settle(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
@@ -180,15 +180,15 @@ def _settled(model: Model[Any, Any, Any], q: Any, batch: Any, warm: Any) -> tupl
     return None, model.statistics(batch, local)
 
 
-def _bound(model: Model[Any, Any, Any], q: Any, stats: Any) -> float:
+def _bound(model: Steps[B, Q, L, S], q: Q, stats: S) -> float:
     return _data_part(model, q, stats) + sum(model.global_terms(q).values())
 
 
-def _data_part(model: Model[Any, Any, Any], q: Any, stats: Any) -> float:
+def _data_part(model: Steps[B, Q, L, S], q: Q, stats: S) -> float:
     return sum(model.data_terms(q, stats).values())
 
 
-def _size(model: Model[Any, Any, Any], q: Any, stats: Any) -> float:
+def _size(model: Steps[B, Q, L, S], q: Q, stats: S) -> float:
     return sum(map(abs, (*model.data_terms(q, stats).values(), *model.global_terms(q).values())))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Loose, Model, Movable, Rows, State
+from latens.core import Fit, Iteration, Loose, Movable, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.moves import Climb, improve
 from latens.inference.restarts import Map, climb_all, highest, records
@@ -28,7 +28,7 @@ N_RARE = 6  # candidates made for badly explained rows that are tried on all row
 
 @dataclass(frozen=True)
 class Search:
-    model: Model[Any, Any, Any]
+    model: object  # what it proposes, if it does, is tried
     ascend: Callable[..., Fit]  # (batches, start, *, max_iter, on_iteration, sweep)
     seed: int  # of moves; those of one start do not depend on how many others there are
     limit: int  # components that moves may grow to

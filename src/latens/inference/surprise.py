@@ -16,7 +16,7 @@ __all__ = ["badly_explained"]
 
 
 def badly_explained(
-    model: Model[Any, Any, Any], q: Any, batches: Sequence[Rows], size: int, sweep: Sweep = serial_sweep
+    model: Model, q: Any, batches: Sequence[Rows], size: int, sweep: Sweep = serial_sweep
 ) -> tuple[Index, Floats]:
     """Numbers of about `size` rows and how many each stands for: half have the lowest log density, others the rest.
 

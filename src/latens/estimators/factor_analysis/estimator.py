@@ -223,7 +223,7 @@ class FactorAnalysis(FactorStreams):
         return self._as_printed is False
 
     @property
-    def scaled(self) -> bool:  # type: ignore[override]
+    def _scaled(self) -> bool:
         return self._as_printed is False
 
     @keywords_after_y("sample_weight")

@@ -119,10 +119,12 @@ def fewer_factors(q: FactorPosterior, k: int, n: float) -> FactorPosterior:
         return q
     whole = canonical(q).loadings
     noise = whole.mean_noise + np.sum(whole.mean[k:] ** 2, axis=0)
-    start = FactorPosterior(LeastSquares(whole.mean[:k], noise, q.loadings.floor), q.center)  # type: ignore[union-attr]
+    floor = q.loadings.floor if isinstance(q.loadings, LeastSquares) else 0.0
+    start = FactorPosterior(LeastSquares(whole.mean[:k], noise, floor), q.center)
     batch = LowRank(n, q.center, whole.mean, whole.mean_noise)
     fit = ascend(Factors(len(q.center)), [batch], State(start), max_iter=200, tol=1e-7)
-    return fit.state.q  # type: ignore[no-any-return]
+    nearest: FactorPosterior = fit.state.q
+    return nearest
 
 
 def canonical(q: FactorPosterior) -> FactorPosterior:

@@ -16,9 +16,11 @@ from latens.estimators.parameters import one_of, positive_number
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
+from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
+from latens.families.sticks import Sticks
 from latens.models.mixture.model import Mixture, MixturePosterior
 from latens.system.memory import free_memory, in_words
 
@@ -278,9 +280,9 @@ class GaussianMixture(MixtureEstimator):
             "precisions": precision / frame.scale / frame.scale,
             "precisions_cholesky": root / frame.scale,
         }
-        if hasattr(q.weights, "concentration"):
+        if isinstance(q.weights, Dirichlet | Sticks):
             public["weight_concentration"] = q.weights.concentration
-        if hasattr(clusters, "strength"):
+        if isinstance(clusters, NormalColumns | NormalWishart):
             public["mean_precision"] = (
                 clusters.strength if clusters.strength.ndim == 1 else clusters.strength.mean(axis=1)
             )

@@ -23,6 +23,7 @@ from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_codes
+from latens.families.relevance import Relevance
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.priors import GAUSSIAN, lighter_than_gaussian
 
@@ -289,6 +290,6 @@ class NoisyICA(VariationalTransformer):
             "noise_variance": frame.leave_variance(w.mean_noise),
             "mean": frame.leave(center),
         }
-        if hasattr(w, "alpha"):
+        if isinstance(w, Relevance):
             public["relevance"] = w.alpha.mean[:k]
         return public

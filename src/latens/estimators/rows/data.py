@@ -71,7 +71,7 @@ class Data(Protocol):
 
     def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep: ...
 
-    def badly_explained(self, model: Model[Any, Any, Any], q: Any, size: int) -> Rows: ...
+    def badly_explained(self, model: Model, q: Any, size: int) -> Rows: ...
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class InMemory:
     def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep:
         return serial_sweep if pool is None else ThreadedSweep(pool)
 
-    def badly_explained(self, model: Model[Any, Any, Any], q: Any, size: int) -> Rows:
+    def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
         parts = self.batches(model.floats_per_row(q.n_components))
         which, weight = badly_explained(model, q, parts, size)
         return replace(chosen_rows(self.rows, which), weight=weight)
@@ -196,7 +196,7 @@ class InBlocks:
         kind = SourceSweep if self.keeps_posteriors else ForgetfulSweep
         return kind(source, floats_per_row)
 
-    def badly_explained(self, model: Model[Any, Any, Any], q: Any, size: int) -> Rows:
+    def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
         return badly_explained_rows(self.source, partial(_log_density, model, q), size)
 
 
@@ -245,5 +245,5 @@ def check_data(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
     return InMemory(rows)
 
 
-def _log_density(model: Model[Any, Any, Any], q: Any, rows: Rows) -> Floats:
+def _log_density(model: Model, q: Any, rows: Rows) -> Floats:
     return host(model.log_predictive(q, rows, model.local_step(q, rows)))

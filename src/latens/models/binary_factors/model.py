@@ -139,7 +139,7 @@ class BinaryFactors:
         prior = self.prior(len(stats.on))
         return BinaryPosterior(
             usage=prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0)),
-            loadings=prior.loadings.observe(*stats.regression, q.loadings),  # type: ignore[arg-type]
+            loadings=prior.loadings.observe(*stats.regression, q.loadings),
         )
 
     def data_terms(self, q: BinaryPosterior, stats: CodeStatistics) -> dict[str, float]:
@@ -152,8 +152,8 @@ class BinaryFactors:
     def global_terms(self, q: BinaryPosterior) -> dict[str, float]:
         prior = self.prior(q.n_components)
         return {
-            "kl_usage": -q.usage.kl(prior.usage),  # type: ignore[arg-type]
-            "kl_loadings": -q.loadings.kl(prior.loadings),  # type: ignore[arg-type]
+            "kl_usage": -q.usage.kl(prior.usage),
+            "kl_loadings": -q.loadings.kl(prior.loadings),
         }
 
     def cannot_sample(self, q: BinaryPosterior) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -179,20 +179,23 @@ class Factors:
         return FactorCodes(times_rows(spread, drive), spread)
 
     def statistics(self, batch: Rows | Covariance, local: FactorCodes | Projection | Projections) -> FactorStatistics:
-        if isinstance(local, Projections):
-            return _summed_by_pattern(batch.patterns, local.maps)  # type: ignore[arg-type, union-attr]
-        if isinstance(local, Projection):
-            return summed_over(batch, local)  # type: ignore[arg-type]
-        return _row_sums(batch.rows if isinstance(batch, FewRows) else batch, local)  # type: ignore[arg-type]
+        if isinstance(local, Projections) and isinstance(batch, Scatter) and batch.patterns is not None:
+            return _summed_by_pattern(batch.patterns, local.maps)
+        if isinstance(local, Projection) and not isinstance(batch, Rows):
+            return summed_over(batch, local)
+        rows = batch.rows if isinstance(batch, FewRows) else batch
+        if isinstance(local, FactorCodes) and isinstance(rows, Rows):
+            return _row_sums(rows, local)
+        raise TypeError(f"a {type(local).__name__} is no local posterior of a {type(batch).__name__}.")
 
     def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
         """The mean given the loadings, then the loadings and the noise given the mean."""
         seen = np.maximum(stats.seen, np.finfo(float).tiny)
         center = (stats.x - np.sum(q.loadings.mean * stats.z, axis=0)) / seen
         prior = self.prior(len(stats.zx)).loadings
-        if isinstance(prior, LeastSquares):
-            prior = replace(prior, floor=q.loadings.floor)  # type: ignore[union-attr]
-        return FactorPosterior(prior.observe(*stats.about(center), q.loadings), center)  # type: ignore[arg-type]
+        if isinstance(prior, LeastSquares) and isinstance(q.loadings, LeastSquares):
+            prior = replace(prior, floor=q.loadings.floor)
+        return FactorPosterior(prior.observe(*stats.about(center), q.loadings), center)
 
     def data_terms(self, q: FactorPosterior, stats: FactorStatistics | Covariance) -> dict[str, float]:
         if not isinstance(stats, FactorStatistics):
@@ -200,7 +203,7 @@ class Factors:
         return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
 
     def global_terms(self, q: FactorPosterior) -> dict[str, float]:
-        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}  # type: ignore[arg-type]
+        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}
 
     def codes(self, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
         xp = array_namespace(local.mean)
@@ -210,7 +213,7 @@ class Factors:
         """log Normal(x | c, W'W + diag), the diagonal with the uncertainty of the loadings, in low-rank algebra."""
         mean, noise = q.low_rank
         at = replace(q, loadings=LeastSquares(mean, noise))
-        return self.row_bounds(at, batch, self.local_step(at, batch))  # type: ignore[arg-type]
+        return self.row_bounds(at, batch, self._row_codes(at, batch))
 
     def score_is_bound(self, q: FactorPosterior) -> bool:
         return False
@@ -256,7 +259,7 @@ class Factors:
 
     def draw_codes(self, point: FactorPosterior, batch: Rows, rng: np.random.Generator) -> FactorCodes:
         """Factors of each row given mean, loadings and noise."""
-        local: Any = self.local_step(point, batch)
+        local = self._row_codes(point, batch)
         root = np.linalg.cholesky(host(local.spread))
         mean = host(local.mean)
         noise = rng.standard_normal(mean.shape)
@@ -294,8 +297,8 @@ class Factors:
             return np.maximum(share, np.finfo(float).tiny)
         explained = stats.n * np.log1p(np.sum(w.tau * w.mean**2, axis=1))
         on = explained > OFF * self.n_features
-        if stats.n < self.n_features:  # rows too few for that: loadings above their own error will do
-            on |= w.alpha.mean < stats.n  # type: ignore[union-attr]
+        if stats.n < self.n_features and isinstance(w, Relevance):  # too few rows: loadings above their error will do
+            on |= w.alpha.mean < stats.n
         return np.where(on, share, 0.0)
 
     def looseness(self, q: FactorPosterior, sample: Rows | Covariance, n: float) -> float:
@@ -303,21 +306,26 @@ class Factors:
 
         Rows tell the loadings as much as E[h] does, sum E[h] E[h]'; given h they would tell sum E[hh'].
         """
-        if self.points or not q.n_components:
+        if not isinstance(q.loadings, Relevance) or not q.n_components:
             return 0.0
         if isinstance(sample, FewRows) and not sample.complete:
             sample = sample.rows
         if isinstance(sample, Rows):
-            local: Any = self.local_step(q, sample)
+            local = self._row_codes(q, sample)
             known = n / sample.n * host(sample.weigh(local.mean).T @ local.mean)
             spread = n * host(array_namespace(sample.x).mean(local.spread, axis=0))
         else:
             pairwise = replace(sample, patterns=None) if isinstance(sample, Scatter) else sample
-            local = q.projection
-            spread = sample.n_rows * local.spread
-            known = summed_over(pairwise, local).zz[0] - spread
-        known = known + np.diag(q.loadings.alpha.mean)  # type: ignore[union-attr]
+            spread = sample.n_rows * q.projection.spread
+            known = summed_over(pairwise, q.projection).zz[0] - spread
+        known = known + np.diag(q.loadings.alpha.mean)
         return 0.5 * self.n_features * float(log_determinant(known + spread) - log_determinant(known))
+
+    def _row_codes(self, q: FactorPosterior, batch: Rows) -> FactorCodes:
+        local = self.local_step(q, batch)
+        if not isinstance(local, FactorCodes):
+            raise TypeError(f"rows have codes each, not a {type(local).__name__}.")
+        return local
 
     def exact_local(self, q: FactorPosterior) -> bool:
         return True

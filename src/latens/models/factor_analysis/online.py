@@ -41,7 +41,9 @@ class TransportFactors(Factors):
         """Of complete rows mean and variance are known: the step is about the one, with a floor from the other."""
         center, second = stats.x / stats.n, stats.xx / stats.n
         floor = smallest_noise(np.maximum(second - center**2, 0.0), second)
-        there = replace(q, loadings=replace(q.loadings, floor=floor), center=center)  # type: ignore[arg-type]
+        if not isinstance(q.loadings, LeastSquares):
+            raise TypeError("a stream of point estimates cannot go on from a posterior of loadings.")
+        there = replace(q, loadings=replace(q.loadings, floor=floor), center=center)
         return super().global_step(there, _recentred(stats, q, center))
 
     def carry(self, stats: FactorStatistics, old: FactorPosterior, new: FactorPosterior) -> FactorStatistics:
@@ -138,11 +140,13 @@ class OnlineEM(Factors):
 
         return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums), False
 
-    def data_terms(self, q: OnlinePosterior, stats: OnlineStatistics) -> dict[str, float]:  # type: ignore[override]
-        """Not a bound: how well each row was foretold when it came."""
+    def data_terms(self, q: FactorPosterior, stats: object) -> dict[str, float]:
+        """Not a bound: the prequential log score, the sum of the log densities of rows before they were learnt from."""
+        if not isinstance(q, OnlinePosterior):
+            raise TypeError(f"a {type(q).__name__} does not know how well rows were predicted.")
         return {"prequential": q.score}
 
-    def global_terms(self, q: OnlinePosterior) -> dict[str, float]:  # type: ignore[override]
+    def global_terms(self, q: FactorPosterior) -> dict[str, float]:
         return {}
 
 

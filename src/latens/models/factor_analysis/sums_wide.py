@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from latens.array import Floats
 from latens.array.fields import record, sized
 from latens.array.transfer import host
-from latens.core import Rows, Statistics
+from latens.core import Rows
 from latens.models.factor_analysis.newton_wide import Root
 from latens.models.factor_analysis.sums import Scatter, smallest_noise, summed
 
@@ -24,13 +24,13 @@ __all__ = ["FewRows", "collected"]
 
 
 @record(eq=False)
-class FewRows(Statistics):
+class FewRows:
     n: float
     values: Floats = sized("rows d")
     seen: NDArray[np.bool_] | None = sized("rows d", default=None)  # None where all rows are complete
     weight: Floats | None = sized("rows", default=None)
 
-    def __add__(self, other: FewRows | Scatter) -> FewRows | Scatter:  # type: ignore[override]
+    def __add__(self, other: FewRows | Scatter) -> FewRows | Scatter:
         if isinstance(other, Scatter):
             return self.scatter + other
         seen = weight = None

@@ -150,7 +150,7 @@ class Mixture:
         prior = self.prior(len(stats.counts))
         base = (stats.base,) if isinstance(self.clusters, MixedColumns) else ()
         return MixturePosterior(
-            weights=prior.weights.observe(stats.counts, q.weights),  # type: ignore[arg-type]
+            weights=prior.weights.observe(stats.counts, q.weights),
             clusters=prior.clusters.observe(*stats.moments, *base),  # type: ignore[union-attr]
         )
 
@@ -165,7 +165,7 @@ class Mixture:
     def global_terms(self, q: MixturePosterior) -> dict[str, float]:
         prior = self.prior(q.n_components)
         return {
-            "kl_weights": -q.weights.kl(prior.weights),  # type: ignore[arg-type]
+            "kl_weights": -q.weights.kl(prior.weights),
             "kl_clusters": -q.clusters.kl(prior.clusters),  # type: ignore[arg-type, union-attr]
         }
 

@@ -223,7 +223,7 @@ class ViewPosterior:
             + self.offsets.kl(prior.offsets)
             + self.alpha.kl(prior.alpha)
             + (self.theta.kl(prior.theta) if self.theta and prior.theta else 0.0)
-            + self.noise.kl(prior.noise)  # type: ignore[arg-type]
+            + self.noise.kl(prior.noise)
         )
 
 

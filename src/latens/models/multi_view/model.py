@@ -193,7 +193,7 @@ class MultiView:
         prior = self.prior(q.n_components)
         terms = {f"kl_{name}": -p.kl(prior.views[name]) for name, p in q.views.items()}
         usage = q.usage.kl(prior.usage) if q.usage and prior.usage else 0.0
-        return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}  # type: ignore[arg-type]
+        return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}
 
     def codes(self, batch: Rows, local: Codes) -> tuple[Array, Array]:
         return local.mean, local.variance + array_namespace(local.mean).zeros_like(local.mean)

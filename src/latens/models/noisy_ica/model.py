@@ -195,7 +195,7 @@ class NoisyIca:
         }
 
     def global_terms(self, q: IcaPosterior) -> dict[str, float]:
-        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}  # type: ignore[arg-type]
+        return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}
 
     def codes(self, batch: Rows, local: Sources) -> tuple[Array, Array]:
         return local.mean, local.variance
@@ -283,7 +283,7 @@ class NoisyIca:
             split[k] = best_split(stats.zs[k, k] / n, own[k] / n)
         loadings, prior = q.loadings, self.prior(q.n_components).loadings
         for _ in range(1 if self.points else 2):  # relevance of the columns before a turn is that of other columns
-            loadings = prior.observe(*stats.regression, loadings)  # type: ignore[arg-type]
+            loadings = prior.observe(*stats.regression, loadings)
         return IcaPosterior(Shapes(q.shapes.tails, split), loadings, turn, np.sqrt(np.maximum(own / n, 1e-300)))
 
     def _bound(self, q: IcaPosterior, stats: IcaStatistics) -> float:

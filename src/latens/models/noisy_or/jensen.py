@@ -183,9 +183,9 @@ class JensenNoisyOr:
     def global_terms(self, q: RatePosterior) -> dict[str, float]:
         prior = self.prior(q.n_components)
         return {
-            "kl_usage": -q.usage.kl(prior.usage),  # type: ignore[arg-type]
-            "kl_causes": -q.causes.kl(prior.causes),  # type: ignore[arg-type]
-            "kl_leak": -q.leak.kl(prior.leak),  # type: ignore[arg-type]
+            "kl_usage": -q.usage.kl(prior.usage),
+            "kl_causes": -q.causes.kl(prior.causes),
+            "kl_leak": -q.leak.kl(prior.leak),
         }
 
     def codes(self, batch: Rows, local: Attributions) -> tuple[Array, Array]:

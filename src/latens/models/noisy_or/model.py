@@ -237,10 +237,10 @@ class NoisyOrCauses:
     def global_terms(self, q: CausePosterior) -> dict[str, float]:
         prior = self.prior(q.n_components, q.n_profiles)
         return {
-            "kl_profiles": -q.profiles.kl(prior.profiles),  # type: ignore[arg-type]
-            "kl_usage": -q.usage.kl(prior.usage),  # type: ignore[arg-type]
-            "kl_causes": -q.causes.kl(prior.causes),  # type: ignore[arg-type]
-            "kl_leak": -q.leak.kl(prior.leak),  # type: ignore[arg-type]
+            "kl_profiles": -q.profiles.kl(prior.profiles),
+            "kl_usage": -q.usage.kl(prior.usage),
+            "kl_causes": -q.causes.kl(prior.causes),
+            "kl_leak": -q.leak.kl(prior.leak),
         }
 
     def codes(self, batch: Rows, local: ListedStates) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.array import Floats, Index
+from latens.array.transfer import is_sparse
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -81,7 +82,7 @@ def _fewer_profiles(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatist
 def other_causes(model: Any, q: Any, stats: Any, sample: Rows, rng: np.random.Generator) -> Iterator[Any]:
     """A weak cause lights instead what rows that are badly explained without it have in common."""
     local = model.local_step(q, sample)
-    x = sample.x.toarray() if hasattr(sample.x, "toarray") else np.asarray(sample.x, dtype=np.float64)
+    x = sample.x.toarray() if is_sparse(sample.x) else np.asarray(sample.x, dtype=np.float64)
     order = np.argsort(stats.caused.sum(axis=1), kind="stable")
     for k in order[:N_SWAPS]:
         codes = np.array(local.mean, dtype=np.float64)

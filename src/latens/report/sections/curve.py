@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from latens.core import EvidenceBound, PointEstimating
+from latens.estimators.fitted_parts import fitted_parts, has_fitted_parts
+
 __all__ = ["Curve", "curve_of"]
 
 
@@ -46,11 +49,12 @@ def curve_of(estimator: Any) -> Curve:
     >>> curve_of(SimpleNamespace()).name
     'bound'
     """
-    model: Any = getattr(estimator, "model_", None)
-    trace = getattr(estimator, "trace_", ())
-    if trace and "prequential" in trace[-1].terms:
+    if not has_fitted_parts(estimator):
+        return BOUND
+    model, trace = fitted_parts(estimator).model, estimator.trace_
+    if "prequential" in trace[-1].terms:
         return FORETOLD
-    if getattr(model, "points", False):
-        exact = model.exact_local(estimator.posterior_)
+    exact = model.exact_local(estimator.posterior_)
+    if isinstance(model, PointEstimating) and model.points:
         return LIKELIHOOD if exact else BELOW_LIKELIHOOD
-    return EVIDENCE if getattr(model, "bound_is_evidence", False) else BOUND
+    return EVIDENCE if isinstance(model, EvidenceBound) and model.bound_is_evidence else BOUND
