@@ -44,6 +44,7 @@ from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
 from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
+from latens.models.known_codes import for_components
 from latens.models.mixture.features import Features, expand, look
 from latens.models.mixture.missing import Filled, forms, in_row_order, of_scale
 from latens.models.mixture.moves import propose
@@ -120,7 +121,7 @@ class Mixture:
 
     def local_step(self, q: MixturePosterior, batch: Rows, warm: Memberships | None = None) -> Memberships:
         joint, view = look(q.clusters, q.weights.mean_log, batch)
-        solved = softmax_entropy(joint)
+        solved = softmax_entropy(for_components(batch, joint))
         return Memberships(solved[0], view, solved)
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
