@@ -121,11 +121,13 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             doubt_fit(self, self._fit(X, sample_weight, moves=self.moves))
         return self
 
-    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False) -> Data:
+    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False, known: Any = None) -> Data:
         """Search and keep; with `spare`, X is rows that may be written over. The rows are returned as they came in."""
         with all_or_nothing(self), one_blas_thread():
-            data = check_data(self, X, sample_weight)
             self._check_common()
+            data = check_data(self, X, sample_weight, known)
+            self._n_named = data.n_named
+            moves = moves and not self._n_named
             self._until = None if self.max_time is None else time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
             before = self.frame_ if self._goes_on(data) else None
@@ -250,7 +252,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         """Components to start with: `n_components`, or a bound chosen from the data."""
         if self.n_components is not None:
             return whole_number("n_components", self.n_components)
-        return self._default_size(sample)
+        return self._n_named or self._default_size(sample)
 
     def _default_size(self, sample: Rows) -> int:
         n, d = sample.x.shape
@@ -285,6 +287,8 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
         self.state_, self.question_ = replace(state, locals=None), self._question()
         living, self.share_ = living_components(model, state, prune=self.prune)
+        if self._n_named:  # components are those that were named, in their order
+            living, self.share_ = np.arange(state.q.n_components), model.importance(state.q, state.stats)
         self.posterior_, self.n_components_ = state.q.only(living), len(living)
         self.n_iter_, self.elbo_ = len(fit.trace), fit.elbo
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])

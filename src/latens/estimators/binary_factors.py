@@ -11,6 +11,7 @@ from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
+from latens.estimators.known_codes import KnownCodes
 from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
@@ -36,7 +37,7 @@ MOST_EXACT = 16  # causes beyond which 2^K states of every row are out of reach
 N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
 
 
-class BinaryFactorAnalysis(VariationalTransformer):
+class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     """Explain each row as a sum of a few causes, each of which is on or off in that row.
 
     Parameters
@@ -163,7 +164,7 @@ class BinaryFactorAnalysis(VariationalTransformer):
         noise = one_of("noise", self.noise, ["shared", "diagonal"])
         e_step = E_STEPS[one_of("e_step", self.e_step, E_STEPS)]
         k = self._starting_size(sample)
-        if prior == "ml" and self.n_components is None:
+        if prior == "ml" and self.n_components is None and not self._n_named:
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if self.e_step in ("exact", "truncated"):
             most = MOST_EXACT if self.e_step == "exact" else MOST_SWITCHES

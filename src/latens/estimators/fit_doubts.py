@@ -43,7 +43,7 @@ def doubt_fit(estimator: Any, data: Data) -> None:
 
 def doubt_number(estimator: Any) -> None:
     """Warn where all components allowed were kept, or fewer are there than were asked for."""
-    if estimator.n_components is None or not estimator.prune:
+    if estimator.n_components is None or estimator._keeps_all:
         return
     asked, found = int(estimator.n_components), estimator.n_components_
     exact = getattr(estimator, "prior", "ard") == "ml"

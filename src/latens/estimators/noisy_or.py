@@ -12,6 +12,7 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
+from latens.estimators.known_codes import KnownCodes
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
@@ -35,7 +36,7 @@ N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 
-class NoisyOr(VariationalTransformer):
+class NoisyOr(KnownCodes, VariationalTransformer):
     """Explain the ones of binary rows by hidden causes, each of which is on or off in a row.
 
     A cause that is on lights each column with a probability of its own; a column is 1 where any cause, or the
@@ -180,11 +181,16 @@ class NoisyOr(VariationalTransformer):
         prior = one_of("prior", self.prior, ["ard", "ml"])
         e_step = one_of("e_step", self.e_step, [*E_STEPS, "jensen"])
         k = self._starting_size(sample)
-        if prior == "ml" and self.n_components is None:
+        if prior == "ml" and self.n_components is None and not self._n_named:
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if e_step != "jensen":
             most = MOST_EXACT if e_step == "exact" else MOST_SWITCHES
             whole_number("n_components", k, 1, most, f"e_step={e_step!r} goes no further")
+        if self._n_named and (e_step == "jensen" or k > E_STEPS[e_step]):
+            raise ValueError(
+                f"known= needs all 2^K combinations of causes, which e_step={e_step!r} does not list for {k} causes; "
+                f"choose e_step='exact' (up to {MOST_EXACT} causes)."
+            )
         if e_step == "jensen":
             if self.n_profiles not in (1, "auto"):
                 raise ValueError(f"n_profiles={self.n_profiles!r} needs another e_step than 'jensen'; choose 1.")

@@ -33,6 +33,7 @@ N_GROWN = 3  # starts that are made of a smaller fit
 class Climbing:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
+    _n_named: int = 0  # components that codes of some rows were given for: they stay as they are named
     _smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
     _until: float | None = None  # when the time of a fit is over, by the monotonic clock
     max_iter: int
@@ -91,7 +92,7 @@ class Climbing:
                 total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
                 return self._read_out(model, total, frame, rng, starts, notify, moves)
             search = Search(
-                model, options, seed_beside(rng), limit, self.max_iter, self.tol, moves, not self.prune, self._over()
+                model, options, seed_beside(rng), limit, self.max_iter, self.tol, moves, self._keeps_all, self._over()
             )
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
@@ -118,10 +119,15 @@ class Climbing:
         starts = starts or self._starts(model, total, frame, rng)
         limit = max(start.q.n_components for start in starts)
         search = Search(
-            model, climb, seed_beside(rng), limit, self.max_iter, self.tol, moves, not self.prune, self._over()
+            model, climb, seed_beside(rng), limit, self.max_iter, self.tol, moves, self._keeps_all, self._over()
         )
         fit = search.on_all([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether the fit has exactly the components it starts with."""
+        return not self.prune or self._n_named > 0
 
     def _over(self) -> Callable[[], bool] | None:
         """Whether `max_time` has passed since the fit began; None where there is no limit."""

@@ -38,6 +38,7 @@ from latens.inference.response import Response, respond
 from latens.inference.sweep import tree_sum
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.factor_analysis.model import Factors
+from latens.models.known_codes import KNOWN
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import NoisyOrCauses
 from latens.system.seeds import generator
@@ -148,7 +149,7 @@ class Intervals:
             with one_blas_thread():
                 batches = self._rows_in_blocks(X, fit_params)
                 numbers, answer = self._bootstrap_answer(numbers, batches)
-                worth = component_worth(self.model_, self._sums(batches), self.posterior_)
+                worth = self._worth(self._sums(batches))
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
             method, drawn = "mean-field", set(self._publish(self.posterior_, self.state_.stats, self.frame_))
             numbers = [number for number in numbers if number.parameter in drawn]
@@ -158,7 +159,7 @@ class Intervals:
             with one_blas_thread():
                 batches = self._batches(X, fit_params)
                 numbers, answer = self._response_answer(numbers, respond(self.model_, batches, self.posterior_))
-                worth = component_worth(self.model_, batches, self.posterior_)
+                worth = self._worth(batches)
             few = self.state_.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
@@ -209,10 +210,18 @@ class Intervals:
         )
         return filled(published, numbers, drawn)
 
+    def _worth(self, batches: Sequence[Any]) -> Floats:
+        """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""
+        if any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
+            return np.full(self.n_components_, np.inf)
+        return component_worth(self.model_, batches, self.posterior_)
+
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self.model_, type(self).__name__
         if not isinstance(model, Sampled):
             return f"{name} cannot be sampled yet"
+        if any(KNOWN in batch.aux for batch in batches):
+            return "rows whose codes are known are not sampled"
         if any(batch.weight is not None for batch in batches):
             return "rows with weights are not sampled"
         if any(batch.seen is not None for batch in batches) and not model.samples_with_holes(self.posterior_):

@@ -17,6 +17,7 @@ from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.known_codes import KnownCodes, known_labels
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import batch_by_batch, lazily
@@ -76,7 +77,7 @@ class _CountMembers:
         return [self(rows, None)[1] for rows in data.stream(CLASSIFIED_AT_ONCE)]
 
 
-class MixtureEstimator(VariationalTransformer):
+class MixtureEstimator(KnownCodes, VariationalTransformer):
     """Adds memberships to the shell; a subclass builds the prior of one cluster and publishes it."""
 
     _component_noun: ClassVar[str] = "cluster"
@@ -85,12 +86,31 @@ class MixtureEstimator(VariationalTransformer):
     weight_concentration_prior: float | None
     classification_: Floats  # (K, K), rows assigned to a cluster, by the clusters they may be of
     membership_entropy_: float  # of all rows of the fit, in nats
-    kept: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_")
+    kept: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_", *KnownCodes.kept)
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Self:
+        """Fit the model to rows X (n, D).
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows are samples. NaN means missing.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+        known : array of shape (n,), optional
+            Clusters of rows that are known, numbered from 0; -1 or NaN where they are not. Cluster k is then that of
+            label k, and none is added, merged or taken out; `n_components` above the number of labels leaves room for
+            others. `elbo_` is a bound on the log probability of rows and known labels together.
+
+        Returns
+        -------
+        self
+        """
         with keep_warnings(self), all_or_nothing(self):
-            data = self._fit(X, sample_weight, moves=self.moves)
+            data = self._fit(X, sample_weight, moves=self.moves, known=known)
             self._classify(data)
             doubt_fit(self, data)
         return self
@@ -124,10 +144,13 @@ class MixtureEstimator(VariationalTransformer):
         """
         return self._ask(X, lambda rows, local: (self.model_.predicted_memberships(self.posterior_, rows),))[0]
 
+    def _known_codes(self, known: Any, n_rows: int) -> Floats:
+        return known_labels(known, n_rows, self.n_components)
+
     @keywords_after_y("sample_weight")
-    def fit_predict(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Array:
         """Fit, and return the most probable cluster of each row (n,)."""
-        return self.fit(X, sample_weight=sample_weight).predict(X)
+        return self.fit(X, sample_weight=sample_weight, known=known).predict(X)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows X: the lower the better; `elbo_` needs no such approximation.

@@ -23,7 +23,7 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import check_codes, check_rows, occupied
+from latens.estimators.rows.validation import check_codes, check_rows, occupied, with_known
 from latens.estimators.starts import kmeans_labels, nearest_labels
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
@@ -166,9 +166,29 @@ class LatentClassAnalysis(MixtureEstimator):
         self.probability_prior = probability_prior
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Self:
+        """Fit the model to rows of any kinds of columns.
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, or array of shape (n, D)
+            Rows are samples. NaN and None mean missing.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+        known : array of shape (n,), optional
+            Classes of rows that are known, numbered from 0; -1 or NaN where they are not. Class k is then that of
+            label k, and none is added, merged or taken out; `n_components` above the number of labels leaves room for
+            others.
+
+        Returns
+        -------
+        self
+        """
         with keep_warnings(self), all_or_nothing(self):
-            self._classify(self._fit(self._first_rows(X, sample_weight), None, moves=self.moves))
+            rows = self._first_rows(X, sample_weight)
+            self._classify(self._fit(rows, None, moves=self.moves, known=known))
             doubt_number(self)
             self._doubt_identity()
         return self
@@ -288,8 +308,9 @@ class LatentClassAnalysis(MixtureEstimator):
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             return self.columns_.encode(check_rows(self, numbers, sample_weight))
 
-    def _rows_of_fit(self, X: Any, sample_weight: Any = None) -> Rows:
-        return self._rows(X, sample_weight)
+    def _rows_of_fit(self, X: Any, sample_weight: Any = None, known: Any = None) -> Rows:
+        rows = self._rows(X, sample_weight)
+        return rows if known is None else with_known(self, rows, known)
 
     def _ask(self, X: Any, question: Any) -> tuple[Array, ...]:
         check_is_fitted(self)

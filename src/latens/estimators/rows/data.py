@@ -22,10 +22,11 @@ from latens.estimators.rows.sampling import blocks, chosen_rows, sample_rows
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
+from latens.estimators.rows.validation import check_rows, doubt_weights, occupied, with_known
 from latens.inference.surprise import badly_explained
 from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
 from latens.models.factor_analysis.missing_patterns import MOST_NUMBERS, has_few_patterns
+from latens.models.known_codes import KNOWN
 from latens.scale.dask_blocks import gathered, is_dask
 from latens.scale.scan import Scan
 
@@ -58,6 +59,9 @@ class Data(Protocol):
 
     @property
     def is_weighted(self) -> bool: ...
+
+    @property
+    def n_named(self) -> int: ...  # components that codes of some rows were given for
 
     def stream(self, size: int) -> Iterator[Rows]: ...  # consecutive rows, so many at a time
 
@@ -109,6 +113,10 @@ class InMemory:
     @property
     def is_weighted(self) -> bool:
         return self.rows.weight is not None
+
+    @property
+    def n_named(self) -> int:
+        return int(self.rows.aux[KNOWN].shape[1]) if KNOWN in self.rows.aux else 0
 
     def stream(self, size: int) -> Iterator[Rows]:
         return (self.rows[slice(at, at + size)] for at in range(0, len(self.rows), size))
@@ -171,6 +179,10 @@ class InBlocks:
         survey = self.source.survey
         return survey.n != survey.n_rows
 
+    @property
+    def n_named(self) -> int:
+        return 0
+
     def stream(self, size: int) -> Iterator[Rows]:
         for handle in self.source.handles:
             yield from InMemory(self.source.load(handle)).stream(size)
@@ -228,8 +240,8 @@ class ForgetfulSweep(Forgetful):
         return self.source.sweep(SumOnly(on_block), handles, (Unkept(),) * len(handles))
 
 
-def check_data(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
-    """The rows of a fit, validated; what was checked already is left as it is."""
+def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = None) -> Data:
+    """The rows of a fit, validated, with what is known of their codes; what was checked already is left as it is."""
     if isinstance(X, InMemory | InBlocks):
         return X
     here = gathered(X) if is_dask(X) else None
@@ -237,8 +249,13 @@ def check_data(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
     if isinstance(X, Scan) or is_dask(X):
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be given beside a scan; name the column: latens.scan(weights=...).")
+        if known is not None:
+            raise ValueError("known= goes with rows in memory; load those whose codes are known, and fit them first.")
         return InBlocks(check_source(estimator, X, reset=True))
-    rows = occupied(check_rows(estimator, X, sample_weight, reset=True, at_least=2))
+    rows = check_rows(estimator, X, sample_weight, reset=True, at_least=2)
+    if known is not None:
+        rows = with_known(estimator, rows, known)
+    rows = occupied(rows)
     if not len(rows):
         raise ValueError("every row that shows a value has sample_weight 0; give one of them a positive weight.")
     doubt_weights(rows)

@@ -16,6 +16,7 @@ from latens.core import Rows
 from latens.errors import ValuesCut, WeightsTooSmall, warn
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.doubts import doubt_columns
+from latens.models.known_codes import KNOWN
 
 __all__ = [
     "binary_rows",
@@ -31,6 +32,7 @@ __all__ = [
     "readable_table",
     "refuse_dates",
     "unmasked",
+    "with_known",
 ]
 
 
@@ -81,6 +83,11 @@ def occupied(rows: Rows) -> Rows:
     if len(keep) == len(rows):
         return rows
     return rows.take(keep)
+
+
+def with_known(estimator: Any, rows: Rows, known: Any) -> Rows:
+    """Rows with what was given of their codes."""
+    return replace(rows, aux={**rows.aux, KNOWN: like(estimator._known_codes(known, len(rows)), rows.x)})
 
 
 def doubt_weights(rows: Rows) -> None:
