@@ -18,7 +18,7 @@ from latens.array.fields import part, positive, record, sized
 from latens.errors import FileRefused
 from latens.estimators.binary_factors import E_STEPS
 from latens.estimators.multi_view.starts import LIKELIHOODS
-from latens.io.checks.multi_view_checks import sizes_of_views, width_of
+from latens.io.checks.multi_view_checks import sizes_of_views
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes, switches_of
 from latens.io.estimator_state import EstimatorState
 from latens.io.registry import (
@@ -108,7 +108,7 @@ def test_every_array_of_a_fitted_model_has_the_shape_that_is_declared(name: str)
     state = EstimatorState.of(latens.load(path_of(1, name)))
     model, d = state.model, state.n_features_in
     found = [*arrays_with_shapes(model, "model"), *arrays_with_shapes(state.state, "state")]
-    known = switches_of(model) | sizes_of_views(model, d, width_of(state.attributes, d))
+    known = switches_of(model) | sizes_of_views(model)
     known |= {"d": d, "k": state.state.q.n_components}
     assert len(found) > 3
     assert set(check_sizes(found, known)) - set(known) <= FREE
