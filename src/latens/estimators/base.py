@@ -126,8 +126,9 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         with all_or_nothing(self), one_blas_thread():
             self._check_common()
             data = check_data(self, X, sample_weight, known)
-            self._n_named = data.n_named
-            moves = moves and not self._n_named
+            self.__dict__.pop("_n_named", None)
+            if data.n_named:
+                self._n_named, moves = data.n_named, False
             self._until = None if self.max_time is None else time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
             before = self.frame_ if self._goes_on(data) else None
