@@ -36,7 +36,8 @@ class Waiting:
 
     layout: Layout  # with the groups so far, even if it is one
     samples: FewRows
-    aux: dict[str, Floats] = field(default_factory=dict)  # what the samples know of themselves: group, precisions
+    # what the samples know of themselves: their group, and precisions of the entries of a view
+    aux: dict[str, Floats] = field(default_factory=dict, metadata={"shape": "rows;rows columns"})
 
     @classmethod
     def of(cls, table: WideTable) -> Waiting:
