@@ -26,6 +26,7 @@ _HOMES = {
     "report": "latens.report",
     "save": "latens.io",
     "scan": "latens.scale.scan",
+    "suggest": "latens.diagnose.suggestion",
     "sweep": "latens.diagnose.numbers",
 }
 _MODULES = ("datasets", "errors", "interop", "metrics", "nets", "plots", "weights")

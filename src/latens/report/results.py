@@ -32,7 +32,7 @@ def _figures(result: Result) -> tuple[Figure, ...]:
         chart = line_chart([line], x_label="components", y_label=result.label)
         return (Figure(chart, f"The {result.label.partition(' (')[0]} for each number of components."),)
     ranked: Ranked | None = getattr(result, "ranked", None)
-    if ranked is None:
+    if ranked is None or not ranked.names:
         return ()
     label = f"{ranked.label}, nats behind the first"
     chart = interval_chart(list(ranked.names), np.array(ranked.differences), np.array(ranked.errors), label=label)

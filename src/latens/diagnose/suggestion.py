@@ -1,0 +1,287 @@
+"""Which hidden structure a table has: candidates ranked by how well they fill cells that were hidden from them.
+
+Rows are dealt into three folds. A candidate is fitted to two of them; in the rows of the third, the columns are dealt
+into groups, each group is hidden in turn, and every hidden cell is scored alone given what its row still shows. Cells,
+scaling and kinds of columns are the same for all candidates, and differences are paired by rows.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+import latens
+from latens.array import Floats, Index
+from latens.diagnose.budget import Budget
+from latens.diagnose.candidates import VIEW_LIKELIHOODS, Candidate, baselines, candidates
+from latens.diagnose.cells import CellTable
+from latens.diagnose.comparison import CLEAR_ERRORS
+from latens.diagnose.result import Ranked, Result
+from latens.intake import Intake, read
+from latens.system.seeds import generator, seed_beside
+from latens.system.summary_table import Table
+
+__all__ = ["Suggestion", "suggest"]
+
+FOLDS = 3
+N_GROUPS = 3  # of columns that are hidden together
+FEWEST_CELLS = 300  # that must be scored for a word about structure
+ENOUGH_CELLS = 6000  # with so many in one fold, one is enough
+MOST_SECONDS = 20.0  # for one candidate
+REFIT_SHARE = 0.25  # of the time, for the fit of the winner to all rows
+
+COLUMNS = ("structure", "estimator", "components", "score", "above independent", "behind first", "error")
+QUESTION = (
+    "covariance_type",
+    "fit_intercept",
+    "noise",
+    "prior",
+)  # settings of a candidate that its fit to all rows has too
+
+
+@dataclass(frozen=True, repr=False)
+class Suggestion(Result):
+    """What `latens.suggest` found.
+
+    Attributes
+    ----------
+    table : Table
+        One row for each candidate and baseline, the best first: its score in nats a cell, how far that is above
+        independent columns, how far behind the first, and the paired standard error of the latter.
+    best : str or None
+        The structure that fills hidden cells clearly better than every other; None if there is none.
+    leader : str or None
+        The simplest of those that are not clearly behind the first; None where nothing was found.
+    nothing : bool
+        Whether no candidate fills hidden cells better than columns that have nothing to do with each other.
+    model : fitted estimator or None
+        The leader, fitted to all rows with its usual settings.
+    n_cells : int
+        Hidden cells that were scored.
+    verdict : str
+        The same in a sentence.
+    """
+
+    best: str | None
+    leader: str | None
+    nothing: bool
+    model: Any
+    n_cells: int
+    ranked: Ranked
+
+    title: ClassVar[str] = "What fills hidden cells best"
+    picture: ClassVar[str] = "ranking"
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A candidate with the scores of its cells."""
+
+    candidate: Candidate
+    scores: Floats  # (n, C), NaN where a cell was not scored
+    alone: Floats  # (n, C), scores of the same cells where nothing of their rows is shown
+    model: Any  # fitted to the rows of the last fold
+    is_baseline: bool
+
+    @property
+    def estimator(self) -> str:
+        return type(self.model).__name__
+
+    @property
+    def is_structure(self) -> bool:
+        """Whether it found any: one cluster or class is what a baseline has too."""
+        return not self.is_baseline and int(self.model.n_components_) > int(hasattr(self.model, "predict_proba"))
+
+
+def suggest(
+    X: Any,
+    max_time: float | None = 60,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    random_state: Any = 0,
+) -> Suggestion:
+    """Rank clusters, classes, factors, switches and sources by how well they fill hidden cells of a table.
+
+    Parameters
+    ----------
+    X : array, data frame, path of a file, or what `latens.read` made of it
+        Rows are samples; columns of any kind. At most 2,000 rows are used.
+    max_time : float, optional
+        Seconds for everything; None: no limit. A candidate has 20 at most.
+    path : path-like, optional
+        Where to write the answer as a page.
+    random_state : int, RandomState or Generator
+        Of the folds and groups.
+
+    Returns
+    -------
+    Suggestion
+        With `.best`, `.leader`, `.model`, `.table`, `.plot()` and `.report(path)`. To fill hidden cells best is not to
+        be the truth: clusters with full covariances fill them well wherever tails are heavy.
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, _ = latens.datasets.make_shapes(20, random_state=0)
+    >>> latens.suggest(X[:, :5]).verdict
+    'Too few to tell: 100 cells could be hidden and scored; 300 would be needed.'
+    >>> X, _ = latens.datasets.make_shapes(300, random_state=0)
+    >>> latens.suggest(X, max_time=None).best  # doctest: +SKIP
+    'switches'
+    """
+    rng, budget = generator(random_state), Budget(max_time)
+    table = CellTable.of(X, rng)
+    if table.n_columns < 2:
+        raise ValueError(f"X has {table.n_columns} column that can be used; a hidden cell needs others beside it.")
+    possible = int(np.sum(~np.isnan(table.exact)))
+    found = _too_few(possible) if possible < FEWEST_CELLS else _ranked(table, _score_all(table, budget, rng), X, budget)
+    if path is not None:
+        found.report(path)
+    return found
+
+
+def _too_few(n_cells: int) -> Suggestion:
+    words = f"Too few to tell: {n_cells} cells could be hidden and scored; {FEWEST_CELLS} would be needed."
+    return Suggestion(Table(COLUMNS, ()), words, None, None, False, None, n_cells, Ranked((), (), (), ""))
+
+
+def _score_all(table: CellTable, budget: Budget, rng: np.random.Generator) -> list[_Scored]:
+    folds = list(_folds(table, rng))
+    n_train = min(len(train) for train, _, _ in folds)
+    first = baselines(table, n_train)
+    every = [*first, *candidates(table, n_train)]
+    seed, scored = seed_beside(rng), []
+    fits = len(every) * len(folds)
+    for candidate in every:
+        scores, model = np.full(table.exact.shape, np.nan), None
+        alone = scores.copy()
+        for train, test, groups in folds:
+            share = budget.share(fits, MOST_SECONDS / len(folds))
+            if share is not None and budget.seconds is not None:
+                share = max(share * (1 - REFIT_SHARE), 0.05)
+            fits -= 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of short fits to a part of the rows
+                model = candidate.fit(table, train, share, seed)
+                seen = table.seen_in(train)[test]
+                alone[test] = candidate.score(model, table, test, seen)
+                for group in groups:
+                    hidden = np.zeros_like(seen)
+                    hidden[:, group] = seen[:, group]
+                    hidden &= (seen & ~hidden).any(axis=1, keepdims=True)  # a row that shows nothing says nothing
+                    at = candidate.score(model, table, test, hidden)
+                    scores[test] = np.where(hidden, at, scores[test])
+        scored.append(_Scored(candidate, scores, alone, model, candidate in first))
+    return scored
+
+
+def _folds(table: CellTable, rng: np.random.Generator) -> Iterator[tuple[Index, Index, list[Index]]]:
+    """Training rows, test rows, and the groups of columns that are hidden in these."""
+    n, c = len(table), table.n_columns
+    order, groups = rng.permutation(n), min(N_GROUPS, c)
+    enough = n * c >= FOLDS * ENOUGH_CELLS
+    for fold in range(1 if enough else FOLDS):
+        test = np.sort(order[fold::FOLDS])
+        train = np.setdiff1d(np.arange(n), test)
+        columns = rng.permutation(c)
+        yield train, test, [np.sort(columns[group::groups]) for group in range(groups)]
+
+
+def _ranked(table: CellTable, scored: list[_Scored], X: Any, budget: Budget) -> Suggestion:
+    cells = np.all([~np.isnan(one.scores) for one in scored], axis=0)
+    n_cells = int(cells.sum())
+    sums = [np.where(cells, one.scores, 0.0).sum(axis=1) for one in scored]
+    means = [float(total.sum()) / max(n_cells, 1) for total in sums]
+    order = sorted(range(len(scored)), key=lambda i: -means[i])
+    top, base = order[0], next(i for i, one in enumerate(scored) if one.candidate.name == "independent columns")
+    rows, errors = [], []
+    for i in order:
+        error = _error(sums[i] - sums[top], n_cells) if i != top else float("nan")
+        one = scored[i]
+        errors.append(error)
+        rows.append((one.candidate.name, one.estimator, int(one.model.n_components_), means[i], means[i] - means[base],
+                     means[i] - means[top], error))  # fmt: skip
+    ranked = Ranked(
+        tuple(scored[i].candidate.name for i in order),
+        tuple(means[i] - means[top] for i in order),
+        tuple(errors),
+        "log probability of a hidden cell",
+    )
+    gained = [np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
+    told = _verdict(scored, sums, means, gained, n_cells)
+    words = told.words + (f" ({'; '.join(table.notes)}.)" if table.notes else "")
+    model = None if told.leader is None else _refit(told.leader, X, scored, budget)
+    found = Table(COLUMNS, tuple(rows))
+    return Suggestion(found, words, told.best, told.leader, told.nothing, model, n_cells, ranked)
+
+
+def _error(differences: Floats, n_cells: int) -> float:
+    """Standard error of a mean over cells, those of a row together."""
+    n = len(differences)
+    return float(np.sqrt(n * np.var(differences, ddof=1)) / max(n_cells, 1))
+
+
+class _Verdict(NamedTuple):
+    words: str
+    best: str | None = None
+    leader: str | None = None
+    nothing: bool = False
+
+
+def _verdict(
+    scored: list[_Scored], sums: list[Floats], means: list[float], gained: list[Floats], n_cells: int
+) -> _Verdict:
+    """What sums over the cells of rows say; `gained` (n,) is what the seen cells of rows added to them."""
+    if n_cells < FEWEST_CELLS:
+        return _Verdict(_too_few(n_cells).verdict)
+    names = [one.candidate.name for one in scored]
+    base = names.index("independent columns")
+    tried = [i for i, one in enumerate(scored) if one.is_structure]
+    top = max(tried, key=lambda i: means[i], default=base)
+
+    def clearly_above(i: int, j: int) -> bool:
+        return means[i] - means[j] > CLEAR_ERRORS * _error(sums[i] - sums[j], n_cells)
+
+    # a model may beat normal columns by their shapes alone: what matters is what cells say about each other
+    informed = float(gained[top].sum()) / n_cells > CLEAR_ERRORS * _error(gained[top], n_cells)
+    if not (informed and clearly_above(top, base)):
+        words = "no structure fills hidden cells clearly better than columns that have nothing to do with each other"
+        return _Verdict(f"Nothing: {words} ({n_cells:,} cells).", nothing=True)
+    rivals = [i for i, one in enumerate(scored) if i != top and (one.is_baseline or one.is_structure)]
+    near = [i for i in rivals if not clearly_above(top, i)]
+    gain = f"{means[top] - means[base]:.2f} nats a cell above independent columns"
+    if not near:
+        name, finds = names[top], scored[top].candidate.finds
+        return _Verdict(
+            f"{name.capitalize()} ({finds}) fill hidden cells best: {gain} ({n_cells:,} cells).", name, name
+        )
+    leader = min([top, *(i for i in near if i in tried)], key=tried.index)
+    words = f"{names[top]} fill hidden cells best, {gain}, but {' and '.join(names[i] for i in near)} come within"
+    errors = f"{CLEAR_ERRORS:g} standard errors ({n_cells:,} cells)"
+    return _Verdict(f"No clear winner: {words} {errors}.", leader=names[leader])
+
+
+def _refit(leader: str, X: Any, scored: list[_Scored], budget: Budget) -> Any:
+    """The winner with its usual settings on all rows, in what is left of the time."""
+    chosen = next(one for one in scored if one.candidate.name == leader)
+    estimator, asked = chosen.estimator, chosen.model.get_params(deep=False)
+    seconds = None if budget.seconds is None else max(budget.left, REFIT_SHARE * budget.seconds)
+    settings = {name: asked[name] for name in QUESTION if name in asked} | {"random_state": 0, "max_time": seconds}
+    rows: Any = X
+    if isinstance(X, str | os.PathLike | Intake) or hasattr(X, "columns"):
+        table = X if isinstance(X, Intake) else read(X)
+        if estimator == "LatentClassAnalysis":
+            rows = table.frame
+        elif estimator == "MultiViewFactorAnalysis":
+            rows = table.views()
+            settings["likelihoods"] = {view: VIEW_LIKELIHOODS[view] for view in rows}
+        else:
+            rows = table.encoded().frame()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*used all max_")
+        return getattr(latens, estimator)(**settings).fit(rows)
