@@ -13,7 +13,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
-ACCEPTED_SKIPS = ("needs a GPU", "missing data file")
+ACCEPTED_SKIPS = ("needs a GPU", "missing data file", "needs a browser")
 
 # Layers whose doctests may show an optional package.
 EXTRAS_LAYERS = {"interop", "nets", "plots", "scale"}

@@ -51,7 +51,7 @@ class Switches:
 
 
 class Page(HTMLParser):
-    """All tags with their attributes, and all text outside the style sheet."""
+    """All tags with their attributes, and all text outside style sheet and scripts."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "img", "line", "rect", "circle", "polyline", "image"}:
+        if tag not in {"meta", "img", "line", "rect", "circle", "polyline", "image", "path"}:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -72,7 +72,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if not {"style", "script"} & {*self.open}:
             self.text += data + " "
 
     @property

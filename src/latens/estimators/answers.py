@@ -165,6 +165,16 @@ class Answers(Intervals, TransformerMixin):
         rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
         return Table(("component", "name", "share", "top features"), tuple(rows))
 
+    def calculator(self) -> dict[str, Any] | None:
+        """What it takes to answer `transform` for one row, as plain numbers, texts, lists and dicts.
+
+        The page of `latens.report` computes with it, offline. For factors, mixtures, latent classes, Gaussian views,
+        and causes up to 10 whose states are listed; None for other models. See `latens.estimators.calculator`.
+        """
+        from latens.estimators.calculator import calculator_of  # it knows all models, which know this class
+
+        return calculator_of(self)
+
     @property
     def _loadings(self) -> Floats:
         """(K, D), what a unit of each component adds to each column."""

@@ -12,7 +12,7 @@ from latens.array import Floats
 from latens.estimators.multi_view.input_tables import listed
 from latens.system.summary_table import Table
 
-__all__ = ["associate"]
+__all__ = ["associate", "metadata_columns"]
 
 FEWEST = 3  # rows in which a test means anything
 
@@ -52,7 +52,7 @@ def associate(
     """
     scores = np.asarray(scores, dtype=np.float64)
     rows = []
-    for column, values in _columns(metadata, len(scores), row_names).items():
+    for column, values in metadata_columns(metadata, len(scores), row_names).items():
         numbers = _numbers(values)
         known = [value is not None for value in values] if numbers is None else np.isfinite(numbers)
         keep = np.flatnonzero(known)
@@ -92,8 +92,8 @@ def _varies(x: Floats) -> bool:
     return float(np.ptp(x)) > 1e-12 * float(np.max(np.abs(x)))
 
 
-def _columns(metadata: Any, n: int, row_names: Sequence[str] | None) -> dict[str, list[Any]]:
-    """Values of each column, one for each row, None where missing."""
+def metadata_columns(metadata: Any, n: int, row_names: Sequence[str] | None) -> dict[str, list[Any]]:
+    """Values of each column of metadata, one for each of n rows, None where missing."""
     at = None
     if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):
         at = _places(metadata.index, n, row_names)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from latens.array import Floats
+from latens.array.transfer import host, is_sparse
 from latens.core import State
 
-__all__ = ["FittedParts", "fitted_parts", "has_fitted_parts"]
+__all__ = ["FittedParts", "entries_of", "fitted_parts", "has_fitted_parts"]
 
 
 @dataclass(frozen=True)
@@ -26,3 +30,15 @@ def has_fitted_parts(estimator: object) -> bool:
 def fitted_parts(estimator: Any) -> FittedParts:
     """The parts of a fitted estimator; they are its own, and not to be changed."""
     return FittedParts(estimator.model_, estimator.frame_, estimator.state_, getattr(estimator, "waiting_", None))
+
+
+def entries_of(estimator: Any, X: Any) -> Floats:
+    """(n, D), rows as numbers for each column of the model, in data units, NaN where missing.
+
+    Of categories the number of their level, of several views the columns of all side by side.
+    """
+    rows = estimator._rows_of_fit(X)
+    x = np.asarray(rows.x.toarray() if is_sparse(rows.x) else host(rows.x), dtype=np.float64)
+    if rows.seen is not None:
+        x = np.where(host(rows.seen) > 0, x, np.nan)
+    return x

@@ -270,6 +270,16 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         gaps = x - self._center
         return np.asarray(np.sqrt(np.sum(gaps @ self.coef_covariance_ * gaps, axis=1) + self._noise))
 
+    def calculator(self) -> dict[str, Any]:
+        """What it takes to answer `predict` for one row, as plain numbers; the page of `latens.report` computes so."""
+        check_is_fitted(self)
+        return {
+            "kind": "regression",
+            "columns": [str(name) for name in self._columns()],
+            "coef": [float(value) for value in self.coef_],
+            "intercept": float(self.intercept_),
+        }
+
     def sample_coef(self, n_samples: int = 1) -> Floats:
         """(n_samples, D), draws of the weights from their posterior; precisions not given are integrated out."""
         check_is_fitted(self)

@@ -33,8 +33,11 @@ class _CallableReport(ModuleType):
         truth: Any = None,
         title: str | None = None,
         shape: Sequence[int] | None = None,
+        metadata: Any = None,
+        y: Any = None,
+        **about: Any,
     ) -> Path:
-        return report(model, X, path, truth=truth, title=title, shape=shape)
+        return report(model, X, path, truth=truth, title=title, shape=shape, metadata=metadata, y=y, **about)
 
 
 sys.modules[__name__].__class__ = _CallableReport

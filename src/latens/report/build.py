@@ -12,7 +12,21 @@ from latens.plots.fitted import fitted
 from latens.report.content import Section, Table
 from latens.report.page import write_page
 from latens.report.results import write_result
-from latens.report.sections import classes, doubts, findings, fit, regression, views
+from latens.report.sections import (
+    calculator,
+    classes,
+    components,
+    data,
+    doubts,
+    findings,
+    fit,
+    head,
+    regression,
+    sources,
+    trust,
+    views,
+)
+from latens.report.sections.rows import extremes, known, plane
 from latens.report.subject import Entry
 
 __all__ = ["BUILDERS", "Builder", "report", "report_many"]
@@ -21,19 +35,32 @@ Builder = Callable[[Entry], Section | None]
 
 BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns None where it has nothing to show
     doubts.warned,
-    regression.weights,
+    components.listing,
     findings.components,
+    regression.weights,
+    components.columns,
     classes.profiles,
-    views.explained,
-    views.features,
     findings.usage,
     findings.rows,
-    fit.bound,
-    fit.terms,
+    sources.courses,
+    regression.predictions,
+    plane.rows_in_the_plane,
+    known.against_known,
+    extremes.typical_and_odd,
+    views.explained,
+    views.overview,
+    views.top_entries,
+    views.features,
+    trust.trust,
+    data.sweep,
+    data.by_column,
+    data.reproduce,
+    calculator.calculator,
+    fit.details,
 )
 
 COMPARED = (  # facts in the table of several models
-    *("true found", "components"),
+    *("true found", "components", "causes", "clusters", "classes", "factors", "sources"),
     *("bound (nats)", "log-likelihood (nats)", "log evidence (nats)", "log score (nats)"),
     "seconds",
 )
@@ -47,6 +74,9 @@ def report(
     truth: Any = None,
     title: str | None = None,
     shape: Sequence[int] | None = None,
+    metadata: Any = None,
+    y: Any = None,
+    **about: Any,
 ) -> Path:
     """Write a page about a fitted model: one HTML file that opens anywhere, offline.
 
@@ -65,6 +95,14 @@ def report(
         Heading of the page; the name of the model's class otherwise.
     shape : (int, int), optional
         Height and width of a row that is an image; taken from the truth otherwise, or guessed where D is a square.
+    metadata : data frame or dict of columns, optional
+        What else is known about the rows: it colours them, and components are tested against it. Frames are aligned by
+        row name where both have names.
+    y : array of shape (N,), optional
+        Targets of a regression, to be set against its predictions.
+    **about
+        `source`, the name of the data; `data_notes`, sentences about how they were read; `treatment`, a table of what
+        was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took.
 
     Returns
     -------
@@ -84,7 +122,8 @@ def report(
     """
     if isinstance(model, Result):
         return write_result(model, path, title)
-    return report_many([Entry(model, X, truth, title, shape)], path, title or type(model).__name__)
+    entry = Entry(model, X, truth, title, shape, metadata=metadata, y=y, **about)
+    return report_many([entry], path, title or type(model).__name__)
 
 
 def report_many(
@@ -116,18 +155,20 @@ def report_many(
     """
     if len(entries) == 0:
         raise ValueError("a page needs at least one model; entries is empty.")
-    chapters = [_chapter(entry) for entry in entries]
-    overview = [_overview(chapters, text)] if len(chapters) > 1 or text else []
+    first = 2 if len(entries) > 1 or text else 1  # an overview is the first chapter of several
+    chapters = [_chapter(entry, first + i) for i, entry in enumerate(entries)]
+    overview = [_overview(chapters, text)] if first == 2 else []
     return write_page([*overview, *chapters], path, title)
 
 
-def _chapter(entry: Entry) -> Section:
+def _chapter(entry: Entry, number: int) -> Section:
     fitted(entry.model, "elbo_")
     parts = (build(entry) for build in BUILDERS)
-    kind = type(entry.model).__name__
     return Section(
         entry.heading,
-        "" if entry.heading == kind else f"Model: {kind}.",
+        head.about(entry),
+        lead=head.sentence(entry),
+        body=head.verdicts(entry, f"s{number}"),
         facts=findings.facts(entry),
         parts=tuple(part for part in parts if part is not None),
     )

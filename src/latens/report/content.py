@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -52,6 +53,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     prose: bool = False
+    sortable: bool = False  # by a click on a heading, where the page's script runs
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ class Section:
     ----------
     title, text : str
         Plain text, escaped on the page.
+    lead : str
+        The sentence that matters most, in large letters above the text.
+    body : Markup, optional
+        Safe HTML that stands before figures and table.
     notes : tuple of str
         Statements one below the other, plain text too.
     facts : tuple of (str, str)
@@ -70,6 +76,12 @@ class Section:
     table : Table, optional
     parts : tuple of Section
         Sections under this one.
+    anchor : str
+        Where links to it point, unique among the parts of one section.
+    folded : bool
+        Whether it is closed until a reader opens it; on paper it is open.
+    data : dict, optional
+        What the page's script needs to know of it: plain numbers, texts, lists and dicts.
 
     Examples
     --------
@@ -79,8 +91,13 @@ class Section:
 
     title: str
     text: str = ""
+    lead: str = ""
+    body: Markup | None = None
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     figures: tuple[Figure, ...] = ()
     table: Table | None = None
     parts: tuple[Section, ...] = ()
+    anchor: str = ""
+    folded: bool = False
+    data: dict[str, Any] | None = None

@@ -1,11 +1,19 @@
-"""Sections to one HTML file that needs nothing else: style, charts and images are all inside."""
+"""Sections to one HTML file that needs nothing else: style, charts, images and one small script are all inside.
+
+What the script knows of the models stands in a block of JSON that no browser runs; the policy of the page lets this
+one script run, by its hash, and nothing be fetched.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -30,8 +38,37 @@ def render(sections: Sequence[Section], title: str) -> str:
     True
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    style = {name: style_sheet(name) for name in ("palette", "charts")}
-    return environment.from_string(_template("page.html")).render(sections=sections, title=title, **style)
+    style = {name: style_sheet(name) for name in ("palette", "charts", "page")}
+    script = _template("page.js")
+    told = [chapter for chapter in map(_told, sections, range(1, len(sections) + 1)) if chapter["parts"]]
+    return environment.from_string(_template("page.html")).render(
+        sections=sections,
+        title=title,
+        script=Markup(script) if told else None,
+        script_hash=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
+        data=embedded_json(told),
+        **style,
+    )
+
+
+def embedded_json(value: Any) -> Markup:
+    """Plain values as JSON that cannot end the block it stands in.
+
+    Examples
+    --------
+    >>> embedded_json({"name": "</script>"})
+    Markup('{"name":"\\\\u003c/script\\\\u003e"}')
+    """
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _told(section: Section, number: int) -> dict[str, Any]:
+    """What the script knows of a chapter, by the anchor of the part."""
+    parts = {part.anchor: part.data for part in section.parts if part.data is not None}
+    return {"id": f"s{number}", "parts": parts}
 
 
 def write_page(sections: Sequence[Section], path: str | os.PathLike[str], title: str) -> Path:

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from latens.estimators.association import metadata_columns
 from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
+from latens.report.measures.certainty import Certainty, certainty_of
+from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
+from latens.report.measures.profile import Profile, profile_of
+from latens.report.measures.sample import RowSample, n_rows_of, row_names, sample_rows
+from latens.report.measures.sizes import Sizes, sizes_of
 
 __all__ = ["Entry"]
+
+NOUNS = {
+    "clusters": ("cluster", "clusters"),
+    "classes": ("class", "classes"),
+    "causes": ("cause", "causes"),
+    "switches": ("on/off cause", "on/off causes"),
+    "sources": ("source", "sources"),
+    "regression": ("weight", "weights"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,18 @@ class Entry:
     seconds : float, optional
         How long the fit took; the time of the iterations in its trace otherwise, which leaves out starts and
         restarts that were not kept.
+    metadata : data frame or dict of columns, optional
+        What else is known about the rows; it colours them and is set against the components.
+    y : array of shape (N,), optional
+        Targets of a regression.
+    source : str
+        The file or data set, by name.
+    data_notes : sequence of str
+        Sentences about how the data were read.
+    treatment : Table, optional
+        What was done with each column of the file.
+    sweep : sequence of (int, int, float)
+        Numbers of components asked for, found, and their bounds, where several were tried.
 
     Examples
     --------
@@ -47,6 +75,12 @@ class Entry:
     title: str | None = None
     shape: Sequence[int] | None = None
     seconds: float | None = None
+    metadata: Any = None
+    y: Any = None
+    source: str = ""
+    data_notes: Sequence[str] = ()
+    treatment: Any = None
+    sweep: Sequence[tuple[int, int, float]] = ()
 
     @property
     def heading(self) -> str:
@@ -55,6 +89,68 @@ class Entry:
     @property
     def duration(self) -> float:
         return self.seconds if self.seconds is not None else float(sum(step.seconds for step in self.model.trace_))
+
+    @property
+    def family(self) -> str:
+        """What kind of model it is, by what it publishes."""
+        signs = {
+            "regression": "coef_covariance_",
+            "views": "explained_",
+            "sources": "mixing_",
+            "classes": "impute_proba",
+            "clusters": "classification_table_",
+            "causes": "leak_",
+            "switches": "usage_",
+        }
+        return next((family for family, sign in signs.items() if hasattr(self.model, sign)), "factors")
+
+    @property
+    def grouped(self) -> bool:
+        """Whether each row belongs to one component."""
+        return self.family in ("clusters", "classes")
+
+    @property
+    def binary(self) -> bool:
+        return bool(getattr(type(self.model), "binary", False))
+
+    def noun(self, n: int) -> str:
+        """What its components are called."""
+        return NOUNS.get(self.family, ("factor", "factors"))[n != 1]
+
+    @property
+    def n_components(self) -> int:
+        return int(getattr(self.model, "n_components_", 0))
+
+    @cached_property
+    def sample(self) -> RowSample | None:
+        """The rows that the page looks at, or None without rows that can be looked at."""
+        return None if self.X is None else sample_rows(self.model, self.X)
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """Columns by components in units of the columns, or None where there is no such table."""
+        return profile_of(self)
+
+    @cached_property
+    def known(self) -> dict[str, list[Any]]:
+        """Columns of metadata, one value for each row of X, None where missing."""
+        n = n_rows_of(self.X)
+        return {} if self.metadata is None or not n else metadata_columns(self.metadata, n, row_names(self.X))
+
+    @cached_property
+    def sizes(self) -> Sizes | None:
+        """Shares of the components that add up."""
+        return sizes_of(self)
+
+    @cached_property
+    def certainty(self) -> Certainty:
+        """Intervals of what is shown."""
+        return certainty_of(self)
+
+    @cached_property
+    def hidden_cells(self) -> HiddenCells | None:
+        """How well hidden cells are filled."""
+        return hidden_cells(self)
 
     @property
     def loadings(self) -> np.ndarray | None:
@@ -68,18 +164,27 @@ class Entry:
     def names(self) -> list[str]:
         """The names of the components, in the model's order."""
         values = self.loadings
-        return component_names(
-            self.model, int(getattr(self.model, "n_components_", 0)) if values is None else len(values)
-        )
+        return component_names(self.model, self.n_components if values is None else len(values))
 
     @property
     def labels(self) -> list[str]:
         """The names as they stand alone, where a bare number would say too little."""
-        return [f"component {name}" if name.isdecimal() else name for name in self.names]
+        noun = self.noun(1).removeprefix("on/off ") if hasattr(self.model, "posterior_") else "component"
+        return [f"{noun} {name}" if name.isdecimal() else name for name in self.names]
 
     @property
     def columns(self) -> list[str] | None:
         return feature_names(self.model, self.X)
+
+    def column_names(self, d: int) -> list[str]:
+        """Names of d columns, made up where there are none; of several views with the view before them."""
+        layout = getattr(self.model, "layout_", None)
+        if layout is not None:
+            alone = len(layout.views) == 1
+            pairs = zip(layout.views, layout.features, strict=True)
+            return [name if alone else f"{view}: {name}" for view, names in pairs for name in names]
+        known = self.columns
+        return known if known is not None and len(known) == d else [f"x{i}" for i in range(d)]
 
     @property
     def image_shape(self) -> tuple[int, int] | None:

@@ -22,7 +22,7 @@ def test_the_page_shows_what_each_factor_explains_and_by_which_features(fitted, 
     assert "Variance explained" in text
     assert f"{100 * model.explained_['total'][0, 0]:.1f} %" in text
     assert all(feature in text for found in model.top_features(6).values() for feature in found)
-    assert "120 × 30, 120 × 20" in text
+    assert "120 rows × 50 columns (view0 30, view1 20)" in text
 
 
 @pytest.mark.extras

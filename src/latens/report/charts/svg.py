@@ -13,7 +13,7 @@ from markupsafe import Markup
 from latens.report.charts.numbers import log_ticks, number, tick_labels, ticks
 from latens.report.charts.pixels import Scale, data_uri
 
-__all__ = ["Line", "bar_chart", "heat_map", "line_chart"]
+__all__ = ["Line", "bar_chart", "heat_map", "line_chart", "picture_rows"]
 
 WIDTH, HEIGHT = 440.0, 250.0  # user units; a chart is about this many pixels wide on a page
 TOP, RIGHT, BOTTOM = 30.0, 12.0, 38.0
@@ -155,6 +155,19 @@ def heat_map(values: np.ndarray, rows: list[str], columns: list[str] | None, sca
     return BROAD.format(PICTURE.format(width, bottom + margin, "components", Markup().join(parts)))
 
 
+def picture_rows(colours: np.ndarray, names: list[str]) -> Markup:
+    """Rows of pixels (K, n, 3), each with its name before it."""
+    names = [shortened(name, 30) for name in names]
+    left, pitch = 12 + max(map(breadth, names), default=LETTER), 18.0
+    width, bottom = 1.5 * WIDTH, len(names) * pitch
+    parts = [
+        IMAGE.format(left, 1, width - left - 1, bottom, data_uri(colours)),
+        FRAME.format(left, 1, width - left - 1, bottom),
+    ]
+    parts += [TEXT.format("tick", left - 6, (i + 0.5) * pitch + 4, "end", name) for i, name in enumerate(names)]
+    return PICTURE.format(width, bottom + 3, "rows from left to right", Markup().join(parts))
+
+
 def breadth(text: str) -> float:
     """About how wide a label is; capitals take more room."""
     return 0.97 * LETTER * len(text) + 2.5 * sum(map(str.isupper, text))
@@ -214,9 +227,9 @@ def _curve(line: Line, x: np.ndarray, y: np.ndarray, dotted: bool) -> Markup:
     return TONED.format(line.tone % N_TONES, drawn)
 
 
-def inside(x: float, label: str) -> float:
+def inside(x: float, label: str, width: float = WIDTH) -> float:
     """Where the middle of a label stands that belongs to x and must not leave the picture on the right."""
-    return min(x, WIDTH - LETTER * len(label) / 2)
+    return min(x, width - LETTER * len(label) / 2)
 
 
 def _key(lines: list[Line], left: float) -> tuple[list[Markup], float]:

@@ -23,4 +23,10 @@ def profiles(entry: Entry) -> Section | None:
     notes = [f"Relative entropy {entry.model.entropy_:.3f}: 1 where every row is certain of its class."]
     if len(found.rows) > MOST_ROWS or len(found.columns) > width:
         notes.append(f"The first {MOST_CLASSES} classes and {MOST_ROWS} rows of the table are shown; see profiles_.")
-    return Section("Classes", notes=tuple(notes), table=Table(found.columns[:width], rows))
+    return Section(
+        "All numbers of the classes",
+        notes=tuple(notes),
+        table=Table(found.columns[:width], rows),
+        folded=True,
+        anchor="classes",
+    )

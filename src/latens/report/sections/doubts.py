@@ -14,4 +14,9 @@ def warned(entry: Entry) -> Section | None:
     if not records:
         return None
     rows = tuple((record.message, record.remedy) for record in records)
-    return Section("To look at first", "What the fit warned of.", table=Table(("what was seen", "what to do"), rows))
+    return Section(
+        "To look at first",
+        "What the fit warned of.",
+        table=Table(("what was seen", "what to do"), rows, prose=True),
+        anchor="warnings",
+    )

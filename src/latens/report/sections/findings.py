@@ -12,8 +12,8 @@ from latens.metrics import Match
 from latens.plots.fitted import is_signed
 from latens.report.charts.numbers import number
 from latens.report.charts.pixels import Scale
-from latens.report.charts.svg import bar_chart, heat_map
-from latens.report.charts.tiles import Tile, legend, tile_grid
+from latens.report.charts.svg import bar_chart
+from latens.report.charts.tiles import Tile, tile_grid
 from latens.report.content import Figure, Section
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry
@@ -21,8 +21,6 @@ from latens.report.subject import Entry
 __all__ = ["components", "facts", "rows", "usage"]
 
 MOST_COMPONENTS = 64  # drawn; a page with more of them is not read
-MOST_COLUMNS = 200  # of a heat map
-MOST_COLUMN_NAMES = 48
 EXAMPLE_ROWS = 8
 
 
@@ -30,19 +28,14 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
     """The numbers a reader looks for first; what the model does not have is left out."""
     model, match, true, curve = entry.model, entry.match, entry.truth, curve_of(entry.model)
     found: list[tuple[str, str]] = []
-    if isinstance(entry.X, dict):
-        shapes = [getattr(view, "shape", (0, 0)) for view in entry.X.values()]
-        found.append(("views", ", ".join(" × ".join(number(int(side)) for side in shape) for shape in shapes)))
-    elif hasattr(entry.X, "shape"):
-        found.append(("rows × columns", " × ".join(number(int(side)) for side in entry.X.shape)))
     if hasattr(model, "n_components_"):
-        found.append(("components", number(int(model.n_components_))))
+        found.append((entry.noun(2).removeprefix("on/off ") if hasattr(model, "posterior_") else "components",
+                      number(entry.n_components)))  # fmt: skip
     if match is not None:
         found.append(("true found", f"{match.found()} of {len(match.index)}"))
     found.append((f"{curve.name} (nats)", number(float(model.elbo_))))
     found += _deviation("noise (s.d.)", getattr(model, "noise_variance_", None))
     found += _deviation("true noise (s.d.)", getattr(true, "noise_variance", None))
-    found.append(("iterations", number(int(model.n_iter_))))
     if curve.climbed:
         found.append(("converged", "yes" if model.converged_ else "no"))
     found.append(("seconds", number(entry.duration)))
@@ -50,42 +43,26 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
 
 
 def components(entry: Entry) -> Section | None:
-    """Images side by side with the true ones, or a heat map where rows are not images."""
-    if entry.loadings is None or hasattr(entry.model, "impute_proba"):  # classes are told by their profiles
+    """Images side by side with the true ones, where rows are images."""
+    shape = entry.image_shape
+    if entry.loadings is None or shape is None:
         return None
-    k, shape = len(entry.loadings), entry.image_shape
-    if k == 0 and (entry.match is None or shape is None):
-        return Section("Components", "No component was needed to explain the rows.")
-    figure = _heat_map(entry) if shape is None else _images(entry, shape)
+    k = len(entry.loadings)
+    if k == 0 and entry.match is None:
+        return Section("Components as images", "No component was needed to explain the rows.")
     text = f"{MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
-    return Section("Components", text, figures=(figure,))
+    return Section("Components as images", text, figures=(_images(entry, shape),), anchor="images")
 
 
 def usage(entry: Entry) -> Section | None:
-    """How often each component is on, and its share of the variance."""
-    figures = []
-    names = entry.names[:MOST_COMPONENTS]
-    if names and hasattr(entry.model, "usage_"):
-        marks = _true_usage(entry)
-        note = "" if marks is None else " The line across a bar is the true value."
-        bars = bar_chart(
-            names,
-            np.asarray(entry.model.usage_, dtype=np.float64)[: len(names)],
-            label="usage",
-            marks=None if marks is None else marks[: len(names)],
-        )
-        figures.append(Figure(bars, "Share of the rows in which a component is on." + note))
-    if names and hasattr(entry.model, "share_"):
-        shares = np.asarray(entry.model.share_, dtype=np.float64)[: len(names)]
-        several = hasattr(entry.model, "explained_")
-        bars = bar_chart(names, shares, label="relevance")
-        of = (
-            "what the views hold, in units of their noise, averaged over views"
-            if several
-            else "the variance of the rows"
-        )
-        figures.append(Figure(bars, f"Share that a component explains of {of}."))
-    return Section("Usage and relevance", figures=tuple(figures)) if figures else None
+    """How often each component is on, beside the truth where that is known."""
+    names, marks = entry.names[:MOST_COMPONENTS], _true_usage(entry)
+    if not names or marks is None or not hasattr(entry.model, "usage_"):
+        return None
+    values = np.asarray(entry.model.usage_, dtype=np.float64)[: len(names)]
+    bars = bar_chart(names, values, label="usage", marks=marks[: len(names)])
+    note = "Share of the rows in which a component is on. The line across a bar is the true value."
+    return Section("Usage", figures=(Figure(bars, note),))
 
 
 def rows(entry: Entry) -> Section | None:
@@ -101,7 +78,7 @@ def rows(entry: Entry) -> Section | None:
     ]
     scale = replace(Scale.of(given, rebuilt), signed=is_signed(rebuilt))  # noise alone does not make rows signed
     note = "The first rows, and what the model makes of them: the sum of the components it takes to be present."
-    return Section("Rows", figures=(Figure(tile_grid(tiles, shape, scale), note, wide=True),))
+    return Section("Rows as images", figures=(Figure(tile_grid(tiles, shape, scale), note, wide=True),), anchor="tiles")
 
 
 def _deviation(label: str, variance: Any) -> list[tuple[str, str]]:
@@ -130,22 +107,6 @@ def _pair(entry: Entry, match: Match, k: int, true: np.ndarray) -> Tile:
         return Tile("not found", (("true", true), ("learnt", None)))
     learnt = np.asarray(entry.loadings)[partner] * match.sign[k]
     return Tile(f"{entry.labels[partner]}, cosine {match.similarity[k]:.3f}", (("true", true), ("learnt", learnt)))
-
-
-def _heat_map(entry: Entry) -> Figure:
-    values = np.asarray(entry.loadings)[:MOST_COMPONENTS]
-    columns = entry.columns
-    note = "One row for each component, one column for each feature."
-    d = values.shape[1]
-    if d > MOST_COLUMNS:
-        strongest = np.argsort(-np.sum(values**2, axis=0), kind="stable")[:MOST_COLUMNS]
-        keep = np.sort(strongest)
-        values, columns = values[:, keep], None if columns is None else [columns[j] for j in keep]
-        note = f"One row for each component; of {d:,} features, the {MOST_COLUMNS} with the largest entries."
-    if columns is not None and len(columns) > MOST_COLUMN_NAMES:
-        columns = None
-    scale = Scale.of(values)
-    return Figure(heat_map(values, entry.names[:MOST_COMPONENTS], columns, scale) + legend(scale), note, wide=True)
 
 
 def _true_usage(entry: Entry) -> np.ndarray | None:

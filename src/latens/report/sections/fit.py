@@ -14,10 +14,23 @@ from latens.report.content import Figure, Section, Table
 from latens.report.sections.curve import Curve, curve_of
 from latens.report.subject import Entry
 
-__all__ = ["bound", "terms"]
+__all__ = ["details"]
 
 SHORT = 5  # iterations; below it nothing is cut off
 ROUNDING = 1e-12  # of a bound: what changes by less does not change
+
+
+def details(entry: Entry) -> Section | None:
+    """How the fit went, folded: few readers need it."""
+    parts = tuple(part for part in (bound(entry), terms(entry)) if part is not None)
+    if not parts:
+        return None
+    model = entry.model
+    facts = [("iterations", number(int(model.n_iter_))), ("seconds", number(entry.duration))]
+    seed = getattr(model, "random_state", None)
+    facts += [("seed", str(seed))] if isinstance(seed, int) else []
+    facts += [("restarts", number(len({step.restart for step in model.trace_})))] if len(model.trace_) else []
+    return Section("Details of the fit", facts=tuple(facts), parts=parts, anchor="details", folded=True)
 
 
 def bound(entry: Entry) -> Section | None:

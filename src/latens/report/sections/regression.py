@@ -6,10 +6,13 @@ import numpy as np
 
 from latens.report.charts.intervals import interval_chart
 from latens.report.charts.numbers import number
+from latens.report.charts.plane import plane_chart
 from latens.report.content import Figure, Section, Table
 from latens.report.subject import Entry
 
-__all__ = ["weights"]
+__all__ = ["predictions", "weights"]
+
+ODD = 10  # rows told of
 
 MOST_DRAWN, MOST_TOLD = 24, 200  # of the columns; a page with more of them is not read
 
@@ -46,5 +49,37 @@ def weights(entry: Entry) -> Section | None:
         f"{MOST_TOLD} of {len(centres):,} are shown." if len(centres) > MOST_TOLD else "",
         facts=tuple((name, number(float(value))) for name, value in facts.items()),
         figures=(Figure(chart, note),),
-        table=Table(("column", "weight", "s.d.", "weight / s.d."), tuple(rows)),
+        table=Table(("column", "weight", "s.d.", "weight / s.d."), tuple(rows), sortable=True),
+        anchor="components",
+    )
+
+
+def predictions(entry: Entry) -> Section | None:
+    """Observed against predicted targets, residuals, and R2; needs the targets."""
+    sample = entry.sample
+    if entry.family != "regression" or sample is None or entry.y is None:
+        return None
+    y = np.asarray(entry.y, dtype=np.float64)[sample.index]
+    guess, spread = (np.asarray(part, dtype=np.float64) for part in entry.model.predict(sample.X, return_std=True))
+    rest = y - guess
+    left = float(np.sum(rest**2) / max(float(np.sum((y - y.mean()) ** 2)), np.finfo(float).tiny))
+    inside = float(np.mean(np.abs(rest) <= 1.96 * spread))
+    facts = (
+        ("R²", f"{1 - left:.3f}"),
+        ("residual s.d.", number(float(rest.std()))),
+        ("targets within their 95 % interval", f"{100 * inside:.1f} %"),
+    )
+    tone = np.where(np.abs(rest) > 1.96 * spread, 1, 0)
+    seen = plane_chart(guess, y, tone, x_label="predicted", y_label="observed")
+    left_over = plane_chart(guess, rest, tone, x_label="predicted", y_label="residual")
+    note = "Orange: outside its 95 % interval."
+    worst = np.argsort(-np.abs(rest / spread), kind="stable")[:ODD]
+    rows = tuple((sample.label(int(i)), *(number(float(v[i])) for v in (y, guess, rest))) for i in worst)
+    return Section(
+        "Predictions on these rows",
+        "The model was fitted to them, so that R² on new rows is smaller.",
+        facts=facts,
+        figures=(Figure(seen, "Observed against predicted. " + note), Figure(left_over, "Residuals. " + note)),
+        table=Table(("farthest row", "observed", "predicted", "residual"), rows, sortable=True),
+        anchor="predictions",
     )

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from latens.report.charts.heat_table import component_name
 from latens.report.charts.pixels import Scale
-from latens.report.charts.svg import heat_map
-from latens.report.charts.tiles import legend
+from latens.report.charts.svg import picture_rows
 from latens.report.content import Figure, Section, Table
 from latens.report.subject import Entry
 
-__all__ = ["explained", "features"]
+__all__ = ["explained", "features", "overview", "top_entries"]
 
 STRONGEST = 6  # features told of each factor
+MOST_FEATURES, MOST_SAMPLES = 10, 400  # of the heat map of a factor's strongest features
+MOST_FACTORS = 6
+ABSENT, THERE = (226, 214, 178), (90, 130, 170)
 
 
 def explained(entry: Entry) -> Section | None:
-    """A heat map of shares, and all factors together in a table."""
+    """Shares of each view by factor, alone, and of all together."""
     shares = getattr(entry.model, "explained_", None)
     if shares is None:
         return None
@@ -24,18 +27,57 @@ def explained(entry: Entry) -> Section | None:
     groups = layout.groups or ("",)
     parts = [(view, f"{group and ', '}{group}") for group in groups for view in layout.views]
     rows = [f"{view} ({kinds[view]}){group}" for view, group in parts]
-    values = shares["per_factor"].reshape(len(rows), -1)
-    scale = Scale.of(values)
-    figure = Figure(
-        heat_map(values, [view + group for view, group in parts], entry.names, scale) + legend(scale),
-        "Share of each view that a factor explains alone; of binary views and counts, of the deviance.",
-        wide=True,
+    values = np.asarray(shares["per_factor"]).reshape(len(rows), -1)
+    total = np.ravel(shares["total"])
+    heads = ("view", "all factors", *(component_name(k, name) for k, name in enumerate(entry.labels)))
+    cells = tuple(
+        (name, f"{100 * both:.1f} %", *(f"{100 * value:.1f} %" for value in each))
+        for name, both, each in zip(rows, total, values, strict=True)
     )
-    total = Table(
-        ("view", "all factors"),
-        tuple((name, f"{100 * value:.1f} %") for name, value in zip(rows, np.ravel(shares["total"]), strict=True)),
+    text = "Share of each view that all factors explain, and that each explains alone; of binary views and counts, of "
+    return Section(
+        "Variance explained", text + "the deviance.", table=Table(heads, cells, sortable=True), anchor="explained"
     )
-    return Section("Variance explained", figures=(figure,), table=total)
+
+
+def overview(entry: Entry) -> Section | None:
+    """Which rows show which views."""
+    layout, sample = getattr(entry.model, "layout_", None), entry.sample
+    if layout is None or sample is None or len(layout.views) < 2:
+        return None
+    there = np.stack([np.isfinite(sample.values[:, at]).mean(axis=1) for at in layout.bounds])  # (M, n)
+    if np.all(there == 1):
+        return None
+    order = np.lexsort(tuple(there[::-1] > 0))[::-1]
+    step = max(1, -(-len(order) // MOST_SAMPLES))
+    shown = there[:, order[::step]]
+    colours = np.where(shown[..., None] > 0, THERE, ABSENT).astype(np.uint8)
+    names = [
+        f"{view} ({100 * float(np.mean(row > 0)):.0f} % of rows)" for view, row in zip(layout.views, there, strict=True)
+    ]
+    chart = picture_rows(colours, names)
+    note = "Rows from left to right, those that show the same views together; sand: the whole view is missing there."
+    return Section("Which rows show which views", figures=(Figure(chart, note, wide=True),), anchor="views")
+
+
+def top_entries(entry: Entry) -> Section | None:
+    """The strongest features of each factor over the rows, in the order of the factor."""
+    sample, profile = entry.sample, entry.profile
+    if entry.family != "views" or sample is None or profile is None or entry.n_components == 0:
+        return None
+    figures = []
+    for k in range(min(entry.n_components, MOST_FACTORS)):
+        order = np.argsort(sample.codes[:, k], kind="stable")
+        order = order[:: max(1, -(-len(order) // MOST_SAMPLES))]
+        top = profile.top(k, MOST_FEATURES)
+        top = sorted(top, key=lambda d: -profile.strength[d, k])
+        x = sample.values[order][:, top]
+        centre = np.nan_to_num(np.nanmean(sample.values[:, top], axis=0))
+        z = (x - centre) / np.where(sample.spread[top] > 0, sample.spread[top], 1.0)
+        chart = picture_rows(Scale(2.5, True).paint(z.T), [profile.columns[d] for d in top])
+        figures.append(Figure(chart, f"{entry.labels[k]}: rows from its lowest to its highest value."))
+    text = "Each feature in its own sd: red above its mean, blue below, sand where missing."
+    return Section("Strongest features over the rows", text, figures=tuple(figures), anchor="top-features")
 
 
 def features(entry: Entry) -> Section | None:

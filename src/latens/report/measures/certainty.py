@@ -1,0 +1,89 @@
+"""Intervals of what the page shows, where they can be had in reasonable time."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latens.core import Compressing
+
+if TYPE_CHECKING:
+    from latens.report.subject import Entry
+
+__all__ = ["Certainty", "certainty_of"]
+
+LOADINGS = ("components", "mixing", "means")  # published numbers that the table of columns shows
+MOST_NUMBERS = 3000  # whose mean-field intervals are drawn
+MOST_WORK = 1e5  # rows times coordinates up to which responses are taken where each needs the rows
+NARROW = "Mean field: too narrow wherever hidden codes are uncertain."
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """Intervals of published numbers, and how they were made.
+
+    Parameters
+    ----------
+    table : IntervalTable or None
+        None where they would have taken too long, or cannot be had; `note` says what to type.
+    note : str
+    """
+
+    table: Any
+    note: str
+
+    @property
+    def narrow(self) -> bool:
+        return self.table is not None and self.table.method == "mean-field"
+
+    def loadings(self) -> dict[tuple[str, str, str], tuple[float, float, bool, str]]:
+        """By component, view and feature: lower and upper end, whether they are sound, and why not."""
+        if self.table is None:
+            return {}
+        return {
+            (component, view, feature): (lower, upper, sound, why)
+            for parameter, component, feature, view, _, _, lower, upper, sound, why in self.table.rows
+            if parameter in LOADINGS
+        }
+
+
+def certainty_of(entry: Entry) -> Certainty:
+    """95 % intervals by the best method that a page can wait for."""
+    model = entry.model
+    if not hasattr(model, "intervals") or not (hasattr(model, "posterior_") or hasattr(model, "coef_")):
+        return Certainty(None, "")
+    type_this = "Intervals: model.intervals(X)."
+    method = "auto"
+    if hasattr(model, "_numbers"):
+        n_numbers = _n_published(model)
+        kept = isinstance(model.model_, Compressing)  # sums in place of rows
+        rows = 0 if kept or entry.sample is None else len(entry.sample)
+        n_coordinates = _n_coordinates(model)
+        slow = rows * n_coordinates > MOST_WORK
+        if n_coordinates > 500 or slow:
+            method = "mean-field"
+        if method == "mean-field" and n_numbers > MOST_NUMBERS:
+            return Certainty(None, f"{n_numbers:,} numbers are too many for a page. {type_this}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = model.intervals(entry.X, method=method) if entry.family != "regression" else model.intervals()
+    except (ValueError, TypeError, np.linalg.LinAlgError, NotImplementedError) as reason:
+        return Certainty(None, f"No intervals: {reason}")
+    return Certainty(table, NARROW if table.method == "mean-field" else "")
+
+
+def _n_coordinates(model: Any) -> int:
+    from latens.core.coordinates import Chart
+
+    return int(Chart(model.posterior_).size)
+
+
+def _n_published(model: Any) -> int:
+    values = (getattr(model, f"{name}_", ()) for name in ("components", "covariances", "noise_variance"))
+    return int(
+        sum(np.size(part) for value in values for part in (value.values() if isinstance(value, dict) else [value]))
+    )

@@ -1,0 +1,157 @@
+"""Components as columns of the data show them: each column in units of its own standard deviation.
+
+    factors, sources, causes    loading / sd of the column
+    clusters, classes           (mean of the cluster - mean) / sd
+    yes/no columns, levels      (probability - usual share) / sd, with the probability in the cell
+    views that are not real     the loading itself, on the scale of its link
+
+So columns of metres and of millimetres can be compared, and one colour scale serves all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from latens.report.subject import Entry
+
+__all__ = ["Profile", "profile_of"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A table of columns by components.
+
+    Parameters
+    ----------
+    columns : list of str
+    strength : array of shape (D, K)
+        In standard deviations of each column: what colours show and what orders columns.
+    shown : array of shape (D, K), optional
+        What cells tell in place of it, such as probabilities; NaN where it is the strength itself.
+    unit : str
+        What the cells are, in words.
+    centre, scale : arrays of shape (D,)
+        A published number less the centre, over the scale, is a strength.
+    """
+
+    columns: list[str]
+    strength: np.ndarray
+    shown: np.ndarray
+    unit: str
+    centre: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        columns: list[str],
+        values: np.ndarray,
+        centre: np.ndarray,
+        scale: np.ndarray,
+        unit: str,
+        shown: np.ndarray | None = None,
+    ) -> Profile:
+        """From published values of shape (K, D); columns that do not vary have no strength."""
+        gaps = np.asarray(values - centre)
+        strength = np.divide(gaps, scale, out=np.zeros_like(gaps), where=scale > 0).T
+        return cls(columns, strength, np.full(strength.shape, np.nan) if shown is None else shown, unit, centre, scale)
+
+    def in_unit(self, d: int, k: int, value: float) -> float:
+        """A published number of column d in the unit of its cells."""
+        if not np.isnan(self.shown[d, k]):
+            return value
+        return float((value - self.centre[d]) / self.scale[d]) if self.scale[d] > 0 else 0.0
+
+    def top(self, k: int, n: int) -> list[int]:
+        """The columns in which component k is strongest."""
+        return [int(d) for d in np.argsort(-np.abs(self.strength[:, k]), kind="stable")[:n]]
+
+
+LOADINGS = "what a component adds to a column, in standard deviations of that column"
+RAW = "what a component adds to a column, in the column's own unit (without rows there is no standard deviation)"
+GAPS = "how far a cluster's mean is from that of all rows, in standard deviations of the column"
+CHANCES = "probability of a 1; colours show how far it is from the usual share, in standard deviations"
+MIXED = "numbers: means of a class; levels: probabilities; colours show the distance from all rows in their sd"
+
+
+def profile_of(entry: Entry) -> Profile | None:
+    """The table for a fitted model, or None where it has no single table of components."""
+    model, sample = entry.model, entry.sample
+    if entry.family == "classes":
+        return _of_classes(model)
+    loadings = _wide_loadings(entry)
+    if loadings is None or not len(loadings):
+        return None
+    columns = entry.column_names(loadings.shape[1])
+    if entry.family in ("clusters", "causes"):
+        return _of_means(entry, columns, loadings)
+    zero = np.zeros(len(columns))
+    if sample is None or sample.values.shape[1] != loadings.shape[1]:
+        return Profile.of(columns, loadings, zero, zero + 1, RAW)
+    spread = sample.spread.copy()
+    if entry.family == "views":
+        spread[~_real_columns(model)] = 1.0
+    return Profile.of(columns, loadings, zero, spread, LOADINGS)
+
+
+def _wide_loadings(entry: Entry) -> np.ndarray | None:
+    """(K, D), what each component adds to each column, in data units; views side by side."""
+    found = getattr(entry.model, "components_", None)
+    if not isinstance(found, dict):
+        return entry.loadings
+    return np.concatenate([np.asarray(part, dtype=np.float64) for part in found.values()], axis=1)
+
+
+def _real_columns(model: Any) -> np.ndarray:
+    """(D,), whether each column of all views is real."""
+    kinds = [
+        str(model.likelihoods_[view]) == "gaussian"
+        for view, names in zip(model.layout_.views, model.layout_.features, strict=True)
+        for _ in names
+    ]
+    return np.array(kinds)
+
+
+def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
+    """Clusters beside all rows: in numbers, or in probabilities where rows are binary."""
+    model, sample = entry.model, entry.sample
+    if entry.family == "causes":
+        usual = 1 - (1 - np.asarray(model.leak_)) * np.prod(1 - np.asarray(model.usage_)[:, None] * means, axis=0)
+        means = 1 - (1 - np.asarray(model.leak_)) * (1 - means)  # with that cause alone
+    else:
+        usual = np.asarray(model.weights_) @ means
+    if entry.binary:
+        spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12))
+        return Profile.of(columns, means, usual, spread, CHANCES, means.T)
+    if sample is not None and sample.values.shape[1] == means.shape[1]:
+        spread = sample.spread
+    else:
+        between = np.asarray(model.weights_) @ (means - usual) ** 2
+        spread = np.sqrt(between + model.posterior_.clusters.row_variance.mean(axis=0) * model.frame_.scale**2)
+    return Profile.of(columns, means, usual, spread, GAPS)
+
+
+def _of_classes(model: Any) -> Profile:
+    """Rows of `profiles_` but spreads: means beside their spread, probabilities beside the usual share."""
+    weights, columns, strength, shown = np.asarray(model.weights_), [], [], []
+    rows = model.profiles_.rows
+    spreads = {row[0]: np.array(row[3:], dtype=float) for row in rows if row[2] == "s.d."}
+    for name, _, what, *values in rows:
+        if what in ("s.d.", "size"):
+            continue
+        value = np.array(values, dtype=float)
+        usual = float(weights @ value)
+        if what == "mean":
+            within = spreads[name] ** 2 if name in spreads else np.maximum(value, 0.0)  # of counts, about their mean
+            variance = float(weights @ ((value - usual) ** 2 + within))
+            columns.append(name)
+        else:
+            variance = usual * (1 - usual)
+            columns.append(f"{name} = {what.removeprefix('P(').removesuffix(')')}")
+        strength.append((value - usual) / np.sqrt(max(variance, 1e-12)))
+        shown.append(value)
+    return Profile(columns, np.array(strength), np.array(shown), MIXED, np.zeros(len(columns)), np.ones(len(columns)))

@@ -1,0 +1,148 @@
+"""Sections about what the components are: a line for each, and their table of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from markupsafe import Markup
+
+from latens.report.charts.heat_table import component_name, heat_table, signed
+from latens.report.charts.numbers import number
+from latens.report.content import Section, Table
+from latens.report.measures.profile import Profile
+from latens.report.subject import Entry
+
+__all__ = ["columns", "listing"]
+
+Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and component: ends, sound, why not
+
+MOST_COMPONENTS = 64
+TOP = 5  # columns told of a component
+MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
+LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
+RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
+KEY = Markup(
+    '<p class="key"><span class="swatch m5"></span>much less<span class="swatch m3"></span>less'
+    '<span class="swatch p3"></span>more<span class="swatch p5"></span>much more{}</p>'
+)
+
+
+def listing(entry: Entry) -> Section | None:
+    """One line for each component: number, name, share, size, its strongest columns with sign and interval."""
+    k, sizes = entry.n_components, entry.sizes
+    if entry.family == "regression" or not hasattr(entry.model, "n_components_") or k == 0 or sizes is None:
+        return None
+    heads = ["index", "name", f"share of {sizes.of}"]
+    extra = _extra_columns(entry)
+    profile = entry.profile if entry.image_shape is None else None
+    known = {} if profile is None else _intervals(entry, profile)
+    rows = []
+    for i in range(min(k, MOST_COMPONENTS)):
+        share = f"{100 * sizes.share[i]:.1f} %"
+        told = [text[i] for _, text in extra]
+        top = [] if profile is None else [_top(profile, known, i)]
+        rows.append((str(i), component_name(i, entry.labels[i]), share, *told, *top))
+    heads += [name for name, _ in extra]
+    heads += ["strongest columns"] if rows and len(rows[0]) > len(heads) else []
+    rows.append(("", "together", f"{100 * sizes.total:.1f} %", *[""] * (len(heads) - 3)))
+    text = f"{sizes.note} The index is that of every array of the model."
+    text += f" {MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
+    data = {"names": entry.labels[:MOST_COMPONENTS]}
+    return Section(
+        "Components", text, table=Table(tuple(heads), tuple(rows), prose=True), anchor="components", data=data
+    )
+
+
+def columns(entry: Entry) -> Section | None:
+    """All columns by all components, each column in units of its own standard deviation."""
+    profile = entry.profile
+    if profile is None or entry.image_shape is not None or entry.family == "regression":
+        return None
+    k = min(profile.strength.shape[1], MOST_COMPONENTS)
+    most = min(MOST_COLUMNS, MOST_CELLS // max(k, 1))
+    d = len(profile.columns)
+    keep = np.sort(np.argsort(-np.max(np.abs(profile.strength[:, :k]), axis=1), kind="stable")[:most])
+    why = _doubts(entry, profile)
+    at = {int(column): row for row, column in enumerate(keep)}
+    told = heat_table(
+        "column",
+        [profile.columns[i] for i in keep],
+        entry.labels[:k],
+        profile.strength[keep, :k],
+        profile.shown[keep, :k],
+        {(at[i], j): reason for (i, j), reason in why.items() if i in at},
+    )
+    text = f"Cells are {profile.unit}; numbers are written from 0.3 sd on."
+    if d > most:
+        text += f" Of {d:,} columns, the {most} with the largest entries."
+    text += " Hatched: the interval is not sound." if why else ""
+    narrow = Markup(". {}").format(entry.certainty.note) if entry.certainty.narrow else Markup("")
+    return Section("Columns by components", text, body=told + KEY.format(narrow), anchor="columns")
+
+
+def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
+    model, extra = entry.model, []
+    if entry.grouped:
+        table = np.asarray(getattr(model, "classification_", np.zeros((0, 0))))
+        if table.size:
+            counts = table.sum(axis=1)
+            sure = np.diagonal(table) / np.maximum(counts, np.finfo(float).tiny)
+            extra.append(("rows", [number(round(float(n))) for n in counts]))
+            extra.append(("mean probability", [f"{value:.2f}" for value in sure]))
+    elif hasattr(model, "usage_"):
+        extra.append(("on in", [f"{100 * float(value):.1f} %" for value in model.usage_]))
+    if hasattr(model, "tails_"):
+        extra.append(("tails (degrees of freedom)", [number(float(value)) for value in model.tails_]))
+    return extra
+
+
+def _top(profile: Profile, known: Ends, k: int) -> Markup:
+    """The strongest columns of a component: sign, size and interval in units of the column."""
+    parts = []
+    for d in profile.top(k, TOP):
+        value, shown = float(profile.strength[d, k]), float(profile.shown[d, k])
+        if abs(value) < 0.05:
+            continue
+        told = signed(value) if np.isnan(shown) else number(shown)
+        ends = known.get((d, k))
+        span = Markup("")
+        if ends is not None and np.isfinite(ends[:2]).all():
+            lower, upper = (signed(end) if np.isnan(shown) else number(end) for end in ends[:2])
+            span = RANGE.format("" if ends[2] else " doubt", "" if ends[2] else ends[3], lower, upper)
+        parts.append(LINE.format("up" if value > 0 else "down", told, profile.columns[d], span))
+    return Markup(" ").join(parts) if parts else Markup("none stands out")
+
+
+def _doubts(entry: Entry, profile: Profile) -> dict[tuple[int, int], str]:
+    """By (column, component), why an interval is not sound; mean field is told of once, not in every cell."""
+    if entry.certainty.narrow:
+        return {}
+    return {at: ends[3] for at, ends in _intervals(entry, profile).items() if not ends[2]}
+
+
+def _intervals(entry: Entry, profile: Profile) -> Ends:
+    """By (column, component), the interval in the unit of the cell, whether it is sound, and why not."""
+    known = entry.certainty.loadings()
+    if not known or entry.family in ("classes", "causes"):
+        return {}
+    layout = getattr(entry.model, "layout_", None)
+    pairs = (
+        [("", name) for name in _published_names(entry, len(profile.columns))]
+        if layout is None
+        else [(view, name) for view, names in zip(layout.views, layout.features, strict=True) for name in names]
+    )
+    if len(pairs) != len(profile.columns):
+        return {}
+    components = [str(name) for name in entry.model.get_feature_names_out()]
+    found = {}
+    for d, (view, feature) in enumerate(pairs):
+        for k, component in enumerate(components):
+            ends = known.get((component, view, feature))
+            if ends is not None:
+                lower, upper = (profile.in_unit(d, k, end) for end in ends[:2])
+                found[d, k] = (lower, upper, ends[2], ends[3])
+    return found
+
+
+def _published_names(entry: Entry, d: int) -> list[str]:
+    known = getattr(entry.model, "feature_names_in_", None)
+    return [f"x{i}" for i in range(d)] if known is None else [str(name) for name in known]

@@ -1,0 +1,107 @@
+"""Sections about the data and how to get all of this again."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from markupsafe import Markup
+
+from latens.report.charts.numbers import number
+from latens.report.content import Section, Table
+from latens.report.subject import Entry
+
+__all__ = ["by_column", "reproduce", "sweep"]
+
+MOST_COLUMNS = 300
+ROUNDING = 1e-12  # of a column's sd: means that small are 0
+CODE = Markup('<pre class="copied">{}</pre>')
+
+
+def by_column(entry: Entry) -> Section | None:
+    """Kind, missing entries and spread of each column, or what a file's columns were taken for."""
+    notes = tuple(entry.data_notes)
+    if entry.treatment is not None:
+        rows = tuple(tuple(map(_cell, row)) for row in entry.treatment.rows[:MOST_COLUMNS])
+        table = Table(tuple(entry.treatment.columns), rows, prose=True, sortable=True)
+        return Section("Data by column", _cut(len(entry.treatment.rows)), notes=notes, table=table, anchor="data")
+    sample = entry.sample
+    if sample is None or entry.image_shape is not None:
+        return Section("Data by column", notes=notes, anchor="data") if notes else None
+    values, names = sample.values, entry.column_names(sample.values.shape[1])
+    kinds = _kinds(entry, len(names))
+    rows_ = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no row shows
+        means = np.nanmean(values[:, :MOST_COLUMNS], axis=0)
+    means[np.abs(means) < ROUNDING * sample.spread[: len(means)]] = 0.0
+    for d, name in enumerate(names[:MOST_COLUMNS]):
+        missing = float(np.mean(~np.isfinite(values[:, d])))
+        rows_.append(
+            (name, kinds[d], f"{100 * missing:.1f} %", number(float(means[d])), number(float(sample.spread[d])))
+        )
+    table = Table(("column", "taken as", "missing", "mean", "sd"), tuple(rows_), sortable=True)
+    return Section("Data by column", _cut(len(names)), notes=notes, table=table, anchor="data", folded=len(names) > 40)
+
+
+def sweep(entry: Entry) -> Section | None:
+    """The numbers of components that were tried, and their bounds."""
+    if len(entry.sweep) < 2:
+        return None
+    best = max(bound for _, _, bound in entry.sweep)
+    rows = tuple((str(asked), str(found), number(bound), number(bound - best)) for asked, found, bound in entry.sweep)
+    heads = ("at most", "found", "bound (nats)", "beside the best")
+    return Section("How many", "The highest bound was kept.", table=Table(heads, rows), anchor="how-many")
+
+
+def reproduce(entry: Entry) -> Section | None:
+    """The lines of Python that fit this model again, and how to cite the package."""
+    model = entry.model
+    if not hasattr(model, "get_params"):
+        return None
+    given = entry.source.endswith((".csv", ".tsv", ".parquet", ".xlsx"))
+    read = f"X = latens.read({entry.source!r}).frame()" if given else "X = ...  # the rows of this page"
+    target = "X, y" if entry.family == "regression" else "X"
+    lines = ["import latens", "", read, f"model = {_call(model)}", f"model.fit({target})"]
+    lines += ['latens.report(model, X, "page.html")']
+    command = f"latens fit {entry.source} --report page.html\n\n" if given else ""
+    text = "Cite: The latens developers, latens: variational inference in latent-variable models."
+    return Section("Reproduce", text, body=CODE.format(command + "\n".join(lines)), anchor="reproduce")
+
+
+def _call(model: object) -> str:
+    """The constructor's call with what differs from its defaults."""
+    kind = type(model)
+    given = model.get_params(deep=False)  # type: ignore[attr-defined]
+    try:
+        usual = kind().get_params(deep=False)  # type: ignore[attr-defined]
+    except TypeError:
+        usual = {}
+    own = [
+        f"{name}={value!r}" for name, value in given.items() if repr(value) != repr(usual.get(name)) and _plain(value)
+    ]
+    return f"latens.{kind.__name__}({', '.join(own)})"
+
+
+def _plain(value: object) -> bool:
+    return (
+        isinstance(value, int | float | str | bool | tuple | list | dict | np.integer | np.floating)
+        and len(repr(value)) < 200
+    )
+
+
+def _kinds(entry: Entry, d: int) -> list[str]:
+    if entry.family == "classes":
+        return list(entry.model.columns_.kinds)
+    if entry.family == "views":
+        layout, kinds = entry.model.layout_, entry.model.likelihoods_
+        return [str(kinds[v]) for v, names in zip(layout.views, layout.features, strict=True) for _ in names]
+    return ["yes/no" if entry.binary else "number"] * d
+
+
+def _cut(n: int) -> str:
+    return f"The first {MOST_COLUMNS} of {n:,} columns." if n > MOST_COLUMNS else ""
+
+
+def _cell(value: object) -> str:
+    return number(value) if isinstance(value, float) else str(value)

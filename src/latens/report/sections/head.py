@@ -1,0 +1,166 @@
+"""What a page says first: the data, one sentence made of numbers, and four verdicts, each with its place below."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from latens.report.charts.numbers import number
+from latens.report.measures.sample import n_rows_of
+from latens.report.sections.curve import curve_of
+from latens.report.subject import Entry
+
+__all__ = ["about", "sentence", "verdicts"]
+
+VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
+WORDS = {
+    "clusters": "clusters of rows",
+    "classes": "latent classes of rows",
+    "switches": "rows as sums of on/off causes",
+    "causes": "binary rows with hidden on/off causes",
+    "sources": "independent sources under sensor noise",
+    "views": "factors shared by several views",
+    "regression": "linear regression with the posterior of its weights",
+    "factors": "low-rank factors plus noise of each column",
+}
+
+
+def about(entry: Entry) -> str:
+    """Data, model, date and version in one line."""
+    parts = [entry.source] if entry.source else []
+    size = _size(entry)
+    parts += [size] if size else []
+    missing = _missing(entry)
+    parts += [missing] if missing else []
+    parts.append(f"{type(entry.model).__name__}: {WORDS[entry.family]}")
+    parts.append(f"{date.today().isoformat()}, latens {version('latens')}")
+    return " · ".join(parts)
+
+
+def sentence(entry: Entry) -> str:
+    """The main finding, made of numbers only."""
+    k, model, sizes = entry.n_components, entry.model, entry.sizes
+    found = f"{number(k)} {entry.noun(k)}"
+    if entry.family == "regression":
+        return _of_regression(entry)
+    if k == 0:
+        return f"No {entry.noun(1)} was needed to explain the rows."
+    if entry.grouped and sizes is not None:
+        sure = _mean_membership(entry)
+        ends = f"the largest {_percent(sizes.share.max())} of the rows, the smallest {_percent(sizes.share.min())}"
+        found += f": {ends}" if k > 1 else ""
+        return (
+            f"{found}; rows belong to theirs with probability {sure:.2f} on average." if sure and k > 1 else f"{found}."
+        )
+    if entry.family in ("switches", "causes"):
+        usage = np.asarray(model.usage_)
+        found += f", each on in {_percent(usage.min())} to {_percent(usage.max())} of the rows,"
+    if sizes is not None:
+        verb = "explain" if k > 1 else "explains"
+        of = {"ones": "of the ones", "variance": "of the variance"}[sizes.of]
+        found += f" {verb} {_percent(sizes.total)} {of}"
+    if entry.family == "views":
+        total = np.mean(model.explained_["total"], axis=0)
+        each = ", ".join(f"{view} {_percent(v)}" for view, v in list(zip(model.layout_.views, total, strict=True))[:6])
+        found += f" ({each})" if len(total) > 1 else ""
+    return found.removesuffix(",") + "."
+
+
+def verdicts(entry: Entry, chapter: str) -> Markup | None:
+    """Converged, number below its cap, hidden cells, stable: each in words, with a link to where it is told in full."""
+    model, items = entry.model, []
+    if not hasattr(model, "posterior_"):
+        return None
+    if curve_of(model).climbed:
+        done = bool(model.converged_)
+        words = (
+            f"Converged after {number(int(model.n_iter_))} iteration{'s' * (model.n_iter_ != 1)}."
+            if done
+            else (f"Not converged after {number(int(model.n_iter_))} iterations: raise max_iter.")
+        )
+        items.append(VERDICT.format("good" if done else "doubtful", words, chapter, "details", "details of the fit"))
+    if entry.family != "regression":
+        good, words = _number_found(entry)
+        items.append(VERDICT.format(good, words, chapter, "components", entry.noun(2)))
+        good, words = _cells(entry)
+        items.append(VERDICT.format(good, words, chapter, "trust", "can I trust it"))
+        words = "Stable? Not tested yet: latens.stability(model, X)."
+        items.append(VERDICT.format("", words, chapter, "trust", "can I trust it"))
+    return Markup('<ul class="verdicts">{}</ul>').format(Markup().join(items))
+
+
+def _number_found(entry: Entry) -> tuple[str, str]:
+    k, asked = entry.n_components, getattr(entry.model, "n_components", None)
+    point = getattr(entry.model, "prior", "ard") == "ml" or getattr(entry.model, "prune", True) is False
+    if not isinstance(asked, int | float | np.integer):
+        return "good", f"{number(k)} {entry.noun(k)}: the number was found by the bound."
+    if point:
+        return "", f"The number of {entry.noun(2)}, {number(k)}, was given."
+    if k < asked:
+        return "good", f"{number(k)} {entry.noun(k)} needed of at most {number(int(asked))}."
+    return "doubtful", f"All {number(k)} {entry.noun(2)} are in use: raise n_components to see whether more are needed."
+
+
+def _cells(entry: Entry) -> tuple[str, str]:
+    cells = entry.hidden_cells
+    if cells is None:
+        return "", "Hidden cells: not tried for these data."
+    words = f"Hidden cells are filled with {cells.error:.2f} times the error of column means"
+    if np.isfinite(cells.coverage):
+        words += f"; {_percent(cells.coverage)} lie in their 95 % interval"
+    return "good" if cells.error < 0.95 and not cells.coverage < 0.85 else "doubtful", words + "."
+
+
+def _of_regression(entry: Entry) -> str:
+    model = entry.model
+    apart = int(np.sum(np.abs(model.coef_) > 2 * np.asarray(model.coef_std_)))
+    d = len(model.coef_)
+    words = f"{number(apart)} of {number(d)} weight{'s' * (d != 1)} lie more than two posterior sd from 0"
+    if entry.y is not None and entry.sample is not None:
+        words = f"R² {_r_squared(entry):.3f} on these rows; {words}"
+    return words + "."
+
+
+def _r_squared(entry: Entry) -> float:
+    assert entry.sample is not None
+    y = np.asarray(entry.y, dtype=np.float64)[entry.sample.index]
+    guess = np.asarray(entry.model.predict(entry.sample.X), dtype=np.float64)
+    return float(1 - np.sum((y - guess) ** 2) / max(float(np.sum((y - y.mean()) ** 2)), np.finfo(float).tiny))
+
+
+def _mean_membership(entry: Entry) -> float:
+    table = np.asarray(getattr(entry.model, "classification_", np.zeros((0, 0))))
+    return float(np.trace(table) / table.sum()) if table.size and table.sum() else 0.0
+
+
+def _size(entry: Entry) -> str:
+    n = n_rows_of(entry.X)
+    layout = getattr(entry.model, "layout_", None)
+    if layout is not None and n:
+        views = ", ".join(f"{name} {number(len(f))}" for name, f in zip(layout.views, layout.features, strict=True))
+        return f"{number(n)} rows × {number(layout.n_columns)} columns ({views})"
+    shape: tuple[Any, ...] = getattr(entry.X, "shape", ())
+    return f"{number(n)} rows × {number(int(shape[1]))} columns" if n and len(shape) == 2 else ""
+
+
+def _missing(entry: Entry) -> str:
+    if entry.sample is None:
+        return ""
+    share = float(np.mean(~np.isfinite(entry.sample.values)))
+    return "" if share == 0 else f"{_percent(share)} of the entries missing"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, with a decimal where it is small.
+
+    Examples
+    --------
+    >>> _percent(0.4), _percent(0.012)
+    ('40 %', '1.2 %')
+    """
+    value = 100 * float(share)
+    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"

@@ -1,0 +1,82 @@
+"""Section about how far to trust the numbers: intervals, hidden cells, how to test stability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latens.report.charts.numbers import number
+from latens.report.content import Section, Table
+from latens.report.subject import Entry
+
+__all__ = ["trust"]
+
+MOST = 60  # intervals told
+METHODS = {
+    "response": "Response: what hidden codes leave unknown is counted.",
+    "gibbs": "Draws from the posterior itself by Gibbs sampling.",
+    "integration": "Integrated over the precisions.",
+}
+FEW = ("weights", "usage", "share", "tails", "noise_variance")  # told before the loadings
+
+
+def trust(entry: Entry) -> Section | None:
+    """In full what the verdicts say in short."""
+    if not hasattr(entry.model, "posterior_"):
+        return None
+    notes = [*_cells(entry), *_worth(entry)]
+    if entry.family != "regression":
+        notes.append("Whether components come back on other halves of the rows: latens.stability(model, X).")
+    certainty = entry.certainty
+    notes += [certainty.note] if certainty.note else []
+    table = None
+    if certainty.table is not None and len(certainty.table.rows):
+        method = METHODS.get(certainty.table.method)
+        notes += [method] if method else []
+        table = _table(entry)
+        if len(certainty.table.rows) > MOST:
+            notes.append(f"{MOST} of {len(certainty.table.rows):,} intervals are shown; model.intervals(X) has all.")
+    return Section("Can I trust it", notes=tuple(notes), table=table, anchor="trust")
+
+
+def _cells(entry: Entry) -> list[str]:
+    cells = entry.hidden_cells
+    if cells is None:
+        return []
+    words = (
+        f"{number(cells.n)} cells of rows of this page were hidden one row at a time and filled from the rest of the "
+        f"row: root mean squared error {cells.error:.3f} times that of column means."
+    )
+    if np.isfinite(cells.coverage):
+        words += f" {100 * cells.coverage:.1f} % of them lie within their 95 % interval."
+    return [words + " The model had seen these rows; new rows are filled somewhat worse."]
+
+
+def _worth(entry: Entry) -> list[str]:
+    """Components that rows hardly ask for."""
+    table = entry.certainty.table
+    known = () if table is None else getattr(table.components, "rows", ())
+    weak = [
+        (label, row[1]) for label, row in zip(entry.labels, known, strict=False) if np.isfinite(row[1]) and row[1] < 6
+    ]
+    return [f"{name} is worth {nats:.1f} nats: other fits without it are nearly as likely." for name, nats in weak[:8]]
+
+
+def _table(entry: Entry) -> Table:
+    rows = entry.certainty.table.rows
+    order = sorted(range(len(rows)), key=lambda i: (rows[i][0] not in FEW, i))[:MOST]
+    told, labels = [], _labels(entry)
+    for i in order:
+        parameter, component, feature, view, estimate, _, lower, upper, sound, why = rows[i]
+        what = " · ".join(part for part in (labels.get(component, component), view, feature) if part)
+        ends = [number(float(end)) if np.isfinite(end) else "–" for end in (estimate, lower, upper)]
+        told.append((parameter.replace("_", " "), what, *ends, "sound" if sound else why))
+    return Table(
+        ("number", "of", "estimate", "lower", "upper", "95 % interval"), tuple(told), prose=True, sortable=True
+    )
+
+
+def _labels(entry: Entry) -> dict[str, str]:
+    """From the names that a model gives its components to those on the page."""
+    if not hasattr(entry.model, "get_feature_names_out") or entry.family == "regression":
+        return {}
+    return dict(zip(map(str, entry.model.get_feature_names_out()), entry.labels, strict=False))
