@@ -63,6 +63,18 @@ def test_numbers_give_clusters_a_model_and_a_page(numbers: Path) -> None:
     assert "fitting gaussian-mixture" in result.stderr
 
 
+@pytest.mark.extras
+def test_the_page_tells_of_the_file_and_of_what_else_is_known(mixed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    known = ["who,visits", *(f"p{i},{i % 7}" for i in range(80))]
+    (tmp_path / "known.csv").write_text("\n".join(known))
+    done("fit", mixed, "--model", "latent-classes", "--metadata", "known.csv", "--max-iter", "20")
+    page = (tmp_path / "mixed.html").read_text(encoding="utf-8")
+    for words in ("mixed.csv · 80 rows", "Against what you know", "visits", "smokes", "p0", "latens fit mixed.csv"):
+        assert words in page
+    assert "there is no file" in call("fit", mixed, "--metadata", "nowhere.csv", "--force").output
+
+
 def test_the_same_as_in_python(numbers: Path) -> None:
     done("fit", numbers, "--quiet", "--report", "none")
     X = latens.read(numbers).encoded().frame()

@@ -13,7 +13,7 @@ import numpy as np
 import latens
 from latens.cli.console import aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option
-from latens.cli.reading import FILE, sources
+from latens.cli.reading import FILE, read_metadata, sources
 from latens.cli.targets import new_file
 
 if TYPE_CHECKING:
@@ -109,10 +109,11 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.option("--out", type=FILE, help="The page.  [default: MODEL.html]")
 @click.option("--sep", help="Separator of a text file (found otherwise).")
 @click.option("--sheet", help="Sheet of an Excel file.")
+@click.option("--metadata", type=FILE, help="A table of what else is known of the rows.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @debug_option
 def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
-           sheet: str | None, open_: bool) -> None:  # fmt: skip
+           sheet: str | None, metadata: Path | None, open_: bool) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
     if file is None and not views:
@@ -120,7 +121,9 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
     else:
         options = {"views": views, "sep": sep, "sheet": sheet, "out": None, "force": False}
         fitted, rows, _ = _ask(model, file, options)
-    page = latens.report(fitted, rows, target)
+    known = None if metadata is None else read_metadata(metadata)
+    source = "" if file is None else file.name
+    page = latens.report(fitted, rows, target, metadata=known, source=source)
     click.echo(printable(str(page)))
     if open_:
         open_page(page)

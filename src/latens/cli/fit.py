@@ -14,7 +14,7 @@ import click
 import latens
 from latens.cli.console import FitProgress, aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option, one_line
-from latens.cli.reading import FILE, read_table, reading_options
+from latens.cli.reading import FILE, read_metadata, read_table, reading_options
 from latens.cli.targets import new_file
 from latens.errors import FitInterrupted
 
@@ -46,6 +46,7 @@ class Job:
     choice: Choice
     rows: Any = None  # as the model takes them
     model: Any = None
+    target: Any = None  # of a regression
     seconds: float = 0.0
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -66,6 +67,7 @@ class Job:
 )
 @click.option("--out", type=FILE, help="The model's file.  [default: FILE.latens; none: no file]")
 @click.option("--report", type=FILE, help="The page.  [default: FILE.html; none: no page]")
+@click.option("--metadata", type=FILE, help="A table of what else is known of the rows; the page sets it against them.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done with each column, and stop.")
 @reading_options
@@ -81,10 +83,10 @@ class Job:
 @click.option("--quiet", is_flag=True, help="Print the paths of the files only.")
 @click.option("--force", is_flag=True, help="Replace files that latens did not write.")
 @debug_option
-def fit(file: Path | None, model: str, components: str, out: Path | None, report: Path | None, open_: bool,
-        dry_run: bool, groups: str | None, likelihoods: tuple[str, ...], seed: int, n_init: int | None,
-        max_iter: int | None, jobs: int | None, before: Path | None, mofa2: Path | None, as_json: bool, quiet: bool,
-        force: bool, **reading: Any) -> None:  # fmt: skip
+def fit(file: Path | None, model: str, components: str, out: Path | None, report: Path | None,
+        metadata: Path | None, open_: bool, dry_run: bool, groups: str | None, likelihoods: tuple[str, ...],
+        seed: int, n_init: int | None, max_iter: int | None, jobs: int | None, before: Path | None,
+        mofa2: Path | None, as_json: bool, quiet: bool, force: bool, **reading: Any) -> None:  # fmt: skip
     """Read a table, find what is hidden, write a page.
 
     Reads CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu and mtx; says what it does with each column.
@@ -106,7 +108,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         return
     parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "n_jobs": jobs}
     _fit_sizes(job, sizes, parameters, _fit_arguments(job, groups, reading["weights"], likelihoods), before, quiet)
-    paths = _write(job, out, report, mofa2)
+    paths = _write(job, out, report, mofa2, metadata)
     if as_json:
         click.echo(json.dumps(_record(job, paths), indent=1))
     elif quiet:
@@ -235,6 +237,7 @@ def _fit_sizes(
     with warnings.catch_warnings(record=True) as caught, FitProgress(quiet=quiet) as progress:
         warnings.simplefilter("always")
         job.rows, given = _rows(job, given)
+        job.target = given.get("y")
         for size in sizes:
             model = named.build(
                 n_components=size, callbacks=[progress.iteration], likelihoods=likelihoods, **parameters
@@ -300,14 +303,27 @@ def _loaded_to_go_on(path: Path, like: Any) -> Any:
     return model.set_params(warm_start=True, callbacks=like.callbacks, max_iter=like.max_iter)
 
 
-def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None) -> dict[str, Path]:
+def _write(
+    job: Job, out: Path | None, report: Path | None, mofa2: Path | None, metadata: Path | None
+) -> dict[str, Path]:
     paths: dict[str, Path] = {}
     job.model.set_params(**{name: None for name in ("callbacks",) if name in job.model.get_params(deep=False)})
     if out is not None:
         paths["model"] = latens.save(job.model, out)
     if report is not None:
-        title = f"{job.table.source}: {job.choice.name}"
-        paths["page"] = latens.report(job.model, job.rows, report, title=title)
+        paths["page"] = latens.report(
+            job.model,
+            job.rows,
+            report,
+            title=f"{job.table.source}: {job.choice.name}",
+            metadata=None if metadata is None else read_metadata(metadata),
+            y=job.target,
+            source=job.table.source,
+            data_notes=(job.table.sentence(), *job.table.notes),
+            treatment=job.table.columns,
+            sweep=job.sweep,
+            seconds=job.seconds,
+        )
     if mofa2 is not None:
         if job.choice.name != "multi-view":
             raise Refused(f"--mofa2 is for multi-view; {job.choice.name} has no such file.")

@@ -13,7 +13,7 @@ from latens.cli.failures import Refused
 if TYPE_CHECKING:
     from latens.intake import Intake
 
-__all__ = ["FILE", "read_table", "reading_options", "sources"]
+__all__ = ["FILE", "read_metadata", "read_table", "reading_options", "sources"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -81,6 +81,15 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
         missing=_codes(missing),
         groups=groups,
     )
+
+
+def read_metadata(path: Path) -> Any:
+    """A table of what is known of rows: a frame whose row names are those of its first column of unique text."""
+    from latens.intake import read
+
+    if not path.exists():
+        raise Refused(f"there is no file {path} for --metadata.")
+    return read(path).frame
 
 
 def _names(given: tuple[str, ...]) -> list[str]:

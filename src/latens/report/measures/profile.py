@@ -100,10 +100,10 @@ def profile_of(entry: Entry) -> Profile | None:
 
 def _wide_loadings(entry: Entry) -> np.ndarray | None:
     """(K, D), what each component adds to each column, in data units; views side by side."""
-    found = getattr(entry.model, "components_", None)
-    if not isinstance(found, dict):
+    if entry.family != "views":
         return entry.loadings
-    return np.concatenate([np.asarray(part, dtype=np.float64) for part in found.values()], axis=1)
+    parts = [np.asarray(part, dtype=np.float64) for part in entry.model.components_.values()]
+    return np.concatenate(parts, axis=1)
 
 
 def _real_columns(model: Any) -> np.ndarray:

@@ -60,7 +60,7 @@ def reproduce(entry: Entry) -> Section | None:
     if not hasattr(model, "get_params"):
         return None
     given = entry.source.endswith((".csv", ".tsv", ".parquet", ".xlsx"))
-    read = f"X = latens.read({entry.source!r}).frame()" if given else "X = ...  # the rows of this page"
+    read = f"X = latens.read({entry.source!r}).frame" if given else "X = ...  # the rows of this page"
     target = "X, y" if entry.family == "regression" else "X"
     lines = ["import latens", "", read, f"model = {_call(model)}", f"model.fit({target})"]
     lines += ['latens.report(model, X, "page.html")']
