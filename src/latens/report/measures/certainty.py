@@ -71,7 +71,7 @@ def certainty_of(entry: Entry) -> Certainty:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = model.intervals(entry.X, method=method) if entry.family != "regression" else model.intervals()
-    except (ValueError, TypeError, np.linalg.LinAlgError, NotImplementedError) as reason:
+    except (ValueError, TypeError, np.linalg.LinAlgError) as reason:
         return Certainty(None, f"No intervals: {reason}")
     return Certainty(table, NARROW if table.method == "mean-field" else "")
 
