@@ -233,7 +233,18 @@ _collection: ContextVar[_Collection | None] = ContextVar("_collection", default=
 
 @contextmanager
 def collect_warnings(owner: Any) -> Iterator[list[WarningRecord]]:
-    """Record what `warn` is given in here; inside a collection of the same owner, that one goes on."""
+    """Record what `warn` is given in here; inside a collection of the same owner, that one goes on.
+
+    Parameters
+    ----------
+    owner : object
+        Whose warnings they are, such as the estimator that is being fitted.
+
+    Yields
+    ------
+    list of WarningRecord
+        What was warned of so far.
+    """
     outer = _collection.get()
     if outer is not None and outer.owner is owner:
         yield outer.records
@@ -250,6 +261,11 @@ def warn(warning: LatensWarning) -> None:
     """Give a warning at the caller's line, once per cause within a collection.
 
     The caller's line is the first that is neither of latens nor of scikit-learn, which wraps some methods.
+
+    Parameters
+    ----------
+    warning : LatensWarning
+        What is the matter, and what to do.
     """
     collection = _collection.get()
     if collection is not None:

@@ -40,7 +40,13 @@ class FactorTruth:
     codes: np.ndarray  # (N, K)
 
     def to_low_rank(self) -> LowRankNormal:
-        """Return the distribution of a row, for the metrics."""
+        """Return the distribution of a row, for the metrics.
+
+        Returns
+        -------
+        LowRankNormal
+            Mean, loadings and noise variance.
+        """
         return LowRankNormal(self.mean, self.components, self.noise_variance)
 
 

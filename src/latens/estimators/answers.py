@@ -45,7 +45,23 @@ class Answers(Intervals, TransformerMixin):
 
     @lazily
     def transform(self, X: Any, return_std: bool = False) -> Any:
-        """Posterior means of the hidden codes of each row (n, K); with `return_std`, their standard deviations too."""
+        """Posterior means of the hidden codes of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        return_std : bool
+            Whether to return standard deviations, too.
+
+        Returns
+        -------
+        codes : array of shape (n, K)
+            Posterior means of the hidden codes: how much of each component a row has, in units of one component, or the
+            probability that the row belongs to it.
+        std : array of shape (n, K)
+            Their posterior standard deviations, with `return_std`.
+        """
         mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
         if not return_std:
             return mean
@@ -57,16 +73,39 @@ class Answers(Intervals, TransformerMixin):
         return _wrap_data_with_container("transform", std, X, self)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Expected rows (n, D), in data units, given codes X (n, K)."""
+        """Expected rows given their codes.
+
+        Parameters
+        ----------
+        X : array of shape (n, K)
+            Codes, as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n, D)
+            Expected rows, in data units; probabilities for binary data.
+        """
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
         return self._leave(self.model_.reconstruct(self.posterior_, codes))
 
     @lazily
     def impute(self, X: Any, return_std: bool = False) -> Any:
-        """X with its missing entries filled by their expectation, observed ones untouched.
+        """Fill missing entries by their expectation; observed ones stay as they are.
 
-        With `return_std` also the predictive standard deviation of each filled entry, 0 where observed.
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        return_std : bool
+            Whether to return standard deviations, too.
+
+        Returns
+        -------
+        filled : like X, of shape (n, D)
+            X with its missing entries filled by their expectation in data units, probabilities for binary data.
+        std : like X
+            Predictive standard deviation of each filled entry, 0 where X is observed; with `return_std`.
         """
         X = encoded_rows(self, X)
         mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
@@ -82,9 +121,19 @@ class Answers(Intervals, TransformerMixin):
 
     @lazily
     def score_samples(self, X: Any) -> Array:
-        """Log density of each row's observed entries (n,), in the units of X.
+        """Log density of each row.
 
-        Under the posterior where that has a closed form, else each row's own lower bound: `score_is_bound_`.
+        Under the posterior where that has a closed form, else each row's own lower bound: `score_is_bound_` says which.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+
+        Returns
+        -------
+        array of shape (n,)
+            Log density of the observed entries of each row, in nats and in the units of X.
         """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
@@ -94,18 +143,39 @@ class Answers(Intervals, TransformerMixin):
         return self._ask(X, density)[0]
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean of `score_samples`."""
+        """Mean of `score_samples`.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        float
+            In nats per row; the higher the better.
+        """
         return mean_of(self.score_samples(X))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
-        """Draw rows (n, D) in data units, and the hidden codes (n, K) that made them.
+        """Draw new rows, and the hidden codes that made them.
 
         Parameters
         ----------
         n_samples : int
+            How many rows.
         globals : "each" or "shared"
             Whether each row is made under its own draw of the global unknowns, so that rows are draws of the
             predictive density, or all under one, so that they are a data set.
+
+        Returns
+        -------
+        rows : array of shape (n_samples, D)
+            In data units.
+        codes : array of shape (n_samples, K)
+            The hidden codes that made them.
         """
         rows, codes = self._draw(n_samples, globals)
         return self._leave(rows), codes
@@ -142,7 +212,18 @@ class Answers(Intervals, TransformerMixin):
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Floats:
-        """Names of the columns of `transform`."""
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        array of str, of shape (K,)
+            Short names numbered from 0, such as factor0, or those given by `set_component_names`.
+        """
         check_is_fitted(self)
         names = getattr(self, "component_names_", None)
         if names is not None and len(names) == self.n_components_:
@@ -150,7 +231,18 @@ class Answers(Intervals, TransformerMixin):
         return np.array([f"{self._component_noun}{k}" for k in range(self.n_components_)], dtype=object)
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each component, the `n` columns of the data it moves most, the strongest first."""
+        """For each component, the columns of the data it moves most.
+
+        Parameters
+        ----------
+        n : int
+            How many columns.
+
+        Returns
+        -------
+        dict of list of str
+            Names of columns by name of component, the strongest first.
+        """
         check_is_fitted(self)
         n, names = whole_number("n", n), self._feature_names()
         order = np.argsort(-np.abs(self._loadings), axis=1, kind="stable")[:, :n]
@@ -160,7 +252,14 @@ class Answers(Intervals, TransformerMixin):
         }
 
     def summary(self) -> Table:
-        """One row per component: number, name, share of the variance or usage, strongest features."""
+        """A short table of what was found.
+
+        Returns
+        -------
+        Table
+            One row per component, the most important first: number, name, share of the variance or usage, strongest
+            features.
+        """
         top = self.top_features()
         rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
         return Table(("component", "name", "share", "top features"), tuple(rows))

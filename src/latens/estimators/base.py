@@ -38,7 +38,37 @@ MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the me
 
 
 class VariationalTransformer(Climbing, Answers, BaseEstimator):
-    """Fits by `ascend`, streams by `update`; knows nothing of the model it drives."""
+    """Fits by `ascend`, streams by `update`; knows nothing of the model it drives.
+
+    Attributes
+    ----------
+    elbo_ : float
+        Lower bound of the log evidence of all rows, in nats and in the units of the data, all constants in.
+    elbo_history_ : array (n_iter_,)
+        The bound after each iteration.
+    trace_ : tuple of Iteration
+        What callbacks were given at each iteration: the bound, its terms by name, seconds and the number of components.
+    n_iter_ : int
+        Iterations of the start that was kept, moves included.
+    converged_ : bool
+        Whether the gain of the bound fell below `tol`.
+    posterior_ : Posterior
+        The variational posterior of the global unknowns, of the published components, in the units of the model.
+    n_components_ : int
+        Components that are published, the most important first.
+    share_ : array (K,)
+        How much each of them matters: its share of the variance, or how often it is used.
+    score_is_bound_ : bool
+        Whether `score_samples` is a lower bound of the log density instead of the density itself.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : array of str (D,)
+        Their names, where X had some.
+    component_names_ : array of str (K,)
+        Names that `set_component_names` gave.
+    warnings_ : list of WarningRecord
+        Code, message and remedy of each warning of the fit.
+    """
 
     scaled: ClassVar[bool] = True  # False where the data have no unit, such as binary rows
     binary: ClassVar[bool] = False  # whether rows hold 0 and 1, what else they hold being cut at `binarize`
@@ -175,9 +205,23 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
     @keywords_after_y("sample_weight")
     @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
+        """See one more batch of rows, once.
 
-        After `fit`, the rows of that fit stay in and the batch adds to them.
+        The first batch is fitted to convergence; later ones only add to it. After `fit`, the rows of that fit stay in
+        and the batch adds to them. A scan is taken block by block, each a batch.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
         """
         if not self.__sklearn_is_fitted__():
             with keep_warnings(self), warnings.catch_warnings():

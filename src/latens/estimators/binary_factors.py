@@ -89,6 +89,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each cause's loadings in units of the noise precision.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, e_step_, score_is_bound_
+        As in every estimator; the reference describes them once.
 
     Examples
     --------
@@ -155,7 +156,18 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         return "exact" if self.model_.exact_local(self.posterior_) else "mean-field"
 
     def thresholded_components(self, threshold: float = 0.4) -> Floats:
-        """(K, D), 1 where a cause adds more than `threshold` to a column, else 0; in data units."""
+        """(K, D), 1 where a cause adds more than `threshold` to a column, else 0; in data units.
+
+        Parameters
+        ----------
+        threshold : float
+            In data units.
+
+        Returns
+        -------
+        array of shape (K, D)
+            1 where a loading exceeds the threshold, else 0.
+        """
         check_is_fitted(self)
         return (self._loadings > positive_number("threshold", threshold, zero=True)).astype(float)
 

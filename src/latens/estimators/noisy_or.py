@@ -102,6 +102,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         How common each kind is.
     n_profiles_ : int
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, e_step_, score_is_bound_
+        As in every estimator; the reference describes them once.
 
     Notes
     -----

@@ -141,6 +141,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     coef_covariance_ : array (D, D)
         With `coef_std_` on its diagonal, squared, and the correlations of the same posterior.
     intercept_ : float
+        Expected target where all columns are 0, in the unit of y.
     weight_precision_, noise_precision_ : float
         In the units of the data; posterior means with "gamma". They are alpha and beta of the source document;
         scikit-learn's BayesianRidge calls them `lambda_` and `alpha_`.
@@ -148,7 +149,22 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         Standard deviations of the columns, of all rows seen.
     elbo_ : float
         The log evidence, all constants in; with "gamma" its lower bound.
-    elbo_history_, n_iter_, converged_, posterior_
+    elbo_history_ : array (n_iter_,)
+        The bound after each iteration.
+    trace_ : tuple of Iteration
+        What was known at each iteration.
+    n_iter_ : int
+        Iterations; 1 where the evidence has a closed form.
+    converged_ : bool
+        Whether the gain of the bound fell below `tol`.
+    posterior_ : RegressionPosterior
+        Mean and covariance of the weights, in the units of the model.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : array of str (D,)
+        Their names, where X had some.
+    warnings_ : list of WarningRecord
+        Code, message and remedy of each warning of the fit.
 
     Examples
     --------
@@ -205,9 +221,20 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     @keywords_after_y("sample_weight")
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Fit to rows X (n, D) and targets y (n,); a row of weight 2 counts as the row given twice.
+        """Fit to rows and their targets.
 
-        X may be `latens.scan(..., target=column)`, which is read once more than it is long; y is then left out.
+        Parameters
+        ----------
+        X : array of shape (n, D), or scan
+            Rows, complete. `latens.scan(..., target=column)` is read once more than it is long; y is then left out.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
         """
         with keep_warnings(self), all_or_nothing(self):
             if isinstance(X, Scan):
@@ -216,20 +243,46 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     @keywords_after_y("sample_weight")
     def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
-        """Add rows to those seen so far; the answer is that of `fit` on all of them."""
+        """Add rows to those seen so far; the answer is that of `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
+        """
         before = self.state_.stats if self.__sklearn_is_fitted__() else None
         with keep_warnings(self, adding=True), all_or_nothing(self):
             return self._see(X, y, sample_weight, before, streaming=True)
 
     @lazily
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Expected targets (n,); with `return_std` also the standard deviation of a new target, noise included.
+        """Expected targets, and how uncertain new targets are.
 
-        It holds the uncertainty of the weights and the intercept, and of both precisions where these were not given:
-        they are integrated out, and a new target is then a mixture of Student-t distributions, whose own standard
-        deviation may be infinite. What is returned is that of the Normal with the same central 95 % interval, so that
-        mean -+ 1.96 std is meant to hold 95 % whatever the number of rows. After a single row, with an intercept and
-        noise that was not given, it is infinite.
+        The standard deviation holds the uncertainty of the weights and the intercept, and of both precisions where
+        these were not given: they are integrated out, and a new target is then a mixture of Student-t distributions,
+        whose own standard deviation may be infinite. What is returned is that of the Normal with the same central 95 %
+        interval, so that mean -+ 1.96 std is meant to hold 95 % whatever the number of rows. After a single row, with
+        an intercept and noise that was not given, it is infinite.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Complete rows.
+        return_std : bool
+            Whether to return standard deviations, too.
+
+        Returns
+        -------
+        mean : array of shape (n,)
+            Expected targets, in the unit of y.
+        std : array of shape (n,)
+            Of new targets, noise included, in the same unit; with `return_std`.
         """
         check_is_fitted(self)
         if is_foreign(X):  # answered in kind
@@ -281,7 +334,18 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         }
 
     def sample_coef(self, n_samples: int = 1) -> Floats:
-        """(n_samples, D), draws of the weights from their posterior; precisions not given are integrated out."""
+        """Draw weights from their posterior.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many draws.
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+            Precisions that were not given are integrated out.
+        """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
         step = self.frame_.target.scale / self.frame_.scale

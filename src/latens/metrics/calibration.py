@@ -40,7 +40,16 @@ def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> 
 
 
 def reliability(probabilities: Any, y: Any, n_bins: int = 15) -> tuple[Floats, Floats, Floats]:
-    """How sure predictions were and how often they were right; arguments as in `expected_calibration_error`.
+    """How sure predictions were and how often they were right.
+
+    Parameters
+    ----------
+    probabilities : array of shape (N, C), or (N,)
+        Of the classes 0 to C - 1; of class 1 where there is one column.
+    y : array of shape (N,)
+        True classes.
+    n_bins : int
+        Bins of equal width for the probability of the predicted class.
 
     Returns
     -------
@@ -65,9 +74,21 @@ def reliability(probabilities: Any, y: Any, n_bins: int = 15) -> tuple[Floats, F
 
 
 def brier(probabilities: Any, y: Any) -> float:
-    """Mean squared distance of the probabilities from what happened; arguments as in `expected_calibration_error`.
+    """Mean squared distance of the probabilities from what happened.
 
     Summed over the classes, so that two columns give twice the value of one, (p - y)^2.
+
+    Parameters
+    ----------
+    probabilities : array of shape (N, C), or (N,)
+        Of the classes 0 to C - 1; of class 1 where there is one column.
+    y : array of shape (N,)
+        True classes.
+
+    Returns
+    -------
+    float
+        0 is perfect.
 
     Examples
     --------
@@ -89,6 +110,11 @@ def coverage(y: Any, mean: Any, variance: Any, level: float = 0.95) -> float:
     y, mean, variance : arrays of one shape
     level : float
         Between 0 and 1.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
 
     Examples
     --------

@@ -74,6 +74,16 @@ def gaussian_kl(p: Any, q: Any) -> float:
 
     A bare covariance has mean 0. It is infinite where p has no spread in a direction in which q has some.
 
+    Parameters
+    ----------
+    p, q : fitted FactorAnalysis, the truth of `make_factor_model`, (mean, covariance), or (D, D) array
+        As in `covariance_distance`; a bare covariance has mean 0.
+
+    Returns
+    -------
+    float
+        In nats.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,6 +113,16 @@ def gaussian_kl(p: Any, q: Any) -> float:
 
 def wasserstein2(p: Any, q: Any) -> float:
     """2-Wasserstein distance of two Gaussians; arguments as in `covariance_distance`. A bare covariance has mean 0.
+
+    Parameters
+    ----------
+    p, q : fitted FactorAnalysis, the truth of `make_factor_model`, (mean, covariance), or (D, D) array
+        As in `covariance_distance`; a bare covariance has mean 0.
+
+    Returns
+    -------
+    float
+        In the units of the mean.
 
     Examples
     --------

@@ -39,6 +39,15 @@ class Match:
     def found(self, threshold: float = 0.9) -> int:
         """Count the true components whose partner's cosine reaches `threshold`.
 
+        Parameters
+        ----------
+        threshold : float
+            The least cosine of a match.
+
+        Returns
+        -------
+        int
+
         Examples
         --------
         >>> import numpy as np

@@ -134,13 +134,24 @@ class Collecting:
             )
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint holds; nothing in processes other than that of rank 0."""
+        """What a checkpoint holds; nothing in processes other than that of rank 0.
+
+        Returns
+        -------
+        dict
+        """
         if self.posterior is None:
             return dict(self._restored or {})
         return {"posterior": self.posterior.state_dict(), "last": self._last}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Keep what a checkpoint held until the training starts."""
+        """Keep what a checkpoint held until the training starts.
+
+        Parameters
+        ----------
+        state_dict : dict
+            What `state_dict` gave.
+        """
         self._restored = dict(state_dict) if state_dict else None
 
     def _take(self, trainer: Any, done: float) -> None:

@@ -138,6 +138,11 @@ class Collector(Draws):
     def merge(self, other: Self) -> Self:
         """Take in all snapshots of another posterior of the same kind, rank and weights.
 
+        Parameters
+        ----------
+        other : posterior of the same class
+            It stays as it is.
+
         Count, mean and diagonal are exact: as if one posterior had seen both. What is kept of correlations is not:
         SWAG keeps the last deviations of both, FactorPosterior the strongest directions of both (exact as long as
         they are at most `rank`).
@@ -179,24 +184,59 @@ class Collector(Draws):
 
     @exactly
     def covariance_factors(self) -> tuple[Tensor, Tensor]:
-        """F (K, D) and noise (D,): the covariance is F'F + diag(noise)."""
+        """The covariance as a few factors and noise in each weight.
+
+        Returns
+        -------
+        factors : Tensor of shape (K, D)
+        noise : Tensor of shape (D,)
+            The covariance is factors' factors + diag(noise).
+        """
         mixing, noise = self._low_rank()
         return mixing @ self._rows, noise
 
     def to_low_rank(self) -> LowRankNormal:
-        """Return the posterior in float64 on the host, for the metrics."""
+        """Return the posterior in float64 on the host, for the metrics.
+
+        Returns
+        -------
+        LowRankNormal
+            In float64.
+        """
         factors, noise = self.covariance_factors()
         host = (t.double().cpu().numpy() for t in (self.mean, factors, noise))
         return LowRankNormal(*host)
 
     @exactly
     def log_prob(self, weights: Tensor | Mapping[str, Tensor] | None = None) -> float:
-        """Log density of weights: those of the module now (None), a state dict, or a vector (D,)."""
+        """Log density of weights.
+
+        Parameters
+        ----------
+        weights : Tensor, dict of Tensor or None
+            Those of the module now (None), a state dict, or a vector (D,).
+
+        Returns
+        -------
+        float
+            In nats.
+        """
         mixing, noise = self._low_rank()
         return log_density(self.selection.vector(weights) - self._mean, self._rows, mixing, noise)
 
     def unflatten(self, vector: Tensor) -> dict[str, Tensor]:
-        """Turn a vector (D,) into a state dict of the chosen weights, in their shapes and dtypes."""
+        """Turn a vector (D,) into a state dict of the chosen weights, in their shapes and dtypes.
+
+        Parameters
+        ----------
+        vector : Tensor of shape (D,)
+            Chosen weights one after another.
+
+        Returns
+        -------
+        dict of Tensor
+            By name of parameter.
+        """
         return self.selection.state(self.selection.vector(vector))
 
     def _low_rank(self) -> tuple[Tensor, Tensor]:
@@ -232,7 +272,12 @@ class Collector(Draws):
 
     @contextmanager
     def restoring(self) -> Iterator[Any]:
-        """Put weights, buffers and modes of the module back when the block ends, also after an error."""
+        """Put weights, buffers and modes of the module back when the block ends, also after an error.
+
+        Yields
+        ------
+        module : torch.nn.Module
+        """
         module = self.selection.module
         parameters = self.selection.parameters
         tensors = [*parameters, *module.buffers()]
@@ -249,7 +294,13 @@ class Collector(Draws):
     # files
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the posterior knows, as plain values and tensors (shared, not copied)."""
+        """Return what the posterior knows, as plain values and tensors (shared, not copied).
+
+        Returns
+        -------
+        dict
+            For `load_state_dict`.
+        """
         return {
             "kind": type(self).__name__,
             "rank": self.rank,
@@ -263,6 +314,11 @@ class Collector(Draws):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
         """Go on from what `state_dict` gave, on this module's device.
+
+        Parameters
+        ----------
+        state : dict
+            What `state_dict` gave.
 
         Returns
         -------
@@ -292,6 +348,11 @@ class Collector(Draws):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the posterior in the safetensors layout, with a checksum; `load` reads it.
 
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; no suffix is added.
+
         Returns
         -------
         pathlib.Path
@@ -301,6 +362,16 @@ class Collector(Draws):
     @classmethod
     def load(cls, path: str | os.PathLike[str], module: Any) -> Self:
         """Read a posterior that `save` wrote, for a module built like the one it was collected from.
+
+        Parameters
+        ----------
+        path : str or path-like
+        module : torch.nn.Module
+            Built like the one that the posterior was collected from.
+
+        Returns
+        -------
+        the posterior
 
         Raises
         ------

@@ -107,7 +107,14 @@ class MultiPosterior(Draws):
 
     @exactly
     def covariance_factors(self) -> tuple[Tensor, Tensor]:
-        """F (K, D) and noise (D,) of the mixture's own covariance F'F + diag(noise): within and between members."""
+        """The mixture's own covariance as a few factors and noise in each weight.
+
+        Returns
+        -------
+        factors : Tensor of shape (K, D)
+        noise : Tensor of shape (D,)
+            The covariance within and between members is factors' factors + diag(noise).
+        """
         torch = require("torch", "torch")
         mean, rows, noise = self.mean, [], 0.0
         for w, member in zip(self.weights, self.members, strict=True):
@@ -117,7 +124,18 @@ class MultiPosterior(Draws):
         return torch.cat(rows), noise
 
     def log_prob(self, weights: Tensor | Mapping[str, Tensor] | None = None) -> float:
-        """Log density of weights: those of the first member's module (None), a state dict, or a vector (D,)."""
+        """Log density of weights.
+
+        Parameters
+        ----------
+        weights : Tensor, dict of Tensor or None
+            Those of the first member's module (None), a state dict, or a vector (D,).
+
+        Returns
+        -------
+        float
+            In nats.
+        """
         at = self.members[0].selection.vector(weights)
         terms = [member.log_prob(at) for member in self.members]
         return float(logsumexp(terms, b=self.weights))
@@ -136,7 +154,17 @@ class MultiPosterior(Draws):
         return [(member, int(count)) for member, count in zip(self.members, counts, strict=True) if count]
 
     def merge(self, other: MultiPosterior) -> Self:
-        """Add the members of another mixture, each with its weight times its mixture's share of all members."""
+        """Add the members of another mixture, each with its weight times its mixture's share of all members.
+
+        Parameters
+        ----------
+        other : MultiPosterior
+            It stays as it is.
+
+        Returns
+        -------
+        self
+        """
         check_same(self.members[0].selection, other.members[0].selection)
         m, k = len(self.members), len(other.members)
         self.weights = np.concatenate([self.weights * m, other.weights * k]) / (m + k)
@@ -144,7 +172,13 @@ class MultiPosterior(Draws):
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the members know and their weights, as plain values and tensors."""
+        """Return what the members know and their weights, as plain values and tensors.
+
+        Returns
+        -------
+        dict
+            For `load`.
+        """
         return {
             "kind": "MultiPosterior",
             "weights": [float(w) for w in self.weights],
@@ -152,12 +186,33 @@ class MultiPosterior(Draws):
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write all members to one file in the safetensors layout; `load` reads it."""
+        """Write all members to one file in the safetensors layout; `load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; no suffix is added.
+
+        Returns
+        -------
+        pathlib.Path
+            The path.
+        """
         return write_tensors(Path(path), self.state_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], modules: Sequence[Any]) -> Self:
         """Read a mixture that `save` wrote, for as many modules as it has members.
+
+        Parameters
+        ----------
+        path : str or path-like
+        modules : sequence of torch.nn.Module
+            As many as the mixture has members.
+
+        Returns
+        -------
+        MultiPosterior
 
         Raises
         ------

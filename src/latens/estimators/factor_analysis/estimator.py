@@ -100,13 +100,18 @@ class FactorAnalysis(FactorStreams):
     noise_variance_ : array (D,)
         With ``prior="ard"`` it includes what the uncertainty of the loadings adds.
     mean_ : array (D,)
+        In data units.
     solver_ : str
+        The solver that "auto" chose, or the one given.
+    loglike_ : list of float
+        The bound after each iteration, in nats; by maximum likelihood, the log-likelihood.
     share_ : array (K,)
         Share of the model's variance that each factor makes.
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each factor's loadings in units of the noise precision.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
-        ``converged_`` is False after one pass of "transport" or an online solver, which end with the rows.
+        As in every estimator; ``converged_`` is False after one pass of "transport" or an online solver, which end
+        with the rows.
 
     Notes
     -----
@@ -168,20 +173,48 @@ class FactorAnalysis(FactorStreams):
         self.warm_up = warm_up
 
     def get_covariance(self) -> Floats:
-        """(D, D), the covariance of the fitted model."""
+        """The covariance of a row under the fitted model.
+
+        Returns
+        -------
+        array of shape (D, D)
+            In squared data units.
+        """
         return self.to_low_rank().covariance()
 
     def get_precision(self) -> Floats:
-        """(D, D), its inverse, by inverting K x K."""
+        """The inverse of the covariance, by inverting K x K.
+
+        Returns
+        -------
+        array of shape (D, D)
+            In 1 / squared data units.
+        """
         return self.to_low_rank().precision()
 
     def to_low_rank(self) -> LowRankNormal:
-        """Return the fitted Gaussian as mean, loadings and diagonal; nothing of size D x D."""
+        """The fitted Gaussian as mean, loadings and diagonal.
+
+        Returns
+        -------
+        LowRankNormal
+            Mean (D,), loadings (K, D) and noise variance (D,); nothing of size D x D.
+        """
         check_is_fitted(self)
         return LowRankNormal(self.mean_, self.components_, self.noise_variance_)
 
     def rotate(self, rotation: str = "varimax") -> Self:
-        """Turn the factors; `components_`, `transform` and all else follow, the covariance stays."""
+        """Turn the factors; `components_`, `transform` and all else follow, the covariance stays.
+
+        Parameters
+        ----------
+        rotation : "varimax"
+            Which rotation.
+
+        Returns
+        -------
+        self
+        """
         check_is_fitted(self)
         self.rotation = one_of("rotation", rotation, ["varimax"])
         self._keep(self.model_, self.frame_, Fit(self.state_, self.trace_, self.converged_))
@@ -189,9 +222,25 @@ class FactorAnalysis(FactorStreams):
 
     @lazily
     def transform(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Posterior means of each row's factors (n, K); on request their standard deviations or covariances too.
+        """Posterior means of each row's factors.
 
-        The covariance has shape (K, K) where X has no missing entry, since rows share it, and (n, K, K) otherwise.
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        return_std : bool
+            Whether to return standard deviations, too.
+        return_cov : bool
+            Whether to return covariances instead.
+
+        Returns
+        -------
+        factors : array of shape (n, K)
+            Posterior means, in units of the standard deviation of a factor.
+        std : array of shape (n, K)
+            Posterior standard deviations, with `return_std`.
+        covariance : array of shape (K, K), or (n, K, K) where X has missing entries
+            With `return_cov`; complete rows share one.
         """
         if not return_cov:
             return super().transform(X, return_std)

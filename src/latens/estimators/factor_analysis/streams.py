@@ -55,6 +55,19 @@ class FactorStreams(VariationalTransformer):
         which ``elbo_`` is then the bound: it is no longer one of the rows, and may lie above it.
 
         With ``solver="transport"`` the first 6 K rows are kept and fitted as they are; then it begins.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
         """
         self._streaming = True
         try:

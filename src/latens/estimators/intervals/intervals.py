@@ -183,6 +183,11 @@ class Intervals:
             For "gibbs", and for "response" where the model does not keep sums in place of rows.
         **fit_params
             What `fit` was given besides X.
+
+        Returns
+        -------
+        dict of arrays of shape (n_samples, ...)
+            By name of published number, without the underscore, in data units; by view, too, where there are several.
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)

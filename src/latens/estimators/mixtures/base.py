@@ -78,7 +78,23 @@ class _CountMembers:
 
 
 class MixtureEstimator(KnownCodes, VariationalTransformer):
-    """Adds memberships to the shell; a subclass builds the prior of one cluster and publishes it."""
+    """Adds memberships to the shell; a subclass builds the prior of one cluster and publishes it.
+
+    Attributes
+    ----------
+    components_ : array (K, D)
+        `means_`, under the name that other estimators have for what a component is like.
+    n_parameters_ : int
+        Free parameters, of the weights and of all clusters.
+    entropy_ : float
+        How well clusters are told apart: 1 less the entropy of the memberships over its largest value, from 0 to 1.
+    classification_table_ : Table
+        For each cluster: rows assigned to it, and the mean probability of each cluster among them.
+    classification_ : array (K, K)
+        Rows assigned to a cluster, by the clusters they may be of; counts.
+    membership_entropy_ : float
+        Entropy of the memberships, summed over all rows, in nats.
+    """
 
     _component_noun: ClassVar[str] = "cluster"
 
@@ -118,10 +134,6 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
     @keywords_after_y("sample_weight")
     @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
-
-        After `fit`, the rows of that fit stay in and the batch adds to them.
-        """
         with all_or_nothing(self):
             super().partial_fit(X, y, sample_weight=sample_weight)
             with warnings.catch_warnings():
@@ -132,15 +144,36 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
 
     @lazily
     def predict(self, X: Any) -> Array:
-        """The most probable cluster of each row (n,), numbered as in `means_`."""
+        """The most probable cluster of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+
+        Returns
+        -------
+        array of int, of shape (n,)
+            Clusters, numbered as in `weights_`.
+        """
         proba = self.predict_proba(X)
         return array_namespace(proba).argmax(proba, axis=1)
 
     @lazily
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each cluster for each row (n, K), under the density of `score_samples`.
+        """Probability of each cluster for each row, under the density of `score_samples`.
 
         Parameters are integrated out, where `transform` has the memberships of the variational posterior.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows add up to 1.
         """
         return self._ask(X, lambda rows, local: (self.model_.predicted_memberships(self.posterior_, rows),))[0]
 
@@ -149,19 +182,56 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
 
     @keywords_after_y("sample_weight")
     def fit_predict(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Array:
-        """Fit, and return the most probable cluster of each row (n,)."""
+        """Fit, and return the most probable cluster of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+        known : array of shape (n,), optional
+            Labels known for some rows, as in `fit`.
+
+        Returns
+        -------
+        array of int, of shape (n,)
+        """
         return self.fit(X, sample_weight=sample_weight, known=known).predict(X)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows X: the lower the better; `elbo_` needs no such approximation.
 
         Minus twice the log density of X under the posterior, plus `n_parameters_` times the log of the rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+
+        Returns
+        -------
+        float
+            In units of twice a nat.
         """
         density = host(self.score_samples(X))
         return float(-2 * density.sum() + self.n_parameters_ * np.log(len(density)))
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion of rows X: the lower the better."""
+        """Akaike's information criterion of rows X: the lower the better.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+
+        Returns
+        -------
+        float
+            In units of twice a nat.
+        """
         return float(-2 * host(self.score_samples(X)).sum() + 2 * self.n_parameters_)
 
     @property
@@ -201,7 +271,18 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         self.classification_, self.membership_entropy_ = table, entropy
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each cluster, the `n` columns in which it differs most from all rows together."""
+        """For each cluster, the columns in which it differs most from all rows together.
+
+        Parameters
+        ----------
+        n : int
+            How many columns.
+
+        Returns
+        -------
+        dict of list of str
+            Names of columns by name of cluster, the most different first.
+        """
         check_is_fitted(self)
         n, names = whole_number("n", n), self._feature_names()
         clusters, weights = self.posterior_.clusters, self.posterior_.weights.mean

@@ -66,6 +66,7 @@ class BernoulliMixture(MixtureEstimator):
     share_ : array (K,)
         Share of the rows in each cluster.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
+        As in every estimator; the reference describes them once.
 
     Notes
     -----

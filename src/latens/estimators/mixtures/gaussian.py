@@ -93,6 +93,7 @@ class GaussianMixture(MixtureEstimator):
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         What the prior was, given or found in the data, where the family has it; in data units.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
+        As in every estimator; the reference describes them once.
 
     Examples
     --------

@@ -102,6 +102,7 @@ class LatentClassAnalysis(MixtureEstimator):
         What reports of latent classes state beside `bic` and `aic`: free parameters, how well classes are told apart
         from 0 to 1, and how probable each class is on average among the rows assigned to one.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
+        As in every estimator; the reference describes them once.
 
     Examples
     --------
@@ -199,6 +200,18 @@ class LatentClassAnalysis(MixtureEstimator):
         """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
 
         Kinds of columns and their levels are those of the first batch.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
         """
         with all_or_nothing(self):
             fitted = self.__sklearn_is_fitted__()
@@ -228,6 +241,20 @@ class LatentClassAnalysis(MixtureEstimator):
         with the most probable level, steps of a scale with the step nearest to the expected one. A raw data frame
         comes back with the types that it has, also in columns of yes and no. With `return_std` also the predictive
         standard deviation of each filled entry, 0 where observed; of a category, that of whether the level is right.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        return_std : bool
+            Whether to return standard deviations, too.
+
+        Returns
+        -------
+        filled : like X
+            X with its missing entries filled.
+        std : array of shape (n, D)
+            Predictive standard deviations, 0 where X is observed; with `return_std`.
         """
         table = self.columns_.table if self.__sklearn_is_fitted__() else None
         if table is None:
@@ -240,9 +267,19 @@ class LatentClassAnalysis(MixtureEstimator):
         return whole, np.where(hole, self.frame_.leave_direction(np.sqrt(host(variance))), 0.0)
 
     def impute_proba(self, X: Any) -> dict[str, Array]:
-        """Probabilities (n, C) of the levels of each column of levels, by its name, in the order of its levels.
+        """Probabilities of the levels of each column of levels.
 
         They are those of a new entry of the same row, given all that the row shows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+
+        Returns
+        -------
+        dict of arrays of shape (n, C)
+            By name of column, in the order of its C levels; rows add up to 1.
         """
         share = self.predict_proba(X)
         found: dict[str, Array] = {}
@@ -255,13 +292,35 @@ class LatentClassAnalysis(MixtureEstimator):
         return found
 
     def inverse_transform(self, X: Any) -> Array:
-        """Expected rows (n, D), in data units, given memberships X (n, K); of categories the most probable level."""
+        """Expected rows given their memberships.
+
+        Parameters
+        ----------
+        X : array of shape (n, K)
+            Memberships, as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n, D)
+            Expected rows, in data units; of categories the most probable level.
+        """
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
         return self._leave(self.posterior_.clusters.fill(codes)[0])
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each class, the `n` columns in which it differs most from all rows together."""
+        """For each class, the columns in which it differs most from all rows together.
+
+        Parameters
+        ----------
+        n : int
+            How many columns.
+
+        Returns
+        -------
+        dict of list of str
+            Names of columns by name of class, the most different first.
+        """
         check_is_fitted(self)
         n = whole_number("n", n)
         apart = self.posterior_.clusters.apart(self.posterior_.weights.mean)

@@ -56,9 +56,26 @@ class MultiViewAnswers(Answers):
 
     @in_view_blocks
     def transform(self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None) -> Any:
-        """Factor values of samples (n, K), from any subset of the views; with `return_std`, how uncertain each is.
+        """Factor values of samples, from any subset of the views.
 
-        That is by the curvature of the likelihoods themselves, where binary views and counts are fitted by bounds.
+        Parameters
+        ----------
+        X : dict, list, data frame, AnnData, MuData or array
+            Any subset of the views, as in `fit`.
+        return_std : bool
+            Whether to return standard deviations, too.
+        groups : array of shape (n,) or str, optional
+            Group of each sample, or the name of a column of `.obs`; those not given are inferred.
+        precision : dict of arrays (n, D_m), optional
+            1 / variance of the noise of each entry, where the model was fitted with known precisions.
+
+        Returns
+        -------
+        factors : array of shape (n, K)
+            Posterior means, in units of the standard deviation of a factor; a data frame if `set_output` asks for it.
+        std : array of shape (n, K)
+            Posterior standard deviations, with `return_std`: by the curvature of the likelihoods themselves, where
+            binary views and counts are fitted by bounds.
         """
 
         def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
@@ -74,9 +91,19 @@ class MultiViewAnswers(Answers):
         return mean, self._contained(self._named(array_namespace(variance).sqrt(variance), labels), X)
 
     def inverse_transform(self, X: Any, groups: Any = None) -> Any:
-        """Expected views, in data units, given factor values X (n, K): a dict, or an array if that was fitted.
+        """Expected views given factor values.
 
-        Samples of unknown group have the mean of the levels of all.
+        Parameters
+        ----------
+        X : array of shape (n, K)
+            Factor values, as `transform` returns them.
+        groups : array of shape (n,), optional
+            Group of each sample; those of unknown group have the mean of the levels of all.
+
+        Returns
+        -------
+        dict of arrays (n, D_m), or array if one table was fitted
+            In data units.
         """
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
@@ -133,7 +160,22 @@ class MultiViewAnswers(Answers):
 
     @in_view_blocks
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
-        """Log density of what each sample shows (n,), in data units; a bound below it where `score_is_bound_`."""
+        """Log density of what each sample shows.
+
+        Parameters
+        ----------
+        X : dict, list, data frame, AnnData, MuData or array
+            Any subset of the views, as in `fit`.
+        groups : array of shape (n,) or str, optional
+            Group of each sample, or the name of a column of `.obs`; those not given are inferred.
+        precision : dict of arrays (n, D_m), optional
+            1 / variance of the noise of each entry, where the model was fitted with known precisions.
+
+        Returns
+        -------
+        array of shape (n,)
+            In nats and in data units; a bound below the log density where `score_is_bound_`.
+        """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             return (self.model_.log_predictive(self.posterior_, rows, local) - self.frame_.log_volume(rows),)
@@ -145,20 +187,62 @@ class MultiViewAnswers(Answers):
 
     @keywords_after_y("groups", "precision")
     def score(self, X: Any, y: Any = None, *, groups: Any = None, precision: Any = None) -> float:
-        """Mean of `score_samples`."""
+        """Mean of `score_samples`.
+
+        Parameters
+        ----------
+        X : dict, list, data frame, AnnData, MuData or array
+            Any subset of the views, as in `fit`.
+        y : ignored
+            There for pipelines.
+        groups : array of shape (n,) or str, optional
+            Group of each sample, or the name of a column of `.obs`; those not given are inferred.
+        precision : dict of arrays (n, D_m), optional
+            1 / variance of the noise of each entry, where the model was fitted with known precisions.
+
+        Returns
+        -------
+        float
+            In nats per sample; the higher the better.
+        """
         return mean_of(self.score_samples(X, groups, precision))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Any, Floats]:
-        """Draw views of new samples, in data units, and the factor values (n, K) that made them.
+        """Draw new samples, and the factor values that made them.
 
-        `globals` is "each" for samples under draws of their own of the global unknowns, or "shared" for one draw.
+        Parameters
+        ----------
+        n_samples : int
+            How many samples.
+        globals : "each" or "shared"
+            Whether each sample has its own draw of the global unknowns, or all share one.
+
+        Returns
+        -------
+        views : dict of arrays (n_samples, D_m), or array if one table was fitted
+            In data units.
+        factors : array of shape (n_samples, K)
+            The factor values that made them.
         """
         wide, codes = self._draw(n_samples, globals)
         wide = self._leave(wide)
         return wide if self.plain_ else as_given(wide, self.layout_, {}, None), codes * signs(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor the `n` features that it moves most beside their noise; of one view or of all."""
+        """For each factor, the features that it moves most beside their noise.
+
+        Parameters
+        ----------
+        n : int
+            How many features.
+        view : str, optional
+            Of which view; of all, if not given.
+
+        Returns
+        -------
+        dict of list of str
+            Names of features by name of factor, the strongest first.
+        """
         check_is_fitted(self)
         n, layout = whole_number("n", n), self.layout_
         chosen = layout.views if view is None else (one_of("view", view, layout.views),)
@@ -181,10 +265,19 @@ class MultiViewAnswers(Answers):
         return explained_table(self.layout_, shares["total"], shares["per_factor"], list(self.get_feature_names_out()))
 
     def associate(self, metadata: Any) -> Table:
-        """Each factor against each column of `metadata` about the samples of `fit`: effect, p and adjusted p.
+        """Compare each factor with each column of metadata.
 
         Numbers by Pearson's correlation, categories by the Kruskal-Wallis test; p adjusted by Benjamini and Hochberg.
-        Frames are aligned by row name where both have names.
+
+        Parameters
+        ----------
+        metadata : data frame or dict of columns
+            What else is known of the samples of `fit`, aligned by row name where both have names.
+
+        Returns
+        -------
+        Table
+            One row for each factor and column: effect, p and adjusted p.
         """
         check_is_fitted(self)
         if not hasattr(self, "scores_"):

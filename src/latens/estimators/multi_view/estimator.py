@@ -93,15 +93,24 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     noise_variance_ : dict of arrays (D_m,)
         Of Gaussian views.
     likelihoods_ : dict of str
+        View to the likelihood of its entries, as given or guessed.
     variance_explained_ : Table
         Share of each view, group by group, that each factor explains, and all together ("total"); by deviance for
         binary views and counts.
+    explained_ : dict of arrays
+        The same as arrays: "total" (G, M) and "per_factor" (G, M, K), for G groups and M views.
     scores_ : array (n, K)
-        Factor values of the samples of `fit`, and `row_names_`, `group_of_` to go with them.
+        Factor values of the samples of `fit`.
+    row_names_ : tuple of str, or None
+        Names of those samples, where tables had some.
+    group_of_ : array of int (n,)
+        Number of the group of each of them.
     activity_ : array (G, K)
         With groups: variance of each factor in each of them, 1 / E[a] of its precision a.
     layout_ : Layout
+        Names of views, features and groups, in the order of the fit.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, share_, score_is_bound_
+        As in every estimator; the reference describes them once.
 
     Examples
     --------
@@ -224,6 +233,23 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         those before. After `fit`, its samples stay in and the batch adds to them.
 
         `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            Views of the samples of the batch.
+        y : ignored
+            There for pipelines.
+        groups : array or str, optional
+            As in `fit`.
+        sample_weight : array of shape (n,), optional
+            How often each sample counts.
+        precision : dict of arrays (n, D_m), optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
         """
         first = not self.__sklearn_is_fitted__()
         refitted = first or self.waiting_ is not None
@@ -275,7 +301,25 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     def fit_transform(
         self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Any:
-        """Fit, and the factor values of the same samples (n, K)."""
+        """Fit, and return the factor values of the same samples.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        y : ignored
+            There for pipelines.
+        groups : array or str, optional
+            As in `fit`.
+        sample_weight : array of shape (n,), optional
+            How often each sample counts.
+        precision : dict of arrays (n, D_m), optional
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Factor values; a data frame if `set_output` asks for it.
+        """
         self.fit(X, y, groups=groups, sample_weight=sample_weight, precision=precision)
         groups = groups if self.layout_.groups else None  # one group is none
         return self.transform(X, groups=groups, precision=precision)

@@ -84,6 +84,7 @@ class NoisyICA(VariationalTransformer):
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each source's loadings in units of the noise precision.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
+        As in every estimator; the reference describes them once.
 
     Examples
     --------
@@ -143,9 +144,21 @@ class NoisyICA(VariationalTransformer):
 
     @lazily
     def transform(self, X: Any, return_std: bool = False) -> Any:
-        """Posterior means of the sources of each row (n, K), in units of their standard deviations.
+        """Posterior means of the sources of each row.
 
-        With `return_std`, how uncertain each is, too.
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Rows like those of `fit`; NaN means missing.
+        return_std : bool
+            Whether to return standard deviations, too.
+
+        Returns
+        -------
+        sources : array of shape (n, K)
+            In units of their standard deviations.
+        std : array of shape (n, K)
+            Their posterior standard deviations, with `return_std`.
         """
         mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
         scale = self._scale(self.posterior_)
@@ -155,7 +168,20 @@ class NoisyICA(VariationalTransformer):
         return mean, self._contained(array_namespace(variance).sqrt(variance) * like(np.abs(1 / scale), variance), X)
 
     def inverse_transform(self, X: Any, exclude: Sequence[int] | None = None) -> Array:
-        """Expected rows (n, D), in data units, given sources X (n, K); without those whose numbers are in `exclude`."""
+        """Expected rows given their sources.
+
+        Parameters
+        ----------
+        X : array of shape (n, K)
+            Sources, as `transform` returns them.
+        exclude : sequence of int, optional
+            Numbers of sources to leave out, from 0.
+
+        Returns
+        -------
+        array of shape (n, D)
+            In data units.
+        """
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
         keep = np.ones(self.n_components_)
@@ -165,7 +191,22 @@ class NoisyICA(VariationalTransformer):
         return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
-        """Draw rows (n, D) in data units, and the sources (n, K) that made them; `globals` as in other estimators."""
+        """Draw new rows, and the sources that made them.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many rows.
+        globals : "each" or "shared"
+            Whether each row has its own draw of the global unknowns, or all share one.
+
+        Returns
+        -------
+        rows : array of shape (n_samples, D)
+            In data units.
+        sources : array of shape (n_samples, K)
+            In units of their standard deviations.
+        """
         rows, codes = self._draw(n_samples, globals)
         return self.frame_.leave(rows), codes / self._scale(self.posterior_)
 

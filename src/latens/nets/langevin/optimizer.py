@@ -134,7 +134,17 @@ class LangevinSteps:
         return self._pilot == len(self.pilots)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take a step; returns the loss that `closure` computed at the weights before it.
+        """Take a step.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss and its gradient anew and returns the loss.
+
+        Returns
+        -------
+        loss or None
+            What `closure` computed at the weights before the step.
 
         Raises
         ------
@@ -213,7 +223,13 @@ class LangevinSteps:
     # checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, with what was learnt so far as plain values and tensors."""
+        """Return the state, with what was learnt so far as plain values and tensors.
+
+        Returns
+        -------
+        dict
+            As of every optimiser of torch.
+        """
         torch = require("torch", "torch")
         matrices = [self._secants.steps, self._secants.rises, self._secants.noise]
         if self._kernel is not None:
@@ -230,7 +246,13 @@ class LangevinSteps:
         return {**super().state_dict(), "langevin": learnt}  # type: ignore[misc]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Go on from what `state_dict` gave.
+
+        Parameters
+        ----------
+        state_dict : dict
+            What `state_dict` gave.
+        """
         if "langevin" not in state_dict:
             raise ValueError("the state is not that of a LangevinOptimizer: it has no entry 'langevin'.")
         learnt = state_dict["langevin"]
