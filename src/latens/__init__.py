@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BernoulliMixture": "latens.estimators.mixtures.bernoulli",
-    "BayesianLinearRegression": "latens.estimators.regression",
+    "BayesianLinearRegression": "latens.estimators.regression.estimator",
     "BinaryFactorAnalysis": "latens.estimators.binary_factors",
     "FactorAnalysis": "latens.estimators.factor_analysis.estimator",
     "GaussianMixture": "latens.estimators.mixtures.gaussian",

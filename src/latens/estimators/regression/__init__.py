@@ -1,0 +1,1 @@
+"""Linear regression with the posterior of its weights."""
