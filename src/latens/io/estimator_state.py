@@ -13,7 +13,7 @@ from latens.array.fields import record
 from latens.core import Compressing, Fit, State, Walking
 from latens.errors import FileRefused, WarningRecord
 from latens.estimators.fitted_parts import fitted_parts
-from latens.estimators.regression.estimator import RegressionFrame
+from latens.estimators.regression.units import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -14,9 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
-from latens.array.fields import part, record
 from latens.array.transfer import host, like
-from latens.core import Fit, Rows, State, Survey
+from latens.core import Fit, Rows, State
 from latens.errors import caller_level
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
@@ -30,10 +29,11 @@ from latens.estimators.parameters import (
     whole_number,
     yes_or_no,
 )
+from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
+from latens.estimators.regression.units import RegressionFrame, SumBlock
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
-from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, readable_table
+from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign
 from latens.inference.ascent import ascend
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
@@ -47,68 +47,13 @@ from latens.models.regression_integral import integrated
 from latens.scale.scan import Scan
 from latens.system.seeds import generator
 
-__all__ = ["BayesianLinearRegression", "RegressionFrame"]
+__all__ = ["BayesianLinearRegression"]
 
 LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that unit, is still a number
 NAMES = ("evidence", "gamma")
 CENTRAL = (0.025, 0.975)  # where a Normal that is told instead of another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
-LARGEST = 2.0**505  # its square is still a number
 LARGEST_FLOAT = float(np.finfo(float).max)
-GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
-
-
-@dataclass(frozen=True)
-class _SumBlock:
-    """The sums of a block whose last column is the target."""
-
-    frame: RegressionFrame
-
-    def __call__(self, rows: Rows, _: Any) -> tuple[None, RegressionSums]:
-        x, y = np.asarray(rows.x[:, :-1], dtype=np.float64), np.asarray(rows.x[:, -1:], dtype=np.float64)
-        weight = None if rows.weight is None else host(rows.weight)
-        inside, target = self.frame.enter(Rows(x)).x, self.frame.target.enter(Rows(y)).x[:, 0]
-        return None, regression_sums(inside, target, weight)
-
-
-@record
-class RegressionFrame(Frame):
-    """Units of the columns, and of what they predict."""
-
-    target: Frame = part(d="1")  # of one column
-
-    @classmethod
-    def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionFrame:
-        """One unit for all columns, since their weights share one prior; an origin for each, however small it is."""
-        across, along = (Frame.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
-        if not centred:
-            return cls(across.origin, across.exponent, along)
-        inside = across.enter(Rows(x)).x
-        mean = np.average(inside, axis=0, weights=weight)
-        spread = np.sqrt(np.average((inside - mean) ** 2, axis=0, weights=weight))
-        return cls._centred(across, along, mean, spread)
-
-    @classmethod
-    def of_pair_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionFrame:
-        """The same from a survey, whose last column is the target."""
-        x, y = survey.columns(slice(0, -1)), survey.columns(slice(-1, None))
-        across, along = (Frame.of_survey(part, dtype, centred=centred) for part in (x, y))
-        if not centred:
-            return cls(across.origin, across.exponent, along)
-        mean = across.enter_direction(x.mean - across.origin)
-        spread = across.enter_direction(x.deviation / np.sqrt(x.count))
-        return cls._centred(across, along, mean, spread)
-
-    @classmethod
-    def _centred(cls, across: Frame, along: Frame, mean: Floats, spread: Floats) -> RegressionFrame:
-        """Origins on a grid of each column's own, from means and spreads in the unit of `across`."""
-        spread = np.maximum(spread, np.finfo(float).eps * np.abs(mean))
-        grid = GRID * 2.0 ** np.round(np.log2(spread, out=np.zeros_like(spread), where=spread > 0))
-        return cls(across.origin + np.ldexp(np.round(mean / grid) * grid, across.exponent), across.exponent, along)
-
-    def __post_init__(self) -> None:
-        if self.target.origin.shape != (1,):
-            raise ValueError(f"the target has an origin of shape {self.target.origin.shape}; expected (1,)")
 
 
 class BayesianLinearRegression(RegressorMixin, BaseEstimator):
@@ -445,10 +390,10 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
         given = all(not isinstance(scale, str) for scale in (self.weight_precision, self.noise_precision))
         least = 2 if fresh and not given and not streaming else 1  # one row does not tell noise from weights
-        x, y = self._numbers(X, _complete_target(y), y_numeric=True, reset=fresh, ensure_min_samples=least)
+        x, y = self._numbers(X, complete_target(y), y_numeric=True, reset=fresh, ensure_min_samples=least)
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else check_weight(sample_weight, x)
-        _check_sizes(x, y, weight)
+        check_sizes(x, y, weight)
         centred = yes_or_no("fit_intercept", self.fit_intercept)
         frame = RegressionFrame.of_pairs(x, y, weight, centred=centred) if fresh else self.frame_
         inside, target = frame.enter(Rows(x)).x, frame.target.enter(Rows(y[:, None])).x[:, 0]
@@ -462,7 +407,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         answer = checked_table(self, X, *y, dtype=[np.float64, np.float32], ensure_all_finite=False, **options)
         x = answer[0] if y else answer
         if not np.isfinite(x).all():
-            raise ValueError(_missing("X", x))
+            raise ValueError(missing_message("X", x))
         return answer
 
     def _see_scan(self, scan: Scan, y: Any, sample_weight: Any) -> Self:
@@ -484,7 +429,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         frame = RegressionFrame.of_pair_survey(
             survey, source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept)
         )
-        self._solve(source.total(_SumBlock(frame)), frame)
+        self._solve(source.total(SumBlock(frame)), frame)
         return self
 
     def _solve(self, sums: RegressionSums, frame: RegressionFrame) -> None:
@@ -572,47 +517,6 @@ def _starts(model: LinearRegression, sums: RegressionSums) -> list[RegressionPos
     evident = replace(model, alpha=alpha, beta=beta)
     both = [evident, model] if evident != model else [model]
     return [each.global_step(model.prior(model.n_features), sums) for each in both]
-
-
-def _check_sizes(x: Floats, y: Floats, weight: Floats | None) -> None:
-    """Refuse numbers whose squares would leave the range of floats."""
-    sizes = {"entries of X": float(np.max(np.abs(x))), "entries of y": float(np.max(np.abs(y)))}
-    if weight is not None:
-        sizes["entries of sample_weight"] = float(weight.sum())
-    for name, size in sizes.items():
-        if size > LARGEST or 0 < size < 1 / LARGEST:
-            raise ValueError(
-                f"the {name} are up to {size:.0e} in size, too {'large' if size > 1 else 'small'} to be squared; "
-                f"choose units in which they are nearer to 1."
-            )
-
-
-def _complete_target(y: Any) -> Any:
-    """y as scikit-learn may read it, once it is known to lack nothing; None inside objects means missing, too."""
-    y = readable_table(y, "y")
-    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
-        return y  # refused by scikit-learn, in its words
-    try:
-        values = np.asarray(0.0 if y is None else y, dtype=np.float64)
-    except (TypeError, ValueError):
-        return y  # refused by scikit-learn, in its words
-    except OverflowError as error:
-        raise ValueError("y holds a whole number beyond the range of floats; choose a larger unit.") from error
-    if not np.isfinite(values).all():
-        raise ValueError(_missing("y", values))
-    return y
-
-
-def _missing(name: str, values: Floats) -> str:
-    """What to say of X or y that hold NaN or infinity."""
-    odd = ~np.isfinite(values)
-    first = ", ".join(map(str, np.argwhere(odd)[0]))
-    what = "infinity" if np.isinf(values[odd]).any() else "NaN"
-    fill = ", or fill X by `impute` of a model such as latens.FactorAnalysis" if name == "X" else ""
-    return (
-        f"{name} contains {what} or masked entries, {int(odd.sum())} in all, the first at {name}[{first}]; "
-        f"BayesianLinearRegression takes complete rows only. Drop the rows that lack a value{fill}."
-    )
 
 
 def _rounding(sums: RegressionSums, origin: float) -> float:

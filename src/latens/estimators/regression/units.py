@@ -1,0 +1,72 @@
+"""Units of the columns and of the target, and the sums of blocks of rows in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.fields import part, record
+from latens.array.transfer import host
+from latens.core import Rows, Survey
+from latens.estimators.rows.units import Frame
+from latens.models.linear_regression import RegressionSums, regression_sums
+
+__all__ = ["RegressionFrame", "SumBlock"]
+
+GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
+
+
+@dataclass(frozen=True)
+class SumBlock:
+    """The sums of a block whose last column is the target."""
+
+    frame: RegressionFrame
+
+    def __call__(self, rows: Rows, _: Any) -> tuple[None, RegressionSums]:
+        x, y = np.asarray(rows.x[:, :-1], dtype=np.float64), np.asarray(rows.x[:, -1:], dtype=np.float64)
+        weight = None if rows.weight is None else host(rows.weight)
+        inside, target = self.frame.enter(Rows(x)).x, self.frame.target.enter(Rows(y)).x[:, 0]
+        return None, regression_sums(inside, target, weight)
+
+
+@record
+class RegressionFrame(Frame):
+    """Units of the columns, and of what they predict."""
+
+    target: Frame = part(d="1")  # of one column
+
+    @classmethod
+    def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionFrame:
+        """One unit for all columns, since their weights share one prior; an origin for each, however small it is."""
+        across, along = (Frame.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
+        if not centred:
+            return cls(across.origin, across.exponent, along)
+        inside = across.enter(Rows(x)).x
+        mean = np.average(inside, axis=0, weights=weight)
+        spread = np.sqrt(np.average((inside - mean) ** 2, axis=0, weights=weight))
+        return cls._centred(across, along, mean, spread)
+
+    @classmethod
+    def of_pair_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionFrame:
+        """The same from a survey, whose last column is the target."""
+        x, y = survey.columns(slice(0, -1)), survey.columns(slice(-1, None))
+        across, along = (Frame.of_survey(part, dtype, centred=centred) for part in (x, y))
+        if not centred:
+            return cls(across.origin, across.exponent, along)
+        mean = across.enter_direction(x.mean - across.origin)
+        spread = across.enter_direction(x.deviation / np.sqrt(x.count))
+        return cls._centred(across, along, mean, spread)
+
+    @classmethod
+    def _centred(cls, across: Frame, along: Frame, mean: Floats, spread: Floats) -> RegressionFrame:
+        """Origins on a grid of each column's own, from means and spreads in the unit of `across`."""
+        spread = np.maximum(spread, np.finfo(float).eps * np.abs(mean))
+        grid = GRID * 2.0 ** np.round(np.log2(spread, out=np.zeros_like(spread), where=spread > 0))
+        return cls(across.origin + np.ldexp(np.round(mean / grid) * grid, across.exponent), across.exponent, along)
+
+    def __post_init__(self) -> None:
+        if self.target.origin.shape != (1,):
+            raise ValueError(f"the target has an origin of shape {self.target.origin.shape}; expected (1,)")
