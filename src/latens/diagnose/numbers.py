@@ -13,7 +13,7 @@ from latens.diagnose.budget import Budget
 from latens.diagnose.comparison import compare
 from latens.diagnose.result import Result
 from latens.errors import LatensWarning
-from latens.estimators.copies import fit_beside, like, takes
+from latens.estimators.beside.copies import fit_beside, like, takes
 from latens.system.summary_table import Table
 
 __all__ = ["Sweep", "sweep"]

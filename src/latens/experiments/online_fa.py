@@ -10,8 +10,8 @@ import numpy as np
 
 import latens
 from latens.datasets import make_factor_model
+from latens.estimators.beside.peers import scikit_learn_factors
 from latens.estimators.fitted_parts import fitted_parts
-from latens.estimators.peers import scikit_learn_factors
 from latens.experiments.against_print import online_factor_analysis as against
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result, Verdict
 from latens.experiments.parallel import side_by_side
