@@ -58,6 +58,7 @@ SECTIONS = (
         "one update of a weight posterior over the bandwidth floor (needs torch)",
         "weights.update:run",
     ),
+    Section("scale.kills", "fits killed at random moments end with the same bits", "scale.kills:run"),
     Section("library.imports", "CPU time of importing", "library.imports:run"),
     Section("library.intake", "reading a CSV file of 20,000 columns (needs pandas)", "library.intake:run"),
     Section("library.falls", "falls of the bound over random fits", "library.falls:run"),

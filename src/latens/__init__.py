@@ -29,14 +29,16 @@ _HOMES = {
     "suggest": "latens.diagnose.suggestion",
     "sweep": "latens.diagnose.numbers",
 }
+# what lower layers reach through here, since they may not import it
+_WIRED = {"CheckpointStore": "latens.io.checkpoint"}
 _MODULES = ("datasets", "errors", "interop", "metrics", "nets", "plots", "weights")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _HOMES or name in _WIRED:
+        return getattr(importlib.import_module(_HOMES.get(name) or _WIRED[name]), name)
     if name in _MODULES:
         return importlib.import_module(f"latens.{name}")
     raise AttributeError(f"latens has no {name!r}; it offers {', '.join(sorted(__all__))}.")

@@ -14,6 +14,8 @@ __all__ = [
     "AbsentColumns",
     "AllKept",
     "BoundNotFinite",
+    "CheckpointNotWritten",
+    "CheckpointRefused",
     "ConstantColumns",
     "CountsRows",
     "DoubtfulScale",
@@ -25,6 +27,7 @@ __all__ = [
     "FewerThanAsked",
     "FileRefused",
     "FitInterrupted",
+    "FitResumed",
     "FollowsTotals",
     "GroupsOfOne",
     "HeywoodCase",
@@ -101,6 +104,18 @@ class ElboDecreased(LatensWarning):
 
 class FitInterrupted(LatensWarning):
     """A fit was stopped from the keyboard; the best state so far was kept."""
+
+
+class FitResumed(LatensWarning):
+    """A fit goes on from a checkpoint."""
+
+
+class CheckpointRefused(LatensWarning):
+    """A checkpoint is damaged, or of another fit or version: the one before it is used, or the fit begins anew."""
+
+
+class CheckpointNotWritten(LatensWarning):
+    """A checkpoint could not be written; the one before it is as it was, and the fit goes on."""
 
 
 class ValuesCut(LatensWarning):

@@ -20,6 +20,7 @@ from latens.array import Floats, Index
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
+from latens.estimators.checkpoints import checkpointing, open_journal
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
@@ -28,6 +29,7 @@ from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.estimators.search import Climbing
+from latens.inference.journal import Journal, Record
 from latens.inference.online import Accumulate, update
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread
@@ -131,7 +133,7 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         return self.scaled
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Fit the model to rows X (n, D).
 
         Parameters
@@ -142,12 +144,16 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             There for pipelines.
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
+        checkpoint : path, optional
+            A folder in which the fit notes what it has found, at most every 30 seconds. A fit of the same parameters to
+            the same rows that was killed or interrupted goes on from there, and ends with the same numbers as without
+            a break. The file is removed when the fit ends.
 
         Returns
         -------
         self
         """
-        with keep_warnings(self):
+        with checkpointing(self, checkpoint), keep_warnings(self):
             doubt_fit(self, self._fit(X, sample_weight, moves=self.moves))
         return self
 
@@ -166,7 +172,14 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
             frame.check_range()
             sample = frame.enter(sample)
             self.frame_ = frame  # parameters in data units are read through it
-            model, rng = self._build(sample), generator(self.random_state)
+            model = self._build(sample)
+            begun_from = [fit for fit in (self if before else None, self._smaller) if fit is not None]
+            journal, rng = open_journal(
+                self,
+                generator(self.random_state),
+                lambda: [model, data.fingerprint(sample), [fit.state_.q for fit in begun_from]],
+                self._over(),
+            )
             data = data if isinstance(model, Compressing) else data.entered(frame, spare=spare)
             if before:
                 starts = [State(self.state_.q)]
@@ -183,13 +196,13 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
                 FitInterrupted(
                     f"{type(self).__name__} was interrupted after {len(fit.trace)} iterations; it keeps the best state "
                     f"so far and can be used.",
-                    "Call fit with warm_start=True to go on.",
+                    _remedy(journal),
                 )
             )
         elif fit.stopped and late is not None and late():
             warnings.warn(
                 f"{type(self).__name__} used all max_time={self.max_time:g} seconds and keeps the best state so far. "
-                f"Raise max_time, or call fit with warm_start=True to go on.",
+                f"Raise max_time. {_remedy(journal)}",
                 ConvergenceWarning,
                 stacklevel=caller_level(),
             )
@@ -349,6 +362,12 @@ class VariationalTransformer(Climbing, Answers, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.sparse and self.sparse_cut  # any sparse rows, not only those of ones
         return tags
+
+
+def _remedy(journal: Record) -> str:
+    """How to go on with a fit that was broken off."""
+    how = "with the same checkpoint" if isinstance(journal, Journal) else "with warm_start=True"
+    return f"Call fit {how} to go on."
 
 
 def living_components(model: Model, state: State, *, prune: bool = True) -> tuple[Index, Floats]:

@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.core import Rows, State
+from latens.estimators.checkpoints import checkpointing
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import keep_warnings
@@ -40,7 +41,9 @@ class KnownCodes(Climbing):
         def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False, known: Any = None) -> Data: ...
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None, checkpoint: Any = None
+    ) -> Self:
         """Fit the model to rows X (n, D).
 
         Parameters
@@ -55,12 +58,14 @@ class KnownCodes(Climbing):
             Codes of rows that are known: 0, 1, or NaN (also -1) where they are not. Components are then those of its
             columns, in their order, and none is added, merged or taken out; `n_components` above K leaves room for
             others. `elbo_` is a bound on the log probability of rows and known codes together.
+        checkpoint : path, optional
+            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
 
         Returns
         -------
         self
         """
-        with keep_warnings(self):
+        with checkpointing(self, checkpoint), keep_warnings(self):
             doubt_fit(self, self._fit(X, sample_weight, moves=self.moves, known=known))
         return self
 

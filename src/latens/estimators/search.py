@@ -19,6 +19,7 @@ from latens.estimators.parameters import in_callback
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.inference.ascent import OnIteration, ascend
+from latens.inference.journal import UNRECORDED, Record
 from latens.inference.online import compressed
 from latens.inference.progress import ProgressBar
 from latens.inference.search import Search
@@ -36,6 +37,7 @@ class Climbing:
     _n_named: int = 0  # components that codes of some rows were given for: they stay as they are named
     _smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
     _until: float | None = None  # when the time of a fit is over, by the monotonic clock
+    _journal: Record = UNRECORDED  # of the fit under way, where it has a checkpoint
     max_iter: int
     max_time: float | None
     tol: float
@@ -85,15 +87,15 @@ class Climbing:
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
         options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
         with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
-            notify = self._notify(bar)
+            notify, journal = self._notify(bar), self._journal
             sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads)
             if isinstance(model, Compressing):
                 # blocks enter the frame one by one, while they are in cache
-                total = compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
+                total = journal.once(
+                    lambda: compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
+                )
                 return self._read_out(model, total, frame, rng, starts, notify, moves)
-            search = Search(
-                model, options, seed_beside(rng), limit, self.max_iter, self.tol, moves, self._keeps_all, self._over()
-            )
+            search = self._search(model, options, rng, limit, moves)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
@@ -101,7 +103,8 @@ class Climbing:
                 return search.by_part(
                     sample, batches, data.n, badly_explained, starts, afresh=afresh, sweep=sweep, notify=notify
                 )
-            several = waking_map(pool) if pool and len(batches) == 1 and notify is None else map
+            at_once = pool and len(batches) == 1 and notify is None and not journal.in_order
+            several = waking_map(pool) if pool and at_once else map
             return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
     def _read_out(
@@ -118,9 +121,7 @@ class Climbing:
         climb = partial(ascend, model, tol=self.tol, log_scale=frame.log_scale)
         starts = starts or self._starts(model, total, frame, rng)
         limit = max(start.q.n_components for start in starts)
-        search = Search(
-            model, climb, seed_beside(rng), limit, self.max_iter, self.tol, moves, self._keeps_all, self._over()
-        )
+        search = self._search(model, climb, rng, limit, moves)
         fit = search.on_all([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
 
@@ -128,6 +129,22 @@ class Climbing:
     def _keeps_all(self) -> bool:
         """Whether the fit has exactly the components it starts with."""
         return not self.prune or self._n_named > 0
+
+    def _search(
+        self, model: Any, climb: Callable[..., Fit], rng: np.random.Generator, limit: int, moves: bool
+    ) -> Search:
+        return Search(
+            model,
+            climb,
+            seed=seed_beside(rng),
+            limit=limit,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            moves=moves,
+            fixed=self._keeps_all,
+            over=self._over(),
+            journal=self._journal,
+        )
 
     def _over(self) -> Callable[[], bool] | None:
         """Whether `max_time` has passed since the fit began; None where there is no limit."""
@@ -148,7 +165,7 @@ class Climbing:
             with in_callback(self):
                 return True in [bool(watcher(event)) for watcher in watchers]
 
-        return notify
+        return self._journal.unheard(notify)
 
     @property
     def _n_threads(self) -> int:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from latens.core import Fit, Iteration, State
 from latens.inference.ascent import OnIteration
+from latens.inference.journal import UNRECORDED, Record
 from latens.inference.restarts import labelled
 
 __all__ = ["improve"]
@@ -30,6 +34,8 @@ def improve(
     on_iteration: OnIteration | None = None,
     looseness: Callable[[Any], float] | None = None,
     over: Callable[[], bool] | None = None,
+    journal: Record = UNRECORDED,
+    rng: np.random.Generator | None = None,
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
@@ -40,11 +46,12 @@ def improve(
     component is not given up because a bound is loose about it.
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
-    candidate is tried.
+    candidate is tried. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn with.
     """
+    first_better = partial(_first_better, candidates, rare, climb, screens, n_steps, tol, looseness, over, journal)
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
-            better = _first_better(fit, candidates, rare, climb, screens, n_steps, tol, looseness, over)
+            better = journal.once(partial(first_better, fit), rng)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
@@ -65,7 +72,6 @@ def improve(
 
 
 def _first_better(
-    fit: Fit,
     candidates: Callable[[State], Iterator[Any]],
     rare: Callable[[State], Iterator[Any]] | None,
     climb: Climb,
@@ -74,14 +80,15 @@ def _first_better(
     tol: float,
     looseness: Callable[[Any], float] | None,
     over: Callable[[], bool] | None,
+    journal: Record,
+    fit: Fit,
 ) -> Fit | None:
     margin = tol * max(fit.state.stats.n, 1.0)
     target = fit.elbo + margin
-    glances = [_Screen(screen, fit.state.q, n_steps, tol) for screen in screens]
+    glances = [_Screen(screen, fit.state.q, n_steps, tol, journal) for screen in screens]
     promising = (one for one in candidates(fit.state) if not glances or any(glance.rises(one) for glance in glances))
-    for candidate in chain(promising, rare(fit.state) if rare is not None else ()):
-        if over is not None and over():
-            return None
+
+    def better(candidate: Any) -> Fit | None:
         trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
         if trial.elbo > target and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
@@ -89,18 +96,32 @@ def _first_better(
             return replace(trial, stopped=False)
         if trial.interrupted:
             raise KeyboardInterrupt
+        return None
+
+    for candidate in chain(promising, rare(fit.state) if rare is not None else ()):
+        if over is not None and over():
+            return None
+        found = journal.once(partial(better, candidate))
+        if found is not None:
+            return found
     return None
 
 
 class _Screen:
     """Whether candidates rise above the present posterior on a sample, after as many steps of both."""
 
-    def __init__(self, climb: Climb, q: Any, n_steps: int, tol: float) -> None:
-        self.climb, self.n_steps = climb, n_steps
-        now = climb(State(q), n_steps, None)
-        self.target = now.elbo + tol * max(now.state.stats.n, 1.0)
+    def __init__(self, climb: Climb, q: Any, n_steps: int, tol: float, journal: Record) -> None:
+        self.climb, self.n_steps, self.journal = climb, n_steps, journal
+        self.target = journal.once(lambda: self._reached(q, tol))
 
     def rises(self, candidate: Any) -> bool:
+        return self.journal.once(lambda: self._rises(candidate))
+
+    def _reached(self, q: Any, tol: float) -> float:
+        now = self.climb(State(q), self.n_steps, None)
+        return now.elbo + tol * max(float(now.state.stats.n), 1.0)
+
+    def _rises(self, candidate: Any) -> bool:
         glance = self.climb(State(candidate), self.n_steps, _Hopeless(self.target, self.n_steps))
         if glance.interrupted:
             raise KeyboardInterrupt

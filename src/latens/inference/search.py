@@ -17,6 +17,7 @@ import numpy as np
 
 from latens.core import Fit, Iteration, Loose, Movable, Rows, State
 from latens.inference.ascent import OnIteration
+from latens.inference.journal import UNRECORDED, Record
 from latens.inference.moves import Climb, improve
 from latens.inference.restarts import Map, climb_all, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
@@ -37,6 +38,7 @@ class Search:
     moves: bool
     fixed: bool = False  # whether moves keep the number of components
     over: Callable[[], bool] | None = None  # whether the time is over: the state that was reached is kept
+    journal: Record = UNRECORDED  # what was finished before, if the fit goes on after it died
 
     def on_all(
         self,
@@ -121,6 +123,8 @@ class Search:
                 on_iteration=notify,
                 looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
                 over=self.over,
+                journal=self.journal,
+                rng=rng,
             )
 
         return [moved(fit) for fit in records(fits, self.tol)]
@@ -135,7 +139,7 @@ class Search:
     def _climb(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Climb:
         def climb(start: State, steps: int, on: OnIteration | None) -> Fit:
             watch = on if self.over is None else _until(self.over, on)
-            return self.ascend(batches, start, max_iter=steps, on_iteration=watch, sweep=sweep)
+            return self.journal.ascend(partial(self.ascend, batches, max_iter=steps, sweep=sweep), start, watch)
 
         return climb
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
+from latens.estimators.checkpoints import checkpointing
 from latens.estimators.factor_analysis.starts import (
     canonical,
     column_variances,
@@ -276,8 +277,8 @@ class FactorAnalysis(FactorStreams):
         return self._as_printed is False
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        with keep_warnings(self), all_or_nothing(self):
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
             data = check_data(self, X, sample_weight)
             # rows with many patterns of holes say more than any sums of them
             self._sums_suffice = data.n_rows < data.n_columns or data.has_few_patterns

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from latens.core import Fit, Rows, State
+from latens.core import Fit, Iteration, Rows, State
 from latens.errors import caller_level
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.former_names import keywords_after_y
@@ -136,16 +138,15 @@ class FactorStreams(VariationalTransformer):
         printed = isinstance(model, OnlineEM)
         if printed and data.is_weighted:
             raise ValueError(f"solver={self.solver!r} sees rows one by one and takes no sample_weight; leave it out.")
+        size, every = (READ_EVERY, 1) if printed else (STREAM_ROWS, 20)
+
+        def pass_over(start: State, *, so_far: Sequence[Iteration] = (), **watch: Any) -> Fit:
+            batches = islice(data.stream(size), len(so_far) * every, None)
+            options = {"combine": Accumulate(), "every": every, "log_scale": frame.log_scale}
+            return follow(model, batches, start, so_far=so_far, **options, **watch)
+
         with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
-            fit = follow(
-                model,
-                data.stream(READ_EVERY if printed else STREAM_ROWS),
-                start,
-                combine=Accumulate(),
-                every=1 if printed else 20,
-                log_scale=frame.log_scale,
-                on_iteration=self._notify(bar),
-            )
+            fit = self._journal.ascend(pass_over, start, self._notify(bar))
         diverged = printed and fit.state.q.diverged
         if diverged:
             warnings.warn(

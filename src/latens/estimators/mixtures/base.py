@@ -15,6 +15,7 @@ from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
+from latens.estimators.checkpoints import checkpointing
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.known_codes import KnownCodes, known_labels
@@ -105,7 +106,9 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
     kept: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_", *KnownCodes.kept)
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None, checkpoint: Any = None
+    ) -> Self:
         """Fit the model to rows X (n, D).
 
         Parameters
@@ -120,12 +123,14 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
             Clusters of rows that are known, numbered from 0; -1 or NaN where they are not. Cluster k is then that of
             label k, and none is added, merged or taken out; `n_components` above the number of labels leaves room for
             others. `elbo_` is a bound on the log probability of rows and known labels together.
+        checkpoint : path, optional
+            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
 
         Returns
         -------
         self
         """
-        with keep_warnings(self), all_or_nothing(self):
+        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
             data = self._fit(X, sample_weight, moves=self.moves, known=known)
             self._classify(data)
             doubt_fit(self, data)

@@ -12,6 +12,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import host, like
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
+from latens.estimators.checkpoints import checkpointing
 from latens.estimators.fit_doubts import doubt_number
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
@@ -167,7 +168,9 @@ class LatentClassAnalysis(MixtureEstimator):
         self.probability_prior = probability_prior
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None, checkpoint: Any = None
+    ) -> Self:
         """Fit the model to rows of any kinds of columns.
 
         Parameters
@@ -182,12 +185,14 @@ class LatentClassAnalysis(MixtureEstimator):
             Classes of rows that are known, numbered from 0; -1 or NaN where they are not. Class k is then that of
             label k, and none is added, merged or taken out; `n_components` above the number of labels leaves room for
             others.
+        checkpoint : path, optional
+            A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
 
         Returns
         -------
         self
         """
-        with keep_warnings(self), all_or_nothing(self):
+        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
             rows = self._first_rows(X, sample_weight)
             self._classify(self._fit(rows, None, moves=self.moves, known=known))
             doubt_number(self)

@@ -14,6 +14,7 @@ from latens.array.transfer import host, like
 from latens.core import Fit, Rows, Statistics
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
+from latens.estimators.checkpoints import checkpointing
 from latens.estimators.fit_doubts import doubt_number
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.answers import MultiViewAnswers
@@ -188,7 +189,14 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     @keywords_after_y("groups", "sample_weight", "precision")
     def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        precision: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit the model to views of the same samples.
 
@@ -206,12 +214,14 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             How often each sample counts.
         precision : dict of arrays (n, D_m), optional
             1 / variance of the noise of each entry, for Gaussian views where it is known; it is learnt for the others.
+        checkpoint : path, optional
+            As in every estimator: a folder from which a fit that was killed goes on.
 
         Returns
         -------
         self
         """
-        with keep_warnings(self), all_or_nothing(self), one_blas_thread():
+        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self), one_blas_thread():
             if is_in_blocks(X):
                 self._fit_blocks(X, groups, sample_weight, precision)
                 return self

@@ -17,6 +17,7 @@ from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
 from latens.errors import caller_level
+from latens.estimators.checkpoints import checkpointing, open_journal
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import (
@@ -35,6 +36,7 @@ from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign
 from latens.inference.ascent import ascend
+from latens.inference.journal import Record
 from latens.inference.restarts import best_of
 from latens.models.linear_regression import (
     LinearRegression,
@@ -165,7 +167,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         return self
 
     @keywords_after_y("sample_weight")
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Fit to rows and their targets.
 
         Parameters
@@ -176,12 +178,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             Targets.
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
+        checkpoint : path, optional
+            A folder from which a fit that was killed goes on.
 
         Returns
         -------
         self
         """
-        with keep_warnings(self), all_or_nothing(self):
+        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
             if isinstance(X, Scan):
                 return self._see_scan(X, y, sample_weight)
             return self._see(X, y, sample_weight, None, streaming=False)
@@ -386,7 +390,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         if fresh:
             self.__dict__.pop("encodings_", None)  # that of another table
         X = encoded_rows(self, X)
-        generator(self.random_state)  # to be refused now, not when weights are drawn
+        rng = generator(self.random_state)  # to be refused now, not when weights are drawn
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
         given = all(not isinstance(scale, str) for scale in (self.weight_precision, self.noise_precision))
         least = 2 if fresh and not given and not streaming else 1  # one row does not tell noise from weights
@@ -398,8 +402,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         frame = RegressionFrame.of_pairs(x, y, weight, centred=centred) if fresh else self.frame_
         inside, target = frame.enter(Rows(x)).x, frame.target.enter(Rows(y[:, None])).x[:, 0]
         sums = regression_sums(inside, target, weight)
-        sums = sums if before is None else before + sums
-        self._solve(sums, frame)
+        journal, _ = open_journal(self, rng, lambda: [x, y, weight])
+        self._solve(sums if before is None else before + sums, frame, journal)
         return self
 
     def _numbers(self, X: Any, *y: Any, **options: Any) -> Any:
@@ -415,7 +419,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         if scan.target is None or y is not None or sample_weight is not None:
             raise ValueError("a scan names its own target and weights: latens.scan(..., target=name, weights=name).")
         self.__dict__.pop("encodings_", None)
-        generator(self.random_state)
+        rng = generator(self.random_state)
         source = replace(scan, columns=(*scan.columns, scan.target)).source()
         survey = source.survey
         if survey.n_infinite or survey.n_missing:
@@ -429,14 +433,15 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         frame = RegressionFrame.of_pair_survey(
             survey, source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept)
         )
-        self._solve(source.total(SumBlock(frame)), frame)
+        journal, _ = open_journal(self, rng, lambda: [survey, len(source.handles)])
+        self._solve(journal.once(lambda: source.total(SumBlock(frame))), frame, journal)
         return self
 
-    def _solve(self, sums: RegressionSums, frame: RegressionFrame) -> None:
+    def _solve(self, sums: RegressionSums, frame: RegressionFrame, journal: Record) -> None:
         model = self._build(sums, frame)
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
         climb = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=frame.target.log_scale)
-        fit = best_of(_starts(model, sums), lambda start, watch: climb(State(start), on_iteration=watch))
+        fit = best_of(_starts(model, sums), lambda start, watch: journal.ascend(climb, State(start), watch))
         if not fit.converged and tol > 0:
             warnings.warn(
                 f"BayesianLinearRegression used all max_iter={max_iter} iterations before the bound settled to "

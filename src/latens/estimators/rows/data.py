@@ -29,6 +29,7 @@ from latens.models.factor_analysis.missing_patterns import MOST_NUMBERS, has_few
 from latens.models.known_codes import KNOWN
 from latens.scale.dask_blocks import gathered, is_dask
 from latens.scale.scan import Scan
+from latens.system.fingerprint import fingerprint
 
 __all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "SourceSweep", "check_data"]
 
@@ -70,6 +71,8 @@ class Data(Protocol):
     def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame: ...  # of all, or of some
 
     def entered(self, units: Frame, *, spare: bool = False) -> Data: ...  # with `spare` rows may be written over
+
+    def fingerprint(self, sample: Rows) -> str: ...  # tells these rows from others; `sample` is of them
 
     def batches(self, floats_per_row: int) -> Sequence[Any]: ...
 
@@ -129,6 +132,9 @@ class InMemory:
 
     def entered(self, units: Frame, *, spare: bool = False) -> InMemory:
         return InMemory(units.enter(self.rows, spare=spare))
+
+    def fingerprint(self, sample: Rows) -> str:
+        return fingerprint(self.rows)
 
     def batches(self, floats_per_row: int) -> list[Rows]:
         return blocks(self.rows, floats_per_row)
@@ -197,6 +203,10 @@ class InBlocks:
     def entered(self, units: Frame, *, spare: bool = False) -> InBlocks:
         """Blocks enter the units when they are read; the survey stays that of the rows as they are stored."""
         return replace(self, source=replace(self.source.then(units.enter), surveyed=self.source.survey))
+
+    def fingerprint(self, sample: Rows) -> str:
+        """By what a pass tells of all columns, the sample, and how the rows are cut: their sums depend on it."""
+        return fingerprint([self.source.survey, sample, len(self.source.handles)])
 
     def batches(self, floats_per_row: int) -> Sequence[Any]:
         return self.source.handles

@@ -9,15 +9,14 @@ from typing import Any
 
 from latens.errors import FileRefused
 from latens.io.archive.npy import DTYPES
-from latens.io.archive.writing import FORMAT, VERSION
+from latens.io.archive.writing import MODEL, Kind
 
 __all__ = ["parse_header"]
 
-KEYS = ("format", "version", "latens", "estimator", "params", "fitted", "arrays")
 MOST_AXES = 16
 
 
-def parse_header(text: bytes) -> dict[str, Any]:
+def parse_header(text: bytes, kind: Kind = MODEL) -> dict[str, Any]:
     """The header, with its format, its version and its list of arrays checked; the rest is not looked at.
 
     Raises
@@ -26,25 +25,27 @@ def parse_header(text: bytes) -> dict[str, Any]:
         If it is of another format, of a newer version, or no header at all.
     """
     header = _parse(text)
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise FileRefused(f"its header does not say that it is a {FORMAT}; give a file that latens.save wrote.")
-    _check_version(header)
-    if set(header) != set(KEYS):
-        raise FileRefused(f"its header has the keys {', '.join(header)[:200]}; expected {', '.join(KEYS)}.")
+    if not isinstance(header, dict) or header.get("format") != kind.format:
+        raise FileRefused(
+            f"its header does not say that it is a {kind.format}; give a file that {kind.written_by} wrote."
+        )
+    _check_version(header, kind.version)
+    if set(header) != set(kind.keys):
+        raise FileRefused(f"its header has the keys {', '.join(header)[:200]}; expected {', '.join(kind.keys)}.")
     if not isinstance(header["latens"], str):
         raise FileRefused("its header does not name the version of latens that wrote it.")
     _check_entries(header["arrays"])
     return header
 
 
-def _check_version(header: dict[str, Any]) -> None:
+def _check_version(header: dict[str, Any], newest: int) -> None:
     version = header.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise FileRefused(f"its format version is {str(version)[:40]!r}; expected a whole number from 1 to {VERSION}.")
-    if version > VERSION:
+        raise FileRefused(f"its format version is {str(version)[:40]!r}; expected a whole number from 1 to {newest}.")
+    if version > newest:
         raise FileRefused(
             f"it was written by a newer latens (format {str(version)[:40]}, latens {str(header.get('latens'))[:40]}); "
-            f"this one reads formats up to {VERSION}. Upgrade latens: pip install --upgrade latens"
+            f"this one reads formats up to {newest}. Upgrade latens: pip install --upgrade latens"
         )
 
 

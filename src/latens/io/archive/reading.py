@@ -19,7 +19,7 @@ import numpy as np
 from latens.errors import FileRefused
 from latens.io.archive.header import parse_header
 from latens.io.archive.npy import DTYPES, npy_prefix, npy_size, raw, with_layout
-from latens.io.archive.writing import HEADER, LARGEST_HEADER, member_of
+from latens.io.archive.writing import HEADER, LARGEST_HEADER, MODEL, Kind, member_of
 
 __all__ = ["read_archive"]
 
@@ -34,7 +34,7 @@ _BEGINNINGS = {
 }
 
 
-def read_archive(file: BinaryIO, max_bytes: int | None = None) -> tuple[dict[str, Any], list[Any]]:
+def read_archive(file: BinaryIO, max_bytes: int | None = None, kind: Kind = MODEL) -> tuple[dict[str, Any], list[Any]]:
     """The header of an archive and its arrays, checked against their declared sizes and checksums.
 
     Raises
@@ -45,20 +45,21 @@ def read_archive(file: BinaryIO, max_bytes: int | None = None) -> tuple[dict[str
     size = os.fstat(file.fileno()).st_size
     if max_bytes is not None and size > max_bytes:
         raise FileRefused(f"it has {size} bytes, more than max_bytes={max_bytes}; raise that limit if you trust it.")
-    _check_beginning(file.read(8))
+    _check_beginning(file.read(8), kind.written_by)
     with _damage_told(), zipfile.ZipFile(file) as archive:
-        header = _read_header(archive, size)
+        header = _read_header(archive, size, kind)
         entries = header["arrays"]
         _check_members(archive, entries, size)
         return header, [_read_array(archive, entry) for entry in entries]
 
 
-def _check_beginning(start: bytes) -> None:
+def _check_beginning(start: bytes, written_by: str) -> None:
     if start.startswith(b"PK\x03\x04"):
         return
-    kind = next((kind for magic, kind in _BEGINNINGS.items() if start.startswith(magic)), None)
-    looks = f"it looks like {kind}" if kind else f"it begins with {start!r}" if start else "it is empty"
-    raise FileRefused(f"it is no model written by latens.save: {looks}. Give a file that latens.save wrote.")
+    known = next((known for magic, known in _BEGINNINGS.items() if start.startswith(magic)), None)
+    looks = f"it looks like {known}" if known else f"it begins with {start!r}" if start else "it is empty"
+    what = "model" if written_by == MODEL.written_by else "file"
+    raise FileRefused(f"it is no {what} written by {written_by}: {looks}. Give a file that {written_by} wrote.")
 
 
 @contextmanager
@@ -81,17 +82,17 @@ def _damage(error: Exception) -> str:
     return f"it is damaged or cut short ({cause}). Copy it again from where it came, or save the model again."
 
 
-def _read_header(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
+def _read_header(archive: zipfile.ZipFile, size: int, kind: Kind) -> dict[str, Any]:
     found = [info for info in archive.infolist() if info.filename == HEADER]
     if len(found) != 1:
         raise FileRefused(
             f"it is a zip archive with {len(found)} members called {HEADER}; a model has one. Archives of other kinds "
-            "(npz, xlsx, docx) begin alike; give a file that latens.save wrote."
+            f"(npz, xlsx, docx) begin alike; give a file that {kind.written_by} wrote."
         )
     _check_stored(found[0])
     if found[0].file_size > min(LARGEST_HEADER, size):
         raise FileRefused(f"its header claims {found[0].file_size} bytes; at most {min(LARGEST_HEADER, size)} can be.")
-    return parse_header(archive.read(found[0]))
+    return parse_header(archive.read(found[0]), kind)
 
 
 def _check_members(archive: zipfile.ZipFile, entries: list[dict[str, Any]], size: int) -> None:

@@ -6,14 +6,27 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from latens.io.archive.npy import dtype_name, layout_of, little_endian, npy_prefix, npy_size, raw
 
-__all__ = ["FORMAT", "HEADER", "LARGEST_HEADER", "VERSION", "member_of", "write_archive"]
+__all__ = ["FORMAT", "HEADER", "LARGEST_HEADER", "MODEL", "VERSION", "Kind", "member_of", "write_archive"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an archive is of, and what its header must have."""
+
+    format: str
+    version: int  # the newest that can be read
+    keys: tuple[str, ...]
+    written_by: str
+
 
 FORMAT = "latens-model"
 VERSION = 3
+MODEL = Kind(FORMAT, VERSION, ("format", "version", "latens", "estimator", "params", "fitted", "arrays"), "latens.save")
 HEADER = "header.json"
 LARGEST_HEADER = 64 * 2**20  # bytes; names of columns are most of it, and a million of them fit
 

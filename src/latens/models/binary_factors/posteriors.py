@@ -12,7 +12,7 @@ Each answers with a posterior that offers the same moments, so a model is writte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,7 @@ __all__ = ["Automatic", "Exact", "MeanField", "States", "Switches", "Truncated"]
 ABSENT = -1e30  # score of a slot that holds no state: finite, so that 0 times it is 0
 
 
-@dataclass(frozen=True)
+@record
 class Switches:
     """Independent q(z_nk = 1)."""
 
@@ -67,7 +67,7 @@ class Switches:
         return cross_sums(weighted, self.mean) + np.diag(column_sums(weighted * (1 - self.mean)))
 
 
-@dataclass(frozen=True)
+@record
 class States:
     """A distribution over listed states of each row: all of them (`words` is None), or C that are kept."""
 

@@ -6,7 +6,7 @@ Both give what a model needs of them: means, covariances, and the sums that thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.array.fields import positive, positive_definite, real, unit
+from latens.array.fields import positive, positive_definite, real, record, unit
 from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import diagonal_places
 from latens.array.row_matrices import log_determinants, normal_rows, times_kinds
@@ -26,7 +26,7 @@ from latens.models.likelihoods import Tangent
 __all__ = ["JointCodes", "SparseCodes"]
 
 
-@dataclass(frozen=True)
+@record
 class JointCodes:
     """q(z_n) = Normal(mean, spread), exact where the views are Gaussian.
 
@@ -102,7 +102,7 @@ class JointCodes:
         return values if self.kind is None else take(values, self.kind)
 
 
-@dataclass(frozen=True)
+@record
 class SparseCodes:
     """z_nk = s_nk v_nk, one factor at a time: q(v | s = 1) = Normal(slab, width), q(v | s = 0) = Normal(0, idle)."""
 

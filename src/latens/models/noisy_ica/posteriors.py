@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
-from latens.array.fields import positive, positive_definite, real, record, unit
+from latens.array.fields import positive, positive_definite, real, record, sized, unit
 from latens.array.row_matrices import inverse_rows, log_determinants, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
@@ -97,18 +97,18 @@ class Diagonal:
         return xp.sum(xp.log(self.variance), axis=1)
 
 
-@dataclass(frozen=True)
+@record
 class Sources:
     """q(z, s) q(u) of a block of rows. What is kept is untouched by a turn of the sources, and restores the rest."""
 
     quiet: Array  # (n, K), E[u]; 1 for light sources
-    light: Index  # which sources those are
-    signs: Any = None  # States | Switches over the light sources, on: +1; None if there are none
+    light: Index = sized("light")  # which sources those are
+    signs: Any  # States | Switches over the light sources, on: +1; None if there are none
     centre: Array = real("n k", transient=True)
-    lean: Array = transient()  # (n, K, number of light sources)
-    spread: Any = transient()  # Full | Diagonal
     shape: Array = positive("k", transient=True)
     rate: Array = positive("n k", transient=True)
+    lean: Array = transient()  # (n, K, number of light sources)
+    spread: Any = transient()  # Full | Diagonal
 
     @property
     def heavy(self) -> Array:
@@ -184,7 +184,7 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
     quiet = xp.ones_like(drive) if warm is None else warm.quiet
     signs = None if warm is None else warm.signs
     shape = heavy * 0.5 * (tails + 1) + (1 - heavy)
-    local = Sources(quiet, light, signs)
+    local = Sources(quiet, light, signs, None, shape, None)
     for _ in range(n_sweeps):
         inverse = inverse_rows(gram, heavy * local.quiet + (1 - heavy) * sharp)
         spread: Full | Diagonal = Full(inverse)
@@ -194,10 +194,10 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
             spread = Diagonal(1 / own)
         if len(light):
             lean, signs = _signs(shapes, centre, inverse, local.signs)
-        now = Sources(local.quiet, light, signs, centre, lean, spread, shape)
+        now = Sources(local.quiet, light, signs, centre, shape, None, lean, spread)
         square = now.mean**2 + now.variance
         rate = heavy * 0.5 * (tails + square) + (1 - heavy)
-        local = Sources(heavy * shape / rate + (1 - heavy), light, signs, centre, lean, spread, shape, rate)
+        local = Sources(heavy * shape / rate + (1 - heavy), light, signs, centre, shape, rate, lean, spread)
     return local
 
 

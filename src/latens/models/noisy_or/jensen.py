@@ -23,7 +23,7 @@ References: Jaakkola & Jordan (1999) and Saul & Jordan (1996) on variational noi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -85,7 +85,7 @@ class RatePosterior:
         return CausePosterior(Fractions(np.ones(1)), Share.of(self.usage.mean[None]), *chances)
 
 
-@dataclass(frozen=True)
+@record
 class Attributions:
     on: Floats = unit("n k")  # q(s = 1)
     weight: Floats = simplex("ones k")  # r: who lit each one

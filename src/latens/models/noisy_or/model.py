@@ -24,7 +24,7 @@ Luecke & Eggert (2010) on truncated posteriors; Heckerman (1993) on causal indep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -114,7 +114,7 @@ class CausePosterior:
         return _effects(Fractions(self.profiles.mean).mean_log, *points)
 
 
-@dataclass(frozen=True)
+@record
 class ListedStates(States):
     """Chances of a row's listed states; q(c, y | s) has the parameters `given`, those of the local step's posterior."""
 

@@ -1,0 +1,1 @@
+"""Files, clusters, kills: what holds however large the data are and whatever dies."""

@@ -1,0 +1,101 @@
+"""`fit(..., checkpoint="dir/")`: a journal of the search, in a file that is named after the question and the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import latens
+from latens.inference.journal import UNRECORDED, Journal, Record
+from latens.system.fingerprint import fingerprint
+
+__all__ = ["checkpointing", "open_journal"]
+
+# parameters that change neither the answer nor the way to it
+IRRELEVANT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
+
+
+@contextmanager
+def checkpointing(estimator: Any, checkpoint: Any) -> Iterator[None]:
+    """A fit whose journal is kept in the folder `checkpoint`, and removed when it has ended well."""
+    if checkpoint is None:
+        yield
+        return
+    estimator._checkpoint = _folder(checkpoint)
+    try:
+        yield
+        journal = vars(estimator).get("_journal", UNRECORDED)
+        if isinstance(journal, Journal):
+            journal.close()
+    finally:
+        for name in ("_checkpoint", "_journal"):
+            vars(estimator).pop(name, None)
+
+
+def open_journal(
+    estimator: Any,
+    rng: np.random.Generator,
+    about: Callable[[], list[Any]],
+    over: Callable[[], bool] | None = None,
+) -> tuple[Record, np.random.Generator]:
+    """The journal of a fit, and the generator to draw from: where nobody gave a seed, that of the fit that goes on.
+
+    `about()` tells the model, its data and its start from others.
+    """
+    folder, is_seeded = vars(estimator).get("_checkpoint"), estimator.random_state is not None
+    if folder is None:
+        return UNRECORDED, rng
+    asked = {
+        "estimator": type(estimator).__name__,
+        "latens": latens.__version__,
+        "parameters": {
+            name: value
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in IRRELEVANT and name != "random_state"
+        },
+        "random": _state(rng) if is_seeded else None,
+        "about": about(),
+    }
+    store = latens.CheckpointStore(folder, type(estimator).__name__, fingerprint(asked))
+    journal = Journal(store, int(np.random.SeedSequence().entropy), over)  # type: ignore[arg-type]
+    estimator._journal = journal
+    return journal, rng if is_seeded else np.random.default_rng(journal.notes.seed)
+
+
+def _state(rng: np.random.Generator) -> list[Any]:
+    """All that later draws depend on, and later children."""
+    bits: Any = rng.bit_generator
+    sequence = getattr(bits, "seed_seq", None)
+    spawned = [getattr(sequence, name, None) for name in ("entropy", "spawn_key", "n_children_spawned")]
+    return [bits.state, spawned]
+
+
+def _folder(checkpoint: Any) -> Path:
+    """The folder, made if it is not there, in which a file can be written.
+
+    Raises
+    ------
+    TypeError
+        If it is no path.
+    OSError
+        If nothing can be written there: it is known before the fit begins, not after an hour.
+    """
+    if not isinstance(checkpoint, str | os.PathLike):
+        raise TypeError(f"checkpoint={checkpoint!r} is no path; give the name of a folder, such as 'checkpoints/'.")
+    folder, probe = Path(checkpoint), f".latens-{os.getpid()}.probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / probe).write_bytes(b"")
+        (folder / probe).unlink()
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            f"nothing can be written to checkpoint={str(checkpoint)!r} ({error.strerror}); give a folder that you may "
+            "write to, on a disk with room",
+        ) from error
+    return folder
