@@ -21,7 +21,8 @@ from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
 from tests.contract import checks
 from tests.contract.cases import CASES, bound, midway, random_rows
-from tests.contract.view_cases import INCLUSION, KINDS, NOISE, OFFSET, RELEVANCE, Dealt
+from tests.contract.noisy_or_cases import Cut
+from tests.contract.view_cases import INCLUSION, KINDS, NOISE, OFFSET, RELEVANCE
 
 # the update of document 003, one error at a time
 
@@ -79,9 +80,9 @@ CASE = CASES["views-gaussian"]
 
 
 def planted(*errors: str) -> Any:
-    def build(d: int) -> Dealt:
+    def build(d: int) -> Cut:
         right = CASE.build(d)
-        return Dealt(
+        return Cut(
             Printed(**{f.name: getattr(right.model, f.name) for f in fields(right.model)}, errors=errors), right.see
         )
 

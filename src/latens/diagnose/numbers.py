@@ -14,6 +14,7 @@ from latens.diagnose.comparison import compare
 from latens.diagnose.result import Result
 from latens.errors import LatensWarning
 from latens.estimators.beside.copies import fit_beside, like, takes
+from latens.estimators.fitted_parts import fitted_parts
 from latens.system.summary_table import Table
 
 __all__ = ["Sweep", "sweep"]
@@ -122,7 +123,7 @@ def _fit(model: Any, k: int, smaller: Any, seconds: float | None, X: Any, fit_pa
 def _result(fits: dict[int, Any], X_test: Any, left_out: list[int]) -> Sweep:
     note = f" No time was left for {', '.join(map(str, left_out))}." if left_out else ""
     bounds = np.array([fit.elbo_ for fit in fits.values()])
-    points = X_test is None and any(getattr(fit.model_, "points", False) for fit in fits.values())
+    points = X_test is None and any(getattr(fitted_parts(fit).model, "points", False) for fit in fits.values())
     if len(fits) < 2 or points:
         why = (
             "These are point estimates, whose bound grows with the number of components: pass X_test=rows that are "
