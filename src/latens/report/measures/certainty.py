@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.core import Compressing
+from latens.estimators.fitted_parts import fitted_parts
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
@@ -59,7 +60,7 @@ def certainty_of(entry: Entry) -> Certainty:
     method = "auto"
     if hasattr(model, "_numbers"):
         n_numbers = _n_published(model)
-        kept = isinstance(model.model_, Compressing)  # sums in place of rows
+        kept = isinstance(fitted_parts(model).model, Compressing)  # sums in place of rows
         rows = 0 if kept or entry.sample is None else len(entry.sample)
         n_coordinates = _n_coordinates(model)
         slow = rows * n_coordinates > MOST_WORK

@@ -131,7 +131,9 @@ def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
         spread = sample.spread
     else:
         between = np.asarray(model.weights_) @ (means - usual) ** 2
-        spread = np.sqrt(between + model.posterior_.clusters.row_variance.mean(axis=0) * model.frame_.scale**2)
+        spread = np.sqrt(
+            between + model.posterior_.clusters.row_variance.mean(axis=0) * fitted_parts(model).frame.scale ** 2
+        )
     return Profile.of(columns, means, usual, spread, GAPS)
 
 
