@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latens.estimators.fitted_parts import fitted_parts
+
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
