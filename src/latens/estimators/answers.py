@@ -17,6 +17,7 @@ from latens.core import Rows, State
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.lazy import lazily, mean_of
+from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
@@ -43,8 +44,9 @@ class Answers(Intervals, TransformerMixin):
     random_state: Any
     _publish: Callable[..., dict[str, Any]]
 
+    @into_parts
     @lazily
-    def transform(self, X: Any, return_std: bool = False) -> Any:
+    def transform(self, X: Any, return_std: bool = False, *, out: Any = None) -> Any:
         """Posterior means of the hidden codes of each row.
 
         Parameters
@@ -53,6 +55,9 @@ class Answers(Intervals, TransformerMixin):
             Rows like those of `fit`; NaN means missing.
         return_std : bool
             Whether to return standard deviations, too.
+        out : path, optional
+            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
+            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
 
         Returns
         -------

@@ -51,7 +51,20 @@ class Scan:
 
     def __iter__(self) -> Iterator[Any]:
         """Measurements (n, D), block by block."""
-        return (self.block(number).numbers for number in range(self.n_blocks))
+        return (self.numbers(number) for number in range(self.n_blocks))
+
+    def numbers(self, number: int) -> Any:
+        """The measurements (n, D) of one block."""
+        return self.block(number).numbers
+
+    def names_of_rows(self, number: int) -> Any:
+        """(n,), what the rows of a block are called; None where no column says it."""
+        return None if self.row_names is None else self.block(number, self.row_names).others[str(self.row_names)]
+
+    def identity(self, number: int) -> Any:
+        """What tells a block from another in its place: when its file was last changed, else its numbers."""
+        stamps = getattr(self.reader, "stamps", ()) or getattr(self.reader, "stamp", None)
+        return [self.columns, self.row_names, self.n_blocks, stamps or self.numbers(number)]
 
     def source(self) -> Source:
         """The same for the engine: rows with their weights, missing entries found."""

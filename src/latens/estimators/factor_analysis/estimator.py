@@ -39,6 +39,7 @@ from latens.estimators.parameters import (
 )
 from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import lazily
+from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows
@@ -221,8 +222,9 @@ class FactorAnalysis(FactorStreams):
         self._keep(self.model_, self.frame_, Fit(self.state_, self.trace_, self.converged_))
         return self
 
+    @into_parts
     @lazily
-    def transform(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def transform(self, X: Any, return_std: bool = False, return_cov: bool = False, *, out: Any = None) -> Any:
         """Posterior means of each row's factors.
 
         Parameters
@@ -233,6 +235,9 @@ class FactorAnalysis(FactorStreams):
             Whether to return standard deviations, too.
         return_cov : bool
             Whether to return covariances instead.
+        out : path, optional
+            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
+            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
 
         Returns
         -------

@@ -33,6 +33,7 @@ from latens.estimators.multi_view.units import signs
 from latens.estimators.multi_view.wide_table import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.lazy import mean_of
+from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
@@ -54,8 +55,11 @@ class MultiViewAnswers(Answers):
     layer: Any
     use_var: str | None
 
+    @into_parts
     @in_view_blocks
-    def transform(self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None) -> Any:
+    def transform(
+        self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None, *, out: Any = None
+    ) -> Any:
         """Factor values of samples, from any subset of the views.
 
         Parameters
@@ -68,6 +72,9 @@ class MultiViewAnswers(Answers):
             Group of each sample, or the name of a column of `.obs`; those not given are inferred.
         precision : dict of arrays (n, D_m), optional
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
+        out : path, optional
+            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
+            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, TypeVar
@@ -54,9 +54,16 @@ class ViewBlocks:
     def n_blocks(self) -> int:
         return next(iter(self.scans.values())).n_blocks
 
-    def __iter__(self) -> Iterator[Any]:
-        for parts in zip(*self.scans.values(), strict=True):
-            yield parts[0] if "" in self.scans else dict(zip(self.scans, parts, strict=True))
+    def numbers(self, number: int) -> Any:
+        parts = {name: scan.numbers(number) for name, scan in self.scans.items()}
+        return parts.get("", parts)
+
+    def names_of_rows(self, number: int) -> Any:
+        named = [scan for scan in self.scans.values() if scan.row_names is not None]
+        return named[0].names_of_rows(number) if named else None
+
+    def identity(self, number: int) -> Any:
+        return {name: scan.identity(number) for name, scan in self.scans.items()}
 
 
 def is_in_blocks(views: Any) -> bool:

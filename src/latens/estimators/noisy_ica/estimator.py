@@ -20,6 +20,7 @@ from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.noisy_ica.starts import factor_start, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
 from latens.estimators.rows.lazy import lazily
+from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_codes
@@ -142,8 +143,9 @@ class NoisyICA(VariationalTransformer):
         self.sources = sources
         self.covariance = covariance
 
+    @into_parts
     @lazily
-    def transform(self, X: Any, return_std: bool = False) -> Any:
+    def transform(self, X: Any, return_std: bool = False, *, out: Any = None) -> Any:
         """Posterior means of the sources of each row.
 
         Parameters
@@ -152,6 +154,9 @@ class NoisyICA(VariationalTransformer):
             Rows like those of `fit`; NaN means missing.
         return_std : bool
             Whether to return standard deviations, too.
+        out : path, optional
+            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
+            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
 
         Returns
         -------

@@ -29,7 +29,11 @@ class Blocks(Protocol):
     @property
     def n_blocks(self) -> int: ...
 
-    def __iter__(self) -> Iterator[Any]: ...
+    def numbers(self, number: int) -> Any: ...  # of one block, as methods take them
+
+    def names_of_rows(self, number: int) -> Any: ...  # (n,), None where they have none
+
+    def identity(self, number: int) -> Any: ...  # tells a block from others that may stand in its place
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,11 @@ class LazyRows:
     scan: Blocks
 
     def __iter__(self) -> Iterator[Any]:
-        return (self.answer(numbers) for numbers in self.scan)
+        return (self.part(number) for number in range(len(self)))
+
+    def part(self, number: int) -> Any:
+        """The answer about one block."""
+        return self.answer(self.scan.numbers(number))
 
     def __len__(self) -> int:
         """How many blocks there are."""
