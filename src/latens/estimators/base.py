@@ -23,6 +23,7 @@ from latens.estimators.answers import Answers
 from latens.estimators.checkpoints import checkpointing, open_journal
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.notebook import NotebookView
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, check_data
 from latens.estimators.rows.lazy import batch_by_batch
@@ -39,7 +40,7 @@ __all__ = ["MOST_COMPONENTS", "VariationalTransformer", "living_components"]
 MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
 
 
-class VariationalTransformer(Climbing, Answers, BaseEstimator):
+class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives.
 
     Attributes

@@ -10,8 +10,9 @@ import numpy as np
 from latens.array import Floats
 from latens.array.transfer import host, is_sparse
 from latens.core import State
+from latens.estimators.intervals.table import AXES, COVARIANCES
 
-__all__ = ["FittedParts", "entries_of", "fitted_parts", "has_fitted_parts"]
+__all__ = ["FittedParts", "axes_of_published", "entries_of", "fitted_parts", "has_fitted_parts"]
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,10 @@ def entries_of(estimator: Any, X: Any) -> Floats:
     if rows.seen is not None:
         x = np.where(host(rows.seen) > 0, x, np.nan)
     return x
+
+
+def axes_of_published(estimator: Any, name: str, view: str = "") -> tuple[str, list[str]]:
+    """What the axes of a published array are, k for components and d and e for features, and the features' names."""
+    kind = getattr(estimator, "covariance_type", "")
+    axes = COVARIANCES.get(kind, "") if name == "covariances" else AXES.get(name, ("", ""))[0]
+    return axes, [str(feature) for feature in estimator._features_by_view().get(view, ())]

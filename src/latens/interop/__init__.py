@@ -11,6 +11,7 @@ from typing import Any
 _HOMES = {
     "from_mne": "latens.interop.mne",
     "read_mofa2": "latens.interop.mofa2_reading",
+    "to_datatree": "latens.interop.datatree",
     "to_mne_ica": "latens.interop.mne",
     "to_mudata": "latens.interop.mudata",
     "write_mofa2": "latens.interop.mofa2",

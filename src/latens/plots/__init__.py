@@ -8,9 +8,29 @@ from __future__ import annotations
 from latens.plots.bars import usage
 from latens.plots.calibrated import calibration
 from latens.plots.choices import ranking, sweep
+from latens.plots.data import data_heatmap, data_overview
 from latens.plots.explained import variance_explained
 from latens.plots.groups import clusters
 from latens.plots.pictures import components
+from latens.plots.ranges import intervals
+from latens.plots.rows import scores, sources
+from latens.plots.strongest import loadings, top_features
 from latens.plots.traces import bound
 
-__all__ = ["bound", "calibration", "clusters", "components", "ranking", "sweep", "usage", "variance_explained"]
+__all__ = [
+    "bound",
+    "calibration",
+    "clusters",
+    "components",
+    "data_heatmap",
+    "data_overview",
+    "intervals",
+    "loadings",
+    "ranking",
+    "scores",
+    "sources",
+    "sweep",
+    "top_features",
+    "usage",
+    "variance_explained",
+]

@@ -16,12 +16,12 @@ __all__ = ["usage"]
 
 
 def usage(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw how often each component is switched on.
+    """Draw how often each component is switched on, or how large each cluster is.
 
     Parameters
     ----------
     model : fitted estimator
-        Anything with `usage_` of shape (K,).
+        Anything with `usage_` or `weights_` of shape (K,).
     ax : matplotlib Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -36,13 +36,14 @@ def usage(model: Any, ax: Axes | None = None) -> Axes:
     >>> len(plots.usage(SimpleNamespace(usage_=[0.3, 0.2])).patches)
     2
     """
-    shares = np.asarray(fitted(model, "usage_"), dtype=np.float64)  # (K,)
+    what = "weights_" if hasattr(model, "weights_") else "usage_"
+    shares = np.asarray(fitted(model, what), dtype=np.float64)  # (K,)
     names = component_names(model, len(shares))
     ax = axes_for(ax)
     ax.bar(np.arange(len(shares)), shares)
     crowded = len(shares) > 12 and max(map(len, names)) > 2
     ax.set_xticks(np.arange(len(shares)), names, rotation=90 if crowded else 0)
     ax.set_xlabel("component")
-    ax.set_ylabel("usage")
+    ax.set_ylabel("usage" if what == "usage_" else "share of rows")
     ax.set_ylim(bottom=0)
     return ax

@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["component_names", "feature_names", "fitted", "image_shape", "is_signed", "loadings"]
+__all__ = [
+    "component_names",
+    "component_number",
+    "feature_names",
+    "fitted",
+    "image_shape",
+    "is_signed",
+    "loadings",
+    "loadings_table",
+]
 
 SIGNED_FROM = 0.1  # negative entries smaller than this share of the largest are estimation noise around 0
 
@@ -40,6 +49,33 @@ def loadings(model: Any) -> Any:
     (D, K) the other way.
     """
     return np.asarray(model.mixing_).T if hasattr(model, "mixing_") else fitted(model, "components_")
+
+
+def loadings_table(model: Any, view: str | None = None, X: Any = None) -> tuple[np.ndarray, list[str]]:
+    """(K, D), what each component adds to each column, and the names of the columns; of one view, or of all."""
+    found = loadings(model)
+    if not isinstance(found, dict):
+        values = np.asarray(found, dtype=np.float64)
+        return values, feature_names(model, X) or [f"x{d}" for d in range(values.shape[1])]
+    layout = model.layout_
+    if view is not None and view not in found:
+        raise ValueError(f"view={view!r}: the model has the views {', '.join(map(repr, found))}; choose one.")
+    chosen = list(found) if view is None else [view]
+    names = [
+        feature if len(chosen) == 1 else f"{name}: {feature}"
+        for name in chosen
+        for feature in layout.features[layout.views.index(name)]
+    ]
+    return np.concatenate([np.asarray(found[name], dtype=np.float64) for name in chosen], axis=1), names
+
+
+def component_number(model: Any, component: int | str, k: int) -> int:
+    """The place of a component that was given by number or name."""
+    names = component_names(model, k)
+    at = names.index(component) if isinstance(component, str) and component in names else component
+    if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -k <= at < k:
+        raise ValueError(f"component={component!r}: there are {k}, numbered from 0: {', '.join(names)}.")
+    return int(at) % k
 
 
 def feature_names(model: Any, X: Any = None) -> list[str] | None:

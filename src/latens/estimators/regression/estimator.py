@@ -20,6 +20,7 @@ from latens.errors import caller_level
 from latens.estimators.checkpoints import checkpointing, open_journal
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
+from latens.estimators.notebook import NotebookView
 from latens.estimators.parameters import (
     all_or_nothing,
     keep_warnings,
@@ -58,7 +59,7 @@ WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standar
 LARGEST_FLOAT = float(np.finfo(float).max)
 
 
-class BayesianLinearRegression(RegressorMixin, BaseEstimator):
+class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     """Predict a number from a weighted sum of columns, and know how sure the weights and predictions are.
 
     Parameters
