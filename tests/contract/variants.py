@@ -125,7 +125,9 @@ def _view(x: np.ndarray, likelihood: str, number: int) -> np.ndarray:
     x = np.roll(x, number, axis=1)
     if likelihood == "bernoulli":
         return np.where(np.isnan(x), np.nan, x > 0.4).astype(x.dtype)
-    return np.floor(np.exp(np.clip(x, -2, 3))) if likelihood == "poisson" else x
+    if likelihood == "negative-binomial" and number == 1:  # common counts
+        return np.floor(np.exp(np.clip(x, -2, 3) + 2))
+    return np.floor(np.exp(np.clip(x, -2, 3))) if likelihood in ("poisson", "negative-binomial") else x
 
 
 def _column(x: np.ndarray, kind: str) -> np.ndarray:
@@ -231,6 +233,8 @@ def _views() -> dict[str, Variant]:
         "views-gaussian": {"likelihoods": ("gaussian", "gaussian")},
         "views-binary": {"likelihoods": ("bernoulli",)},
         "views-counts": {"likelihoods": ("poisson",)},
+        "views-rare-counts": {"likelihoods": ("negative-binomial",)},
+        "views-common-counts": {"likelihoods": ("gaussian", "negative-binomial")},
         "views-mixed": {"likelihoods": ("gaussian", "bernoulli", "poisson")},
         "views-dense": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_loadings": False}},
         "views-groups": {"likelihoods": ("gaussian", "bernoulli"), "groups": True},

@@ -22,19 +22,23 @@ from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.counts import Counts, NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
-from latens.models.likelihoods.poisson import Poisson
+from latens.models.likelihoods.softplus_poisson import SoftplusPoisson
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from latens.models.multi_view.view import GROUP, precision_of
 from tests.contract.evidence import LOG_2PI, observed
 from tests.contract.noisy_or_cases import Cut
 
-KINDS = {"gaussian": Gaussian(), "bernoulli": Bernoulli(), "poisson": Poisson(), "measured": Measured()}
+KINDS = {"gaussian": Gaussian(), "bernoulli": Bernoulli(), "softplus": SoftplusPoisson(), "measured": Measured()}
+COUNTS = {"poisson": PoissonCounts, "negative-binomial": NegativeBinomial}  # the first columns of a view are rare
 VARIANTS: dict[str, dict[str, Any]] = {
     "views-gaussian": {"kinds": ("gaussian", "gaussian")},
     "views-binary": {"kinds": ("bernoulli",)},
-    "views-counts": {"kinds": ("poisson",)},
+    "views-counts": {"kinds": ("poisson",), "rare": 0.5},
+    "views-rare-counts": {"kinds": ("negative-binomial",), "rare": 1.0},
+    "views-common-counts": {"kinds": ("negative-binomial",), "rare": 0.0},
     "views-mixed": {"kinds": ("gaussian", "bernoulli", "poisson")},
     "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
     "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
@@ -45,14 +49,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
 NOISE, RELEVANCE, INCLUSION, OFFSET, ACTIVITY = (2.3, 1.7), (2.4, 1.6), (1.3, 0.8), 0.7, (2.1, 1.9)
 
 
-def build(d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, usage: Any = None) -> Cut:
+def likelihood_of(kind: str, d: int, rare: float) -> Any:
+    return KINDS[kind] if kind in KINDS else COUNTS[kind]((np.arange(d) < rare * d).astype(float))
+
+
+def build(
+    d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, usage: Any = None, rare: float = 0.5
+) -> Cut:
     ends = [round(d * i / len(kinds)) for i in range(len(kinds) + 1)]
     views = tuple(
         View(
             f"v{i}",
             start,
             stop,
-            KINDS[kind],
+            likelihood_of(kind, stop - start, rare),
             noise=NOISE,
             relevance=RELEVANCE,
             inclusion=INCLUSION if sparse else None,
@@ -84,7 +94,7 @@ def _made(x: Any, kind: str) -> Any:
     xp = array_namespace(x)
     if kind == "bernoulli":
         return xp.astype(x > 0, x.dtype)
-    return xp.floor(xp.abs(x)) if kind == "poisson" else x
+    return xp.floor(xp.abs(x)) if kind in ("poisson", "negative-binomial") else x
 
 
 def start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> MultiViewPosterior:
@@ -114,8 +124,10 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
     x, seen = observed(rows)
     group = rows.aux[GROUP].astype(int) if model.n_groups > 1 else np.zeros(len(x), int)
     z = _draws(len(x))  # (S, N)
+    if any(isinstance(view.likelihood, Counts) for view in model.views):
+        z = z[:32]  # their dispersion is integrated as well
     if model.n_groups > 1:
-        a = _gamma_draws(model.n_groups)  # (S, G)
+        a = _gamma_draws(model.n_groups)[: len(z)]  # (S, G)
         z = z / np.sqrt(a[:, group])
     if model.usage is not None:
         rho = np.random.default_rng(6).beta(*model.usage, size=(len(z), model.n_groups))
@@ -150,9 +162,12 @@ def _view_evidence(
     """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated."""
     alpha, alpha_mass = _log_gamma_grid(*RELEVANCE)
     column = _gaussian_column if view.likelihood.name == "gaussian" else _other_column
+    kinds = [view.likelihood.name] * y.shape[1]
+    if isinstance(view.likelihood, Counts):
+        kinds = ["rare" if rare else "common" for rare in view.likelihood.rare]
     taus = [None] * y.shape[1] if known is None else known.T
     pairs = [
-        column(view.likelihood.name, z, y[s, d], group[s], s, alpha, None if tau is None else tau[s])
+        column(kinds[d], z, y[s, d], group[s], s, alpha, None if tau is None else tau[s])
         for d, (s, tau) in enumerate(zip(seen.T, taus, strict=True))
     ]
     off, on = (np.array(part) for part in zip(*pairs, strict=True))  # (D, S), (D, S, A)
@@ -192,9 +207,47 @@ def _gaussian_column(
     return np.full(len(z), off), logsumexp(on + mass, axis=2)
 
 
+def log_counts(kind: str, y: Any, eta: Any, tau: Any) -> Any:
+    """log p(y | eta, tau) of a rare or common column of counts."""
+    if kind == "rare":
+        tau = np.asarray(tau)
+        return gammaln(y + tau) - gammaln(tau) - gammaln(y + 1) + y * eta - (y + tau) * np.logaddexp(0, eta)
+    eta, y, tau = (np.asarray(part, float)[..., None] for part in (eta, y, tau))
+    x = np.where(y > 0, np.log(y + 0.5), eta)  # to the mode of y x - e^x - tau (x - eta)^2 / 2
+    for _ in range(60):
+        grown = np.exp(x)
+        x = x - np.clip((grown - y + tau * (x - eta)) / (grown + tau), -1, 1)
+    nodes, mass = hermegauss(30)
+    width = 1.1 / np.sqrt(np.exp(x) + tau)
+    at = x + width * nodes
+    terms = y * at - np.exp(np.minimum(at, 50.0)) - gammaln(y + 1) - 0.5 * tau * (at - eta) ** 2
+    terms = terms + 0.5 * np.log(tau) + np.log(width) + 0.5 * nodes**2
+    return logsumexp(terms + np.log(mass / mass.sum()), axis=-1)
+
+
+@cache
+def _count_table(kind: str, y: float, tau: float) -> np.ndarray:
+    return np.asarray(log_counts(kind, np.full(len(ETAS), y), ETAS, np.full(len(ETAS), tau)))
+
+
+ETAS = np.linspace(-30, 30, 6001)
+
+
 def _other_column(
     kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
 ) -> tuple[np.ndarray, np.ndarray]:
+    if kind not in ("rare", "common"):
+        return _column_at(kind, z, y, group, seen, alpha, 1.0)
+    taus, mass = _log_gamma_grid(*NOISE, size=7)
+    pairs = [_column_at(kind, z, y, group, seen, alpha, float(tau)) for tau in taus]
+    off, on = (np.array(part) for part in zip(*pairs, strict=True))
+    return logsumexp(off + mass[:, None], axis=0), logsumexp(on + mass[:, None, None], axis=0)
+
+
+def _column_at(
+    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, tau: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p(y | z, tau) without the loading (S,), and with it for every alpha (S, A)."""
     nodes, mass = hermegauss(10)
     log_mass = np.log(mass / mass.sum())
     z = z[:, seen]
@@ -202,6 +255,9 @@ def _other_column(
     def entries(eta: np.ndarray) -> np.ndarray:  # (..., N)
         if kind == "bernoulli":
             return np.log(np.maximum(expit(np.where(y > 0, eta, -eta)), 1e-300))
+        if kind in ("rare", "common"):
+            tables = [np.interp(eta[..., n], ETAS, _count_table(kind, float(y[n]), tau)) for n in range(len(y))]
+            return np.stack(tables, axis=-1)
         rate = np.logaddexp(0, eta)
         return y * np.log(np.maximum(rate, 1e-300)) - rate - gammaln(y + 1)
 

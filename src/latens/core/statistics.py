@@ -12,7 +12,7 @@ __all__ = ["Statistics"]
 
 
 class Statistics:
-    """Base of frozen dataclasses whose fields are numbers, arrays, or mappings of Statistics.
+    """Base of frozen dataclasses whose fields are numbers, arrays or mappings of Statistics; None: a sum not taken.
 
     Fields add by broadcasting, so that a Gram shared by all columns, (1, K, K), and one
     Gram per column, (D, K, K), are the same field. Float64, on the host.
@@ -40,8 +40,12 @@ class Statistics:
 
 
 def _add(a: Any, b: Any) -> Any:
+    if a is None and b is None:  # a sum that the model does not take
+        return None
     return {key: a[key] + b[key] for key in a} if isinstance(a, Mapping) else a + b
 
 
 def _scale(weight: float, a: Any) -> Any:
+    if a is None:
+        return None
     return {key: weight * a[key] for key in a} if isinstance(a, Mapping) else weight * a

@@ -35,6 +35,7 @@ class Step:
 STEPS: dict[int, Step] = {
     1: Step(records={"Fitted": "EstimatorState"}, fields={"Fitted": {"kept": "attributes"}}),
     2: Step(
+        records={"Poisson": "SoftplusPoisson"},
         parameters={"BayesianLinearRegression": {"alpha": "weight_precision", "beta": "noise_precision"}},
         dropped={"MultiViewStatistics": ("rest",)},
         change=measurements_alone,

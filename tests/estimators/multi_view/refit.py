@@ -31,9 +31,10 @@ def codes_given_loadings(model: Any, views: dict[str, np.ndarray], steps: int = 
                 eta = b + w @ z
                 second = eta**2 + p.offsets.variance[seen, 0] + extra @ (z**2 + np.diag(spread))
                 second = second + np.einsum("da,ab,db->d", w, spread, w)
-                tau, response = _parabola(model.likelihoods_[name], y, eta, second, p.noise.mean[seen])
+                kind = _kinds(model, name)[seen]
+                tau, response = _parabola(kind, y, eta, second, p.noise.mean[seen])
                 precision = precision + (w * tau[:, None]).T @ w + np.diag(tau @ extra)
-                bend = _bend(model.likelihoods_[name], y, eta, p.noise.mean[seen])
+                bend = _bend(kind, y, eta, p.noise.mean[seen])
                 true = true + (w * bend[:, None]).T @ w + np.diag(bend @ extra)
                 drive = drive + w.T @ (response - tau * b)
             spread = np.linalg.inv(precision)
@@ -45,23 +46,47 @@ def codes_given_loadings(model: Any, views: dict[str, np.ndarray], steps: int = 
     return mean * sign, std
 
 
+def _kinds(model: Any, view: str) -> np.ndarray:
+    """(D,), of each column: its likelihood, or whether it has rare or common counts."""
+    likelihood = next(one.likelihood for one in model.model_.views if one.name == view)
+    if hasattr(likelihood, "rare"):
+        return np.where(likelihood.rare > 0, "rare", "common")
+    return np.full(len(model.posterior_.views[view].noise.mean), likelihood.name)
+
+
 def _parabola(
-    kind: str, y: np.ndarray, eta: np.ndarray, second: np.ndarray, noise: np.ndarray
+    kind: np.ndarray, y: np.ndarray, eta: np.ndarray, second: np.ndarray, noise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Precision and response of the quadratic that stands for each entry."""
-    if kind == "gaussian":
-        return noise, noise * y
-    if kind == "bernoulli":
-        xi = np.sqrt(second)
-        return np.tanh(xi / 2) / (2 * xi), y - 0.5
-    kappa, rate = 0.25 + 0.17 * y, np.log1p(np.exp(eta))
-    return kappa, kappa * eta - expit(eta) * (1 - y / rate)
+    curve = np.tanh(np.sqrt(second) / 2) / (2 * np.sqrt(second))
+    grown = _log_normal_mean(y, eta, noise)
+    middle = np.log(grown) - 0.5 / (noise + grown)
+    precision = {"gaussian": noise, "bernoulli": curve, "rare": (y + noise) * curve, "common": noise}
+    response = {"gaussian": noise * y, "bernoulli": y - 0.5, "rare": 0.5 * (y - noise), "common": noise * middle}
+    return (
+        np.select([kind == one for one in precision], list(precision.values())),
+        np.select([kind == one for one in response], list(response.values())),
+    )
 
 
-def _bend(kind: str, y: np.ndarray, eta: np.ndarray, noise: np.ndarray, step: float = 1e-5) -> np.ndarray:
+def _log_normal_mean(y: np.ndarray, eta: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """A of common counts, by bisection on its logarithm."""
+    low, high = np.full(len(y), -60.0), np.full(len(y), 60.0)
+    for _ in range(120):
+        a = 0.5 * (low + high)
+        above = a - eta - (y - np.exp(a)) / tau - 0.5 / (tau + np.exp(a)) > 0
+        low, high = np.where(above, low, a), np.where(above, a, high)
+    return np.exp(0.5 * (low + high))
+
+
+def _bend(kind: np.ndarray, y: np.ndarray, eta: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """How fast the slope of the log-likelihood falls at eta."""
-
-    def slope(at: np.ndarray) -> np.ndarray:
-        return y - expit(at) if kind == "bernoulli" else expit(at) * (y / np.log1p(np.exp(at)) - 1)
-
-    return noise if kind == "gaussian" else (slope(eta - step) - slope(eta + step)) / (2 * step)
+    flat = expit(eta) * expit(-eta)
+    grown = _log_normal_mean(y, eta, noise)
+    bends = {
+        "gaussian": noise,
+        "bernoulli": flat,
+        "rare": (y + noise) * flat,
+        "common": noise * grown / (noise + grown),
+    }
+    return np.select([kind == one for one in bends], list(bends.values()))

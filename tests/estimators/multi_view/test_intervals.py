@@ -13,6 +13,7 @@ import latens
 from latens.core import Rows
 from latens.errors import NotSettled
 from latens.inference.local_fixed_point import settle
+from tests.contract.view_cases import log_counts
 
 KINDS = {"b": "bernoulli", "p": "poisson", "g": "gaussian"}
 NODES = np.linspace(-6, 6, 1201)
@@ -36,9 +37,17 @@ def fitted(kind: str, d: int, scale: float, level: float, seed: int, **options: 
 
 def by_quadrature(model: Any, y: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the only factor, given the expected loadings."""
-    eta = NODES[:, None] * model.components_[kind][0] + model.intercepts_[kind][0]
-    rate = np.logaddexp(0, eta)
-    log_p = y @ (np.log(rate) if kind == "p" else eta).T - rate.sum(axis=1) - 0.5 * NODES**2
+    posterior = model.posterior_.views[kind]
+    eta = NODES[:, None] * posterior.weights.mean[:, 0] + posterior.offsets.mean[:, 0]
+    log_p = -0.5 * NODES**2 + np.zeros((len(y), 1))
+    for d, column in enumerate(y.T):
+        if kind == "b":
+            log_p += column[:, None] * eta[:, d] - np.logaddexp(0, eta[:, d])
+            continue
+        rare = next(view.likelihood.rare for view in model.model_.views if view.name == kind)[d]
+        for count in np.unique(column):
+            entries = [np.full(len(NODES), count), eta[:, d], np.full(len(NODES), posterior.noise.mean[d])]
+            log_p[column == count] += log_counts("rare" if rare else "common", *entries)
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     mean = p @ NODES

@@ -158,7 +158,7 @@ class MultiViewAnswers(Answers):
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
-            limits = limits_by_view(mean, std, self.layout_, self.likelihoods_, share)
+            limits = limits_by_view(mean, std, self.model_.views, share)
             answers += [filled(table.rows, side) for side in limits]
         elif return_std:
             answers.append(filled(table.rows, std, spread=True))

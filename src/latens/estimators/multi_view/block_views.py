@@ -114,7 +114,7 @@ def wide_source(views: Any, estimator: Any, layout: Layout | None = None) -> tup
 def explain_source(model: MultiView, q: MultiViewPosterior, source: Source) -> Deviances:
     """How much of the views the factors explain: two passes, nothing kept of any row."""
     sums: _LevelSums = source.total(partial(_sum_levels, model))
-    usual = [levels_from_sums(view, sums.x[:, view.columns], sums.seen[:, view.columns]) for view in model.views]
+    usual = [levels_from_sums(view, q, sums.x[:, view.columns], sums.seen[:, view.columns]) for view in model.views]
     total: Deviances = source.total(partial(_deviances, model, q, usual))
     return total
 

@@ -56,7 +56,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     n_components : int, optional
         Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
     likelihoods : dict of str, optional
-        View to "gaussian", "bernoulli" or "poisson". What is not given is guessed from the values (see `likelihoods_`).
+        View to "gaussian", "bernoulli", "poisson" or "negative-binomial". What is not given is guessed from the values
+        (see `likelihoods_`). Counts have a dispersion that is learnt, which "poisson" expects to be small.
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
     sparse_factors : bool
@@ -86,13 +87,16 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     Attributes
     ----------
     components_ : dict of arrays (K, D_m)
-        Loadings in the units of each view; on the scale of the logit or of softplus's argument for binary and counts.
+        Loadings in the units of each view; of logits for binary views, of logarithms for counts.
     inclusion_ : dict of arrays (K, D_m)
         Probability that a feature belongs to a factor.
     intercepts_ : dict of arrays (G, D_m)
-        Level of each feature in each group.
+        Level of each feature in each group; of counts, the logarithm of its mean.
     noise_variance_ : dict of arrays (D_m,)
         Of Gaussian views.
+    dispersion_ : dict of arrays (D_m,)
+        With counts: variance of the rate relative to its mean squared, given the factors, in rare columns; in common
+        ones, of mean 5 and above, the variance of its logarithm.
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
     variance_explained_ : Table
@@ -481,4 +485,4 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of
-        return in_data_units(q, signs(self.posterior_), self.layout_, frame, self.likelihoods_)
+        return in_data_units(self.model_, q, signs(self.posterior_), self.layout_, frame)

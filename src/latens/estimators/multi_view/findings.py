@@ -61,13 +61,13 @@ def doubt_table(table: WideTable) -> None:
 
 def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
     """Codes (n, K) of rows in the model's units, block by block, and how much of the views they explain."""
-    usual = levels(model, parts)
+    usual = levels(model, q, parts)
     codes = [settle(model, q, part).mean for part in parts]
     told = [deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)]
     return np.concatenate([host(z) for z in codes]), reduce(add, told)
 
 
-def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
+def levels(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> list[Floats]:
     """Of each view the linear predictor (G, D) of its usual values in every group."""
     found = []
     for view in model.views:
@@ -78,14 +78,15 @@ def levels(model: MultiView, parts: list[Rows]) -> list[Floats]:
             add,
             (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
         )
-        found.append(levels_from_sums(view, sums, counts))
+        found.append(levels_from_sums(view, q, sums, counts))
     return found
 
 
-def levels_from_sums(view: View, sums: Floats, counts: Floats) -> Floats:
+def levels_from_sums(view: View, q: MultiViewPosterior, sums: Floats, counts: Floats) -> Floats:
     """(G, D), the linear predictor of a view's usual values from sums by group; of an unseen group, those of all."""
     usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
-    return view.likelihood.link(np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual))
+    level = np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual)
+    return view.likelihood.link(level, view.about(q.views[view.name].noise))
 
 
 def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> Rows:

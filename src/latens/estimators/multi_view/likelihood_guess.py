@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,34 +17,17 @@ from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.input_tables import listed
 from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
+from latens.models.likelihoods import Look
+from latens.models.likelihoods.names import LIKELIHOODS
 
 __all__ = ["KINDS", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
 
-KINDS = ("gaussian", "bernoulli", "poisson")
-LARGE_COUNT = 20  # in views with larger ones the bound of a count is so loose that factors are missed
+KINDS = tuple(LIKELIHOODS)
+LARGE_COUNT = 20  # whole numbers above it may be measurements as well as counts
 FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this share of the variance: a skewed view
 LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
 
 _log = logging.getLogger("latens")
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What the observed values of one view look like."""
-
-    low: Floats  # (D,), the smallest of each column; inf where nothing was observed
-    high: Floats  # (D,)
-    whole: bool  # only whole numbers
-    binary: bool  # only 0 and 1
-    skewed: bool  # nothing negative, and a few columns hold most of the variance
-
-    @property
-    def smallest(self) -> float:
-        return float(self.low.min())
-
-    @property
-    def largest(self) -> float:
-        return float(self.high.max())
 
 
 def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -> tuple[str, ...]:
@@ -73,7 +55,7 @@ def guess_from_survey(survey: Survey, layout: Layout, given: Mapping[str, str] |
 
 
 def guess_from_looks(
-    layout: Layout, given: Mapping[str, str] | str | None, look_at: Callable[[slice], _Look]
+    layout: Layout, given: Mapping[str, str] | str | None, look_at: Callable[[slice], Look]
 ) -> tuple[str, ...]:
     """The caller's choice for each view, checked, or a guess from what its columns look like."""
     chosen = _choices(given, layout.views)
@@ -86,7 +68,6 @@ def guess_from_looks(
             _log.info("view %r is taken as %s; likelihoods={%r: ...} chooses another.", view, kind, view)
         else:
             _check(view, kind, look)
-            _doubt_counts(view, kind, look)
         constant = [name for name, still in zip(features, look.low == look.high, strict=True) if still]
         if constant:
             warn(
@@ -123,7 +104,7 @@ def _choices(given: Mapping[str, str] | str | None, views: tuple[str, ...]) -> d
     return {view: str(kind) for view, kind in given.items()}
 
 
-def _guess(view: str, look: _Look) -> str:
+def _guess(view: str, look: Look) -> str:
     if look.smallest == np.inf:  # nothing was observed
         return "gaussian"
     if look.binary:
@@ -132,8 +113,8 @@ def _guess(view: str, look: _Look) -> str:
         if look.largest <= LARGE_COUNT:
             return "poisson"
         _doubt(
-            f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try np.log1p or np.sqrt "
-            "of it."
+            f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try "
+            f"likelihoods={{{view!r}: 'negative-binomial'}}, or np.log1p of it."
         )
     elif look.skewed:
         _doubt(
@@ -143,27 +124,11 @@ def _guess(view: str, look: _Look) -> str:
     return "gaussian"
 
 
-def _check(view: str, kind: str, look: _Look) -> None:
+def _check(view: str, kind: str, look: Look) -> None:
     """Refuse values that a likelihood gives probability 0; an empty view can be anything."""
-    if kind == "bernoulli" and not look.binary:
-        raise ValueError(
-            f"view {view!r} is to be bernoulli but holds other values than 0 and 1 (from {look.smallest:g} to "
-            f"{look.largest:g}); pass (v > cut).astype(float), or choose another likelihood."
-        )
-    if kind == "poisson" and (not look.whole or look.smallest < 0):
-        what = "negative values" if look.smallest < 0 else "fractions"
-        raise ValueError(
-            f"view {view!r} is to be poisson but holds {what}; give counts from 0, or choose 'gaussian' for it."
-        )
-
-
-def _doubt_counts(view: str, kind: str, look: _Look) -> None:
-    if kind == "poisson" and look.largest > LARGE_COUNT:
-        _doubt(
-            f"view {view!r} holds counts up to {_size(look.largest)}, for which the bound of a poisson view is loose "
-            f"(they should not exceed {LARGE_COUNT}): factors may be missed. Try np.log1p or np.sqrt of it with "
-            "'gaussian'."
-        )
+    wrong = LIKELIHOODS[kind].refusal(look)
+    if wrong is not None:
+        raise ValueError(f"view {view!r} is to be {kind} but {wrong}")
 
 
 def _size(count: float) -> str:
@@ -174,7 +139,7 @@ def _doubt(message: str) -> None:
     warn(DoubtfulScale(message))
 
 
-def _look(rows: Rows, columns: slice) -> _Look:
+def _look(rows: Rows, columns: slice) -> Look:
     d = columns.stop - columns.start
     low, high, whole, binary = np.full(d, np.inf), np.full(d, -np.inf), True, True
     pieces = [Rows(*_part(block, columns)) for block in blocks(rows, 2 * d)]
@@ -187,15 +152,15 @@ def _look(rows: Rows, columns: slice) -> _Look:
         whole = whole and bool(xp.all(x == xp.floor(x)))  # what is missing is stored as 0, and 0 is whole and binary
         binary = binary and bool(xp.all((x == 0) | (x == 1)))
     positive = low.min() >= 0 and not binary and d >= LEAST_COLUMNS
-    return _Look(low, high, whole, binary, positive and _skewed(pieces))
+    return Look(low, high, whole, binary, positive and _skewed(pieces))
 
 
-def _look_of_survey(survey: Survey, columns: slice) -> _Look:
+def _look_of_survey(survey: Survey, columns: slice) -> Look:
     told = survey.columns(columns)
     binary = bool(told.binary.all())
     positive = told.low.min() >= 0 and not binary and len(told.low) >= LEAST_COLUMNS
     variance = (told.deviation / np.sqrt(np.maximum(told.count, 1))) ** 2
-    return _Look(told.low, told.high, bool(told.whole.all()), binary, bool(positive and _held_by_few(variance)))
+    return Look(told.low, told.high, bool(told.whole.all()), binary, bool(positive and _held_by_few(variance)))
 
 
 def _part(block: Rows, columns: slice) -> tuple[Array, Array | None]:

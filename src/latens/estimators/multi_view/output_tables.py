@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.stats import nbinom, norm, poisson
 
 from latens.array import Array, Floats
 from latens.array.transfer import host
 from latens.core import Rows
 from latens.estimators.multi_view.input_tables import from_long, is_plain
 from latens.estimators.multi_view.wide_table import Layout
-from latens.models.multi_view.model import MultiViewPosterior
+from latens.models.multi_view.model import MultiViewPosterior, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
-__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "predictive_limits", "row_labels", "strongest"]
+__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "row_labels", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -93,36 +92,10 @@ def strongest(
     return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
 
 
-def predictive_limits(kind: str, mean: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
-    """Limits between which a new entry falls with that chance, from its predictive mean and variance.
-
-    A negative binomial of those moments stands for an overdispersed count.
-    """
-    xp, tail = array_namespace(mean), 0.5 * (1 - coverage)
-    if kind == "gaussian":
-        half = float(norm.isf(tail)) * xp.sqrt(variance)
-        return mean - half, mean + half
-    if kind == "bernoulli":
-        ones = xp.ones_like(mean)
-        return xp.where(mean > 1 - tail, ones, 0 * ones), xp.where(mean > tail, ones, 0 * ones)
-    middle, spread = host(mean), host(variance)
-    extra = np.maximum(spread - middle, 1e-9 * middle + 1e-300)
-    size = middle**2 / extra
-    few = np.where(size < 1e6, size, 1.0)
-    limits = [
-        np.where(size < 1e6, nbinom.ppf(at, few, few / (few + middle)), poisson.ppf(at, middle))
-        for at in (tail, 1 - tail)
-    ]
-    low, high = (xp.asarray(limit, dtype=mean.dtype) for limit in limits)
-    return low, high
-
-
-def limits_by_view(
-    mean: Array, std: Array, layout: Layout, likelihoods: Mapping[str, str], coverage: float
-) -> list[Array]:
-    """`predictive_limits` of every column, low and high."""
-    kinds = zip(layout.bounds, likelihoods.values(), strict=True)
-    limits = [predictive_limits(kind, mean[:, at], std[:, at] ** 2, coverage) for at, kind in kinds]
+def limits_by_view(mean: Array, std: Array, views: Sequence[View], coverage: float) -> list[Array]:
+    """Limits, low and high (n, D), between which a new entry falls with that chance."""
+    tail = 0.5 * (1 - coverage)
+    limits = [view.likelihood.limits(mean[:, view.columns], std[:, view.columns] ** 2, tail) for view in views]
     return [array_namespace(mean).concat(side, axis=1) for side in zip(*limits, strict=True)]
 
 

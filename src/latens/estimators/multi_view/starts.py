@@ -16,18 +16,14 @@ from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.restarts import best_of
-from latens.models.likelihoods import Likelihood
-from latens.models.likelihoods.bernoulli import Bernoulli
-from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
-from latens.models.likelihoods.poisson import Poisson
+from latens.models.likelihoods.names import LIKELIHOODS
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import View, precision_of
 
 __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
 
-LIKELIHOODS: dict[str, Likelihood] = {kind.name: kind for kind in (Gaussian(), Bernoulli(), Poisson())}
 WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 STILL = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
@@ -53,8 +49,9 @@ def view_of(
     says that rows are in single precision, of which the sample is a copy in double.
     """
     part, spread = sample.columns(columns), 1.0
-    noise: tuple[float, float | Floats] = (WEAK, WEAK)
-    if kind == "gaussian":  # mean square of what was seen, in a centred view; 1 where there is none
+    likelihood = LIKELIHOODS[kind].for_rows(part) if precision_unit is None else Measured()
+    noise: tuple[float, float | Floats] = likelihood.noise_prior or (WEAK, WEAK)
+    if likelihood.has_unit:  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
         noise = (WEAK, WEAK * _variances(part, spread, np.abs(origin), single))
     if precision_unit is not None:
@@ -63,7 +60,7 @@ def view_of(
         name,
         columns.start,
         columns.stop,
-        LIKELIHOODS[kind] if precision_unit is None else Measured(),
+        likelihood,
         noise=noise,
         relevance=(WEAK, WEAK * spread),
         inclusion=inclusion,
@@ -108,7 +105,7 @@ def principal_start(
     while fewer and MANY * sizes[-1] > width and sizes[-1] > 1:
         sizes.append(sizes[-1] // 2)
     codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
-    evened = [_even_out(part, view.likelihood.name) for part, view in zip(parts, model.views, strict=True)]
+    evened = [_even_out(part, view.likelihood.has_unit) for part, view in zip(parts, model.views, strict=True)]
     if any(evened):
         codes += [principal_codes(model, parts, size, rng, alike) for size in sizes]
     del parts
@@ -125,11 +122,11 @@ def _try(model: MultiView, sample: Rows, steps: int, start: State, on_iteration:
     return ascend(model, [sample], start, max_iter=steps, slack=np.inf, on_iteration=on_iteration)
 
 
-def _even_out(part: Floats, kind: str) -> bool:
+def _even_out(part: Floats, has_unit: bool) -> bool:
     """Put centred columns (n, D) in units of their own; False where they have none, or have them already."""
     sizes = np.sqrt(np.einsum("nd,nd->d", part, part) / len(part))
     sizes = np.where(sizes > 0, sizes, 1.0)
-    if kind != "gaussian" or sizes.max() < ALIKE * sizes.min():
+    if not has_unit or sizes.max() < ALIKE * sizes.min():
         return False
     part /= sizes
     return True
@@ -209,14 +206,18 @@ def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats
 
 
 def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats, Floats | None]:
-    """Values about the level of their column and group, 0 where missing; the levels (G, D); the mask, if any."""
+    """Working values about those of their column and group, 0 where missing; the levels (G, D); the mask, if any."""
     part = sample.columns(view.columns)
     x, seen = host(part.x), None if part.seen is None else host(part.seen)
     members = host(model.members(sample))
     counts = np.tile(members.sum(axis=0)[:, None], (1, x.shape[1])) if seen is None else members.T @ seen
     overall = x.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
     levels = np.where(counts > 0, (members.T @ x) / np.maximum(counts, 1), overall)
-    centred = x - members @ levels
+    working, usual = view.likelihood.working(x), levels
+    if working is not None:
+        x = working if seen is None else working * seen
+        usual = (members.T @ x) / np.maximum(counts, 1)
+    centred = x - members @ usual
     return centred if seen is None else centred * seen, levels, seen
 
 
@@ -240,7 +241,8 @@ def _view(
     left = codes @ (weights.T * slope)
     left -= x
     left *= left if seen is None else left * seen
-    noise = prior.noise.observe(counts, left.sum(axis=0))
+    noise = view.likelihood.start_noise(prior.noise, sample.columns(view.columns), left.sum(axis=0))
     alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
-    offsets = Offsets(np.ascontiguousarray(eta.T), np.full(eta.T.shape, 1e-2))
+    levels = view.likelihood.start_at(np.ascontiguousarray(eta.T), noise)
+    offsets = Offsets(levels, np.full(levels.shape, 1e-2))
     return ViewPosterior(slab, offsets, alpha, prior.theta, noise)

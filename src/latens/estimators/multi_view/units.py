@@ -16,7 +16,8 @@ from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
-from latens.models.multi_view.model import MultiViewPosterior
+from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 
 __all__ = ["frame_of_rows", "in_data_units", "loadings_of", "signs", "ungrouped"]
@@ -26,7 +27,7 @@ def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) ->
     """Gaussian views about their means, each in its own unit; the others as they are."""
     frames = []
     for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
-        real = kind == "gaussian"
+        real = LIKELIHOODS[kind].has_unit
         frames.append(data.units(columns, centred=real, scaled=real))
     return Frame.joined(frames)
 
@@ -62,21 +63,28 @@ def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, F
 
 
 def in_data_units(
-    q: MultiViewPosterior, sign: Floats, layout: Layout, frame: Frame, likelihoods: Mapping[str, str]
+    model: MultiView, q: MultiViewPosterior, sign: Floats, layout: Layout, frame: Frame
 ) -> dict[str, Any]:
-    """Loadings (K, D_m), inclusion probabilities, levels (G, D_m) and noise (D_m,) by view."""
+    """Loadings (K, D_m), inclusion probabilities, levels (G, D_m), noise and dispersion (D_m,) by view."""
+    kinds = {view.name: view for view in model.views}
     views = {name: (view, columns) for (name, view), columns in zip(q.views.items(), layout.bounds, strict=True)}
     scale = np.broadcast_to(frame.scale, frame.origin.shape)
     public: dict[str, Any] = {
         "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
-        "intercepts": {n: v.offsets.mean.T * scale[c] + frame.origin[c] for n, (v, c) in views.items()},
+        "intercepts": {
+            n: kinds[n].likelihood.intercept(v.offsets.mean, kinds[n].about(v.noise)).T * scale[c] + frame.origin[c]
+            for n, (v, c) in views.items()
+        },
         "noise_variance": {
             n: scale[c] ** 2 / v.noise.mean
             for n, (v, c) in views.items()
-            if likelihoods[n] == "gaussian" and n not in layout.precise
+            if kinds[n].likelihood.has_unit and kinds[n].likelihood.learns_noise
         },
     }
+    dispersed = [n for n, view in kinds.items() if view.likelihood.learns_noise and not view.likelihood.has_unit]
+    if dispersed:
+        public["dispersion"] = {n: 1 / q.views[n].noise.mean for n in dispersed}
     if len(layout.groups) > 1:
         public["activity"] = 1 / q.activity.mean
     return public

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.special import expit as host_expit
 
 from latens.array import Array, Floats
@@ -16,7 +17,7 @@ from latens.array.fields import record
 from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_logistic
 from latens.array.special import expit, softplus
 from latens.core import Rows
-from latens.models.likelihoods import At, Tangent, Touching, averages
+from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent, averages
 
 __all__ = ["Bernoulli"]
 
@@ -25,34 +26,31 @@ RARE = 1e-3  # chances nearer to 0 or 1 than this start here
 
 
 @record
-class Bernoulli(Touching):
+class Bernoulli(Likelihood):
     name: ClassVar[str] = "bernoulli"
-    curved: ClassVar[bool] = True
-    touches: ClassVar[str] = "square"
-    learns_noise: ClassVar[bool] = False
 
-    def tangent(self, rows: Rows, at: At) -> Tangent:
+    def tangent(self, rows: Rows, at: Predictor) -> Tangent:
         response = rows.once("logistic", lambda: masked(rows.x - 0.5, rows.seen))
-        return Tangent(response, *touch_logistic(at(), rows.seen, rows.weight), at)
+        return Tangent(response, *touch_logistic(at.square(), rows.seen, rows.weight), at)
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:
-        return logistic_constant(tangent.at(), rows.seen)
+        return logistic_constant(tangent.at.square(), rows.seen)
 
-    def expect(self, mean: Array, variance: Array, noise: Array) -> tuple[Array, Array]:
+    def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
         (chance,) = averages(mean, variance, lambda eta: (expit(eta),))
         return chance, chance * (1 - chance)
 
-    def curvature(self, rows: Rows, tangent: Tangent, at: At) -> Array:
-        chance = expit(at())
+    def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
+        chance = expit(at.mean())
         return masked(chance * (1 - chance), rows.seen)
 
-    def middle(self, eta: Array) -> Array:
+    def middle(self, eta: Array, columns: Columns) -> Array:
         return expit(eta)
 
-    def deviance(self, y: Array, eta: Array) -> Array:
+    def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
         return 2 * softplus((1 - 2 * y) * eta)
 
-    def link(self, level: Floats) -> Floats:
+    def link(self, level: Floats, columns: Columns | None = None) -> Floats:
         chance = np.clip(level, NEVER, 1 - NEVER)
         return np.asarray(np.log(chance / (1 - chance)))
 
@@ -60,5 +58,19 @@ class Bernoulli(Touching):
         chance = np.clip(level, RARE, 1 - RARE)
         return self.link(chance), chance * (1 - chance)
 
-    def draw(self, eta: Floats, noise: Floats, rng: np.random.Generator) -> Floats:
+    def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
         return (rng.random(eta.shape) < host_expit(eta)).astype(float)
+
+    def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
+        xp = array_namespace(mean)
+        ones = xp.ones_like(mean)
+        return xp.where(mean > 1 - tail, ones, 0 * ones), xp.where(mean > tail, ones, 0 * ones)
+
+    @classmethod
+    def refusal(cls, look: Look) -> str | None:
+        if look.binary:
+            return None
+        return (
+            f"holds other values than 0 and 1 (from {look.smallest:g} to {look.largest:g}); pass "
+            "(v > cut).astype(float), or choose another likelihood."
+        )

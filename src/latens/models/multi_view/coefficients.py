@@ -6,7 +6,7 @@ loadings followed by offsets. Products of pairs are packed, each pair once, P = 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -200,20 +200,25 @@ class ViewPosterior:
         wide = 1 / prior.offsets.variance[0]
         odds = np.concatenate([log_on - log_off, np.full(len(wide), np.inf)])
         precision = np.concatenate([self.alpha.mean, wide])
-        found = sweep_spikes(stats.pull, stats.gram, self.noise.mean, precision[None], odds[None], self.mean)
+        pull, gram, scale = stats.pull, stats.gram, self.noise.mean
+        if stats.free_pull is not None and stats.free_gram is not None:  # in one parabola with what tau multiplies
+            pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
+        found = sweep_spikes(pull, gram, scale, precision[None], odds[None], self.mean)
         square = found.on * (found.slab**2 + found.variance)
         weights, used = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle), found.used[:k]
         entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
         # what the sweep has found anyhow is not taken again
         vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy)
-        parabola = stats.level + found.gain
         moved = ViewPosterior(
             weights,
             Offsets(found.slab[:, k:], found.variance[:, k:]),
             prior.alpha.observe(d, weights.sizes),
             prior.theta and prior.theta.observe(used, d - used),
-            prior.noise.observe(stats.count, np.maximum(-2 * parabola, 0.0)),
+            self.noise,
         )
+        vars(moved).update(mean=found.mean, square=square)
+        parabola = stats.level + found.gain if stats.free_pull is None else stats.parabola(moved)
+        moved = replace(moved, noise=prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0)))
         vars(moved).update(mean=found.mean, square=square, met=(stats, parabola))
         return moved
 
@@ -236,6 +241,16 @@ class ViewStatistics(Statistics):
     level: Floats = sized("d")  # sum of the constants
     pull: Floats = sized("d k+n_groups")  # sum of response times regressors
     gram: Floats = sized("1|d sym(k+n_groups)")  # sum of precision times their products
+    # the same of what tau does not multiply, and the sum of what log tau is multiplied by; None where there is none
+    free_level: Floats | None = sized("d", default=None)
+    free_pull: Floats | None = sized("d k+n_groups", default=None)
+    free_gram: Floats | None = sized("d sym(k+n_groups)", default=None)
+    log_powers: Floats | None = sized("d", default=None)
+
+    @property
+    def powers(self) -> Floats:
+        """(D,), twice what log tau is multiplied by: of normal noise one for each observed entry."""
+        return self.count if self.log_powers is None else 2 * self.log_powers
 
     @property
     def entries(self) -> float:
@@ -251,7 +266,11 @@ class ViewStatistics(Statistics):
             gram = at.summed(part, None if part.seen is None else part.present)
         else:
             gram = _over_seen_rows(part, part.weigh(at.pairs))
-        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram)
+        powers = tangent.power_sums
+        if powers is None and tangent.powers is not None:
+            powers = column_sums(part.weigh(tangent.powers()))
+        free = _free_sums(part, tangent, at)
+        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers)
 
     def parabola(self, p: ViewPosterior) -> Floats:
         """(D,), E_q of each column's summed parabola, linear in the sums."""
@@ -260,10 +279,20 @@ class ViewStatistics(Statistics):
             return found
         return np.asarray(self.level + np.einsum("dk,dk->d", p.mean, self.pull) - 0.5 * p.energy(self.gram))
 
+    def free_part(self, p: ViewPosterior) -> float:
+        """E_q of what tau does not multiply, and of log tau where it is not that of normal noise."""
+        total = 0.0 if self.free_level is None else float(self.free_level.sum())
+        if self.free_pull is not None and self.free_gram is not None:
+            total += float(np.sum(p.mean * self.free_pull) - 0.5 * np.sum(p.energy(self.free_gram)))
+        return total if self.log_powers is None else total + float(self.log_powers @ p.noise.mean_log)
+
     def signals(self, p: ViewPosterior) -> Floats:
         """(D, K), sum over the entries of each column of what each factor adds, squared, in units of the noise."""
-        squares = self.gram[:, diagonal_places(p.mean.shape[1])[: p.n_components]]
-        return np.asarray(p.noise.mean[:, None] * p.weights.mean**2 * squares)
+        places = diagonal_places(p.mean.shape[1])[: p.n_components]
+        squares = p.noise.mean[:, None] * p.weights.mean**2 * self.gram[:, places]
+        if self.free_gram is not None:
+            squares = squares + p.weights.mean**2 * self.free_gram[:, places]
+        return np.asarray(squares)
 
     def signal(self, p: ViewPosterior) -> Floats:
         """(K,), the same over all columns."""
@@ -284,15 +313,32 @@ class ViewStatistics(Statistics):
         return noise / max(float(self.count.sum() + noise.sum()), tiny), np.maximum(variance / max(total, tiny), tiny)
 
 
+def _free_sums(part: Rows, tangent: Tangent, at: Regressors) -> tuple[Floats | None, Floats | None, Floats | None]:
+    """Level, pull and Gram of what tau does not multiply."""
+    free = tangent.free
+    if free is None:
+        return None, None, None
+    levels = column_sums(part.weigh(free.constant())) if free.levels is None else free.levels
+    if free.response is None:
+        return levels, None, None
+    pull = cross_sums(part.weigh(at.mean), free.response).T
+    return levels, pull, cross_sums(part.weigh(at.pairs), free.precision).T
+
+
 def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | None = None) -> tuple[Array, Array]:
     """(n, K) and (1 or n, P): the view's parabola as a function of a sample's regressors.
 
     `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
     """
-    x, tau = tangent.response, p.noise.mean[:, None]
+    x, tau, free = tangent.response, p.noise.mean[:, None], tangent.free
     pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
+    if free is not None and free.response is not None:
+        pull = pull + (like(p.mean[:, : p.n_components].T, x) @ free.response.T).T
     if tangent.precision is not None:
-        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
+        gram = (like((tau * p.pairs).T, x) @ tangent.precision.T).T
+        return pull, gram if free is None or free.precision is None else gram + (
+            like(p.pairs.T, x) @ free.precision.T
+        ).T
     if part.whole:
         present = part.present if rows is None else part.present[rows]
         return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)

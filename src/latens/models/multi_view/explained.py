@@ -58,11 +58,11 @@ def _of_view(
 ) -> tuple[Floats, Floats, Floats]:
     part, k = batch.columns(view.columns), codes.shape[1]
     y, mask, w = part.x, part.mask, p.weights.mean
-    weighted = batch.weigh(members)
+    weighted, columns = batch.weigh(members), view.about(p.noise, batch)
 
     def summed(eta: Array) -> Floats:
         """(G,), over the entries seen."""
-        missed = view.likelihood.deviance(y, eta) * mask
+        missed = view.likelihood.deviance(y, eta, columns) * mask
         return cross_sums(weighted, array_namespace(y).sum(missed, axis=1)[:, None])[:, 0]
 
     base = members @ like(p.offsets.mean.T, y)

@@ -9,7 +9,7 @@
     v_dk            ~ Normal(0, 1 / alpha_k),        alpha_k ~ Gamma(relevance)
     b_dg            ~ Normal(0, 1 / offset)
     eta_nd          = b_dg + w_d'z_n
-    y_nd            ~ Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))  or  Poisson(softplus(eta))
+    y_nd            ~ a likelihood of eta, such as Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))
     tau_d           ~ Gamma(noise)                   or tau_nd given, entry by entry
 
 Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal
@@ -45,7 +45,7 @@ from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known import Known
-from latens.models.likelihoods import Tangent
+from latens.models.likelihoods import Free, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 from latens.models.multi_view.moves import propose
@@ -186,7 +186,9 @@ class MultiView:
         for view in self.views:
             p, sums = q.views[view.name], stats.views[view.name]
             level = view.likelihood.normaliser(p.noise)
-            terms[f"likelihood_{view.name}"] = float(p.noise.mean @ sums.parabola(p) + level @ sums.count)
+            terms[f"likelihood_{view.name}"] = float(
+                p.noise.mean @ sums.parabola(p) + level @ sums.count + sums.free_part(p)
+            )
         return terms
 
     def global_terms(self, q: MultiViewPosterior) -> dict[str, float]:
@@ -210,8 +212,8 @@ class MultiView:
         now, gram = Regressors.of(local, members), None
         for view in self.views:
             p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
-            own = view.likelihood.curvature(part, tangent, partial(p.predictor, now))
-            _, more = pull_and_gram(p, part, replace(tangent, precision=own))
+            own = view.likelihood.curvature(part, tangent, self._place(view, p, batch, now))
+            _, more = pull_and_gram(p, part, replace(tangent, precision=own, free=None))
             gram = more if gram is None else gram + more
         return local.spread_by(_blocks(gram, q.n_components, self.n_groups)[0], self._code_prior(q, members)[0])
 
@@ -235,6 +237,10 @@ class MultiView:
                 + inside @ like(p.noise.mean, x)
                 + _rowwise(part.mask @ like(view.likelihood.normaliser(p.noise), x), x)
             )
+            if tangent.free is not None:
+                rows = rows + xp.sum(_free_entries(tangent.free, eta, second), axis=1)
+            if tangent.powers is not None:
+                rows = rows + tangent.powers() @ like(p.noise.mean_log, x)
         return rows
 
     def log_predictive(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
@@ -260,9 +266,7 @@ class MultiView:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
-            known = view.given_precision(batch)
-            noise = like(1 / p.noise.mean, batch.x) if known is None else 1 / known
-            told[view.name] = view.likelihood.expect(eta, spread, noise)
+            told[view.name] = view.likelihood.expect(eta, spread, view.about(p.noise, batch))
         return told
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
@@ -272,7 +276,10 @@ class MultiView:
             every if group is None else np.where(group[:, None] < 0, every, group[:, None] == np.arange(self.n_groups))
         )
         full = xp.concat([codes, like(known, codes)], axis=1)
-        parts = [view.likelihood.middle(full @ like(q.views[view.name].mean.T, codes)) for view in self.views]
+        parts = []
+        for view in self.views:
+            p = q.views[view.name]
+            parts.append(view.likelihood.middle(full @ like(p.mean.T, codes), view.about(p.noise)))
         return xp.concat(parts, axis=1)
 
     def draw(self, q: MultiViewPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -285,8 +292,8 @@ class MultiView:
         rows = []
         for view in self.views:
             p = globals_.views[view.name]
-            noise = view.usual_noise if view.knows_precision else 1 / p.noise.mean
-            rows.append(view.likelihood.draw(full @ p.mean.T, noise, rng))
+            noise = Known(1 / view.usual_noise) if view.knows_precision else p.noise
+            rows.append(view.likelihood.draw(full @ p.mean.T, view.about(noise), rng))
         return np.concatenate(rows, axis=1), codes
 
     def _shares(self, q: MultiViewPosterior) -> Floats:
@@ -326,8 +333,12 @@ class MultiView:
         at, answers = Regressors.of(local, members), []
         for view in self.views:
             p, tangent = q.views[view.name], local.tangents[view.name]
-            precision = batch.columns(view.columns).mask if tangent.precision is None else tangent.precision
-            gap = tangent.response - precision * p.predictor(at)
+            precision, response = tangent.precision, tangent.response
+            precision = batch.columns(view.columns).mask if precision is None else precision
+            if tangent.free is not None and tangent.free.response is not None:
+                tau = like(p.noise.mean, response)
+                response, precision = response + tangent.free.response / tau, precision + tangent.free.precision / tau
+            gap = response - precision * p.predictor(at)
             answers.append((host(gap), p.noise.mean, host(precision)))
         return answers
 
@@ -347,8 +358,8 @@ class MultiView:
         """
         parts = [batch.columns(view.columns) for view in self.views]
         alike = self.n_groups == 1 and all(part.seen is None for part in parts)  # one spread for all
-        moving = any(view.likelihood.touches for view in self.views)
-        if not is_numpy_array(batch.x) or alike or moving or not all(part.whole for part in parts):
+        uneven = not all(view.likelihood.even for view in self.views)
+        if not is_numpy_array(batch.x) or alike or uneven or not all(part.whole for part in parts):
             return None, None
 
         def find() -> tuple[Index, Index]:
@@ -371,13 +382,16 @@ class MultiView:
         return members @ precision, None if odds is None else members @ odds
 
     def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
-        tangents, now = {}, Regressors.of(codes, members)
-        for view in self.views:
-            p, kind = q.views[view.name], view.likelihood
-            places = {"mean": partial(p.predictor, now), "square": partial(p.second, now)}
-            at = places.get(kind.touches, partial(view.given_precision, batch))
-            tangents[view.name] = kind.tangent(batch.columns(view.columns), at)
-        return tangents
+        now = Regressors.of(codes, members)
+        return {
+            view.name: view.likelihood.tangent(
+                batch.columns(view.columns), self._place(view, q.views[view.name], batch, now)
+            )
+            for view in self.views
+        }
+
+    def _place(self, view: View, p: ViewPosterior, batch: Rows, now: Regressors) -> Predictor:
+        return Predictor(partial(p.predictor, now), partial(p.second, now), view.about(p.noise, batch))
 
 
 def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
@@ -388,3 +402,11 @@ def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
 
 def _rowwise(values: Array, x: Array) -> Array:
     return values + array_namespace(x).zeros_like(x[:, 0])
+
+
+def _free_entries(free: Free, eta: Array, second: Array) -> Array:
+    """(n, D), the part of parabolas that tau does not multiply."""
+    level = free.constant()
+    if free.response is None or free.precision is None:
+        return level
+    return level + free.response * eta - 0.5 * free.precision * second

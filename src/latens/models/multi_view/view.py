@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import array_namespace
 
@@ -9,7 +11,7 @@ from latens.array import Array, Floats
 from latens.array.fields import record, sized
 from latens.array.transfer import like
 from latens.core import Rows
-from latens.models.likelihoods import Likelihood
+from latens.models.likelihoods import Columns, Likelihood
 
 __all__ = ["GROUP", "View", "precision_of"]
 
@@ -33,7 +35,11 @@ class View:
     @property
     def knows_precision(self) -> bool:
         """Whether rows bring the precision of each of its entries."""
-        return self.likelihood.touches == "given"
+        return self.likelihood.takes_precision
+
+    def about(self, noise: Any, batch: Rows | None = None) -> Columns:
+        """What the likelihood is told of the columns: their noise, and what is known of the entries of a batch."""
+        return Columns(noise, None if batch is None else self.given_precision(batch))
 
     def given_precision(self, batch: Rows) -> Array | None:
         """(n, D), where rows bring it; that of its usual noise at entries of which it is not known."""

@@ -1,0 +1,195 @@
+"""What is measured given a linear predictor eta, bounded from below by a parabola.
+
+    log p(y | eta)  >=  tau (constant + response eta - precision eta^2 / 2) + normaliser
+                        + free constant + free response eta - free precision eta^2 / 2 + power log(tau)
+
+tau is a precision of the column's noise, held in the posterior, and 1 where a likelihood has none. The parabola is
+found by `tangent` where eta is now, and lives for one block of rows. What tau does not multiply is called free; most
+likelihoods have nothing of it. A precision of None is 1 wherever an entry was observed.
+
+A likelihood is one file: a record that derives from `Likelihood` and writes the methods without a body here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Array, Floats
+from latens.array.transfer import column_sums, like
+from latens.core import Rows
+
+__all__ = ["Columns", "Free", "Likelihood", "Look", "Predictor", "Tangent", "averages"]
+
+Entries = Callable[[], Array]  # (n, D), made anew by every call, and the caller's to write over
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is known of a view's columns beside eta."""
+
+    noise: Any  # Gamma or Known (D,): the precision tau
+    given: Array | None = None  # (n, D), precisions that were given entry by entry
+
+    def variance(self, x: Array) -> Array:
+        """(1 or n, D), of the noise."""
+        return like(1 / self.noise.mean, x) if self.given is None else 1 / self.given
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Where the linear predictor of a block of rows is."""
+
+    mean: Entries  # E[eta]
+    square: Entries  # E[eta^2]
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Free:
+    """The part of a parabola that tau does not multiply."""
+
+    constant: Entries
+    response: Array | None = None  # (n, D); None where it has neither this nor a precision
+    precision: Array | None = None  # (n, D)
+    levels: Floats | None = None  # (D,), weighted sums of the constant, where they are at hand
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """Zero at missing entries."""
+
+    response: Array  # (n, D)
+    precision: Array | None  # (n, D)
+    levels: Floats | None = None  # (D,), weighted sums of the constant, where they are at hand
+    at: Any = None  # Predictor: where it touches; None where that changes nothing
+    constant: Entries | None = None  # None where the likelihood's `level` makes it
+    free: Free | None = None
+    powers: Entries | None = None  # what log tau is multiplied by, where `normaliser` does not say it
+    power_sums: Floats | None = None  # (D,), weighted sums of the powers
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the observed values of one view look like."""
+
+    low: Floats  # (D,), the smallest of each column; inf where nothing was observed
+    high: Floats  # (D,)
+    whole: bool  # only whole numbers
+    binary: bool  # only 0 and 1
+    skewed: bool  # nothing negative, and a few columns hold most of the variance
+
+    @property
+    def smallest(self) -> float:
+        return float(self.low.min())
+
+    @property
+    def largest(self) -> float:
+        return float(self.high.max())
+
+
+class Likelihood:
+    """How the entries of a view depend on eta."""
+
+    name: ClassVar[str]
+    curved: ClassVar[bool] = True  # whether the parabola depends on where eta is
+    even: ClassVar[bool] = False  # whether all observed entries of a column have the same precision
+    learns_noise: ClassVar[bool] = False  # whether columns have a tau of their own
+    takes_precision: ClassVar[bool] = False  # whether rows bring the precision of each entry
+    has_unit: ClassVar[bool] = False  # whether values are measurements, which may be moved and scaled
+
+    @classmethod
+    def for_rows(cls, rows: Rows) -> Self:
+        """The likelihood of a view that holds such rows."""
+        return cls()
+
+    @property
+    def noise_prior(self) -> tuple[float, float] | None:
+        """Shape and rate of tau; None: weak, in the units of the view."""
+        return None
+
+    @abstractmethod
+    def tangent(self, rows: Rows, at: Predictor) -> Tangent:
+        """The parabola where eta is now."""
+
+    def level(self, rows: Rows, tangent: Tangent) -> Array:
+        """(n, D), the constant that tau multiplies."""
+        return 0 * rows.x if tangent.constant is None else tangent.constant()
+
+    def levels(self, rows: Rows, tangent: Tangent) -> Floats:
+        """(D,), its weighted sums."""
+        return column_sums(rows.weigh(self.level(rows, tangent))) if tangent.levels is None else tangent.levels
+
+    def normaliser(self, noise: Any) -> Floats:
+        """(D,), per observed entry."""
+        return np.zeros_like(noise.mean)
+
+    @abstractmethod
+    def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        """Mean and variance of y, eta being normal."""
+
+    @abstractmethod
+    def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array | None:
+        """(n, D), -d^2 log p / d eta^2 at E[eta], divided by tau; None: 1."""
+
+    @abstractmethod
+    def middle(self, eta: Array, columns: Columns) -> Array:
+        """E[y | eta]."""
+
+    @abstractmethod
+    def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
+        """Twice the log-likelihood lost beside a perfect prediction; of measurements the squared error."""
+
+    @abstractmethod
+    def link(self, level: Floats, columns: Columns) -> Floats:
+        """The eta whose y is at that level."""
+
+    def intercept(self, offsets: Floats, columns: Columns) -> Floats:
+        """(D, G), levels of eta as they are published."""
+        return offsets
+
+    @abstractmethod
+    def start(self, level: Floats) -> tuple[Floats, Floats]:
+        """The eta whose y is at that level, not too far out, and the slope of `working` values there."""
+
+    def working(self, y: Floats) -> Floats | None:
+        """Values in which a start looks for principal directions; None: y itself."""
+        return None
+
+    def start_noise(self, prior: Any, rows: Rows, squares: Floats) -> Any:
+        """The noise that a start begins with; `squares` (D,) are sums of what it leaves of the working values."""
+        return prior.observe(rows.counts, squares)
+
+    def start_at(self, eta: Floats, noise: Any) -> Floats:
+        """The eta (D, G) of a start, its noise being known."""
+        return eta
+
+    @abstractmethod
+    def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
+        """New entries."""
+
+    @abstractmethod
+    def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
+        """Between which a new entry of that predictive mean and variance falls but for `tail` at either end."""
+
+    @classmethod
+    def refusal(cls, look: Look) -> str | None:
+        """What is wrong with a view that holds such values, and what to do; None where nothing is."""
+        return None
+
+
+def averages(mean: Array, variance: Array, of: Callable[[Array], tuple[Array, ...]], nodes: int = 20) -> list[Array]:
+    """E[f(eta)] of each f, eta ~ Normal(mean, variance), by Gauss-Hermite quadrature."""
+    xp = array_namespace(mean)
+    sd = xp.sqrt(variance)
+    points, masses = np.polynomial.hermite_e.hermegauss(nodes)
+    totals: list[Array] = []
+    for point, mass in zip(points.tolist(), (masses / masses.sum()).tolist(), strict=True):
+        parts = [mass * part for part in of(mean + point * sd)]
+        totals = parts if not totals else [total + part for total, part in zip(totals, parts, strict=True)]
+    return totals

@@ -1,0 +1,27 @@
+"""The names of likelihoods, one table for all estimators.
+
+`NAMES` says what each means; `LIKELIHOODS` has the class behind it for views. Latent classes have families of their own
+for the same names (`latens.families`).
+"""
+
+from __future__ import annotations
+
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
+from latens.models.likelihoods.gaussian import Gaussian
+from latens.models.likelihoods.interface import Likelihood
+
+__all__ = ["LIKELIHOODS", "NAMES"]
+
+NAMES: dict[str, str] = {
+    "gaussian": "measurements with normal noise",
+    "bernoulli": "yes or no, as 1 and 0",
+    "categorical": "levels without order",
+    "ordinal": "levels in order",
+    "poisson": "counts",
+    "negative-binomial": "overdispersed counts",
+}
+
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    kind.name: kind for kind in (Gaussian, Bernoulli, PoissonCounts, NegativeBinomial)
+}
