@@ -26,6 +26,7 @@ _HOMES = {
     "report": "latens.report",
     "save": "latens.io",
     "scan": "latens.scale.scan",
+    "stability": "latens.diagnose.halves",
     "suggest": "latens.diagnose.suggestion",
     "sweep": "latens.diagnose.numbers",
 }

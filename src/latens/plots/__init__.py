@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from latens.plots.bars import usage
 from latens.plots.calibrated import calibration
-from latens.plots.choices import ranking, sweep
+from latens.plots.choices import ranking, return_rates, sweep
 from latens.plots.data import data_heatmap, data_overview
 from latens.plots.explained import variance_explained
 from latens.plots.groups import clusters
@@ -27,6 +27,7 @@ __all__ = [
     "intervals",
     "loadings",
     "ranking",
+    "return_rates",
     "scores",
     "sources",
     "sweep",

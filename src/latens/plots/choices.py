@@ -11,7 +11,7 @@ from latens.plots.canvas import axes_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ranking", "sweep"]
+__all__ = ["ranking", "return_rates", "sweep"]
 
 
 def ranking(result: Any, ax: Axes | None = None) -> Axes:
@@ -61,4 +61,27 @@ def sweep(result: Any, ax: Axes | None = None) -> Axes:
     ax.set_xticks(numbers)
     ax.set_xlabel("components")
     ax.set_ylabel(result.label)
+    return ax
+
+
+def return_rates(result: Any, ax: Axes | None = None) -> Axes:
+    """Draw how often each component returned in halves of the rows, above chance.
+
+    Parameters
+    ----------
+    result : what `latens.stability` returned
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    places = np.arange(len(result.names))
+    ax = axes_for(ax, (6.4, 1.2 + 0.35 * len(places)))
+    ax.barh(places, result.return_rate)
+    ax.set_yticks(places, result.names)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("return rate above chance")
     return ax

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from latens.diagnose.halves import Stability
 from latens.diagnose.numbers import Sweep
 from latens.diagnose.result import Ranked, Result
 from latens.report.charts.intervals import interval_chart
-from latens.report.charts.svg import Line, line_chart
+from latens.report.charts.svg import Line, bar_chart, line_chart
 from latens.report.content import Figure, Section, Table
 from latens.report.page import write_page
 
@@ -31,6 +32,9 @@ def _figures(result: Result) -> tuple[Figure, ...]:
         line = Line(np.array(list(result.models), dtype=float), np.array(result.heights))
         chart = line_chart([line], x_label="components", y_label=result.label)
         return (Figure(chart, f"The {result.label.partition(' (')[0]} for each number of components."),)
+    if isinstance(result, Stability):
+        bars = bar_chart(list(result.names), result.return_rate, label="return rate above chance", reach=1.0)
+        return (Figure(bars, "How often each component returned in both of two halves of the rows."),)
     ranked: Ranked | None = getattr(result, "ranked", None)
     if ranked is None or not ranked.names:
         return ()

@@ -1,0 +1,277 @@
+"""Whether components come back: fits to halves of the rows, compared with the fit to all and with each other.
+
+Rows are dealt into pairs of halves, without replacement, since repeated rows would make clusters of their own. A
+component returns in a pair if it has a counterpart in both halves and the two counterparts agree: halves share no row,
+so that what noise suggests in one is not in the other. Components agree by the correlation of their codes over all
+rows, which needs no sign, scale or order. How well chance agrees is found from rows whose columns were shuffled one by
+one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import ndtri
+
+from latens.array import Floats, Index
+from latens.array.transfer import host, is_sparse
+from latens.diagnose.budget import Budget
+from latens.diagnose.result import Result
+from latens.estimators.beside.copies import like
+from latens.estimators.factor_analysis.estimator import FactorAnalysis
+from latens.system.seeds import generator
+from latens.system.summary_table import Table
+
+__all__ = ["Stability", "stability"]
+
+N_SHUFFLED = 8  # pairs of shuffled halves that show what chance does
+CHANCE = 0.1  # of shuffled components that agree better than is asked for
+LEAST_AGREEMENT, MOST_AGREEMENT = 0.6, 0.95  # correlations between which that is asked for
+N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
+HIDDEN = 0.1  # share of the cells that are hidden there
+LEVEL = 0.9
+FEWEST_ROWS = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Stability(Result):
+    """What `latens.stability` found.
+
+    Attributes
+    ----------
+    table : Table
+        One row for each component: its name, how often it returned, and that above chance.
+    return_rate : array (K,)
+        Share of the pairs of halves in which each component returned, above chance: 0 is chance, 1 is always.
+    coverage : float
+        Share of hidden cells that lie in their 90 % interval, of fits to the other half; NaN where the model has no
+        such intervals.
+    n_pairs : int
+        Pairs of halves that were fitted.
+    verdict : str
+        The same in a sentence.
+    """
+
+    return_rate: Floats
+    coverage: float
+    n_pairs: int
+    names: tuple[str, ...]
+
+    title: ClassVar[str] = "Do the components come back"
+    picture: ClassVar[str] = "return_rates"
+
+
+def stability(
+    model: Any,
+    X: Any,
+    n_samples: int = 50,
+    *,
+    max_time: float | None = None,
+    random_state: Any = 0,
+    **fit_params: Any,
+) -> Stability:
+    """Fit a model to halves of the rows again and again, and see which of its components come back.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted to X; if it is not, it is cloned and fitted first.
+    X : rows
+        As its `fit` takes them: arrays, data frames, or a dict of them by view.
+    n_samples : int
+        Half-samples, in pairs that share no row.
+    max_time : float, optional
+        Seconds for everything; then there are fewer pairs, and `n_pairs` says how many.
+    random_state : int, RandomState or Generator
+        Of the halves.
+    **fit_params
+        What `fit` takes besides X and goes with its rows, such as `sample_weight`.
+
+    Returns
+    -------
+    Stability
+        With `.return_rate`, `.coverage`, `.table`, `.plot()` and `.report(path)`.
+
+    Examples
+    --------
+    >>> import latens
+    >>> X, _ = latens.datasets.make_mixture(200, n_components=3, spread=9.0, random_state=0)
+    >>> model = latens.GaussianMixture(random_state=0).fit(X)
+    >>> bool(latens.stability(model, X, n_samples=4).return_rate.min() > 0.9)
+    True
+    """
+    if int(n_samples) < 2:
+        raise ValueError(f"n_samples={n_samples!r} are no pair of halves; give 2 or more, 50 by default.")
+    n, rng, budget = _n_rows(X), generator(random_state), Budget(max_time)
+    if n < FEWEST_ROWS:
+        raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
+    whole = model if hasattr(model, "n_components_") else _fitted(model, X, None, fit_params)
+    pairs, shuffled, covered = int(n_samples) // 2, list[Floats](), list[tuple[int, int]]()
+    agreement = list[Floats]()
+    for at in range(pairs):
+        if budget.over and agreement:
+            break
+        halves = np.array_split(rng.permutation(n), 2)
+        fits = [_fitted(whole, X, np.sort(half), fit_params) for half in halves]
+        agreement.append(_agreement(whole, fits, X))
+        if at < N_COVERED:
+            covered.append(_covered(fits[0], _taken(X, np.sort(halves[1])), rng))
+        if at < N_SHUFFLED and whole.n_components_:
+            shuffled.append(_by_chance(whole, X, halves, rng, fit_params))
+    return _result(whole, np.array(agreement), shuffled, covered)
+
+
+def _fitted(model: Any, X: Any, rows: Index | None, fit_params: dict[str, Any]) -> Any:
+    part = X if rows is None else _taken(X, rows)
+    given = fit_params if rows is None else {name: _taken(value, rows) for name, value in fit_params.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about halves of the rows
+        return like(model, warm_start=False).fit(part, **given)
+
+
+def _agreement(whole: Any, fits: Sequence[Any], X: Any) -> Floats:
+    """(K,), of each component the least correlation among it and its counterparts in two fits."""
+    every = _codes(whole, X)
+    find = _projected if isinstance(whole, FactorAnalysis) else _matched
+    one, other = (find(every, _codes(fit, X)) for fit in fits)
+    pairs = ((every, one), (every, other), (one, other))
+    return np.asarray(np.min([np.diagonal(_correlations(a, b)) for a, b in pairs], axis=0))
+
+
+def _codes(model: Any, X: Any) -> Floats:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(host(model.transform(X)), dtype=float).reshape(_n_rows(X), -1)
+
+
+def _matched(every: Floats, other: Floats) -> Floats:
+    """(n, K), the codes of another fit that belong to each component; 0 where they are too few."""
+    found = np.zeros_like(every)
+    if every.shape[1] and other.shape[1]:
+        rows, columns = linear_sum_assignment(-_correlations(every, other))
+        found[:, rows] = other[:, columns]
+    return found
+
+
+def _projected(every: Floats, other: Floats) -> Floats:
+    """(n, K), what the codes of another fit say of each component together: factors that may be turned."""
+    centred = other - other.mean(axis=0)
+    return np.asarray(centred @ np.linalg.lstsq(centred, every - every.mean(axis=0), rcond=None)[0])
+
+
+def _correlations(a: Floats, b: Floats) -> Floats:
+    """(K, L), without their signs; 0 for what never varies."""
+    a, b = (z - z.mean(axis=0) for z in (a, b))
+    a, b = (z / np.maximum(np.sqrt(np.sum(z**2, axis=0)), np.finfo(float).tiny) for z in (a, b))
+    return np.asarray(np.abs(a.T @ b))
+
+
+def _by_chance(
+    whole: Any, X: Any, halves: Sequence[Index], rng: np.random.Generator, fit_params: dict[str, Any]
+) -> Floats:
+    """Agreement of as many components where columns have nothing to do with each other."""
+    noise = _shuffled(X, rng)
+    alike = like(whole, n_components=int(whole.n_components_), prune=False)
+    every = _fitted(alike, noise, None, fit_params)
+    return _agreement(every, [_fitted(alike, noise, np.sort(half), fit_params) for half in halves], noise)
+
+
+def _covered(fit: Any, X: Any, rng: np.random.Generator) -> tuple[int, int]:
+    """How many hidden cells lie in their interval, and how many there are; of numbers only."""
+    if getattr(fit, "binary", False) or not hasattr(fit, "impute") or is_sparse(X):
+        return 0, 0
+    views = X if isinstance(X, dict) else {"": X}
+    try:
+        values = {name: np.array(view, dtype=float) for name, view in views.items()}
+    except (TypeError, ValueError):  # levels
+        return 0, 0
+    likelihoods = getattr(fit, "likelihoods_", {})
+    hidden = {name: _some_cells(view, rng) for name, view in values.items()}
+    blank = {name: np.where(hidden[name], np.nan, view) for name, view in values.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean, sd = fit.impute(blank if isinstance(X, dict) else blank[""], return_std=True)
+    inside = total = 0
+    for name, view in values.items():
+        centre, spread = (host(each[name] if isinstance(X, dict) else each) for each in (mean, sd))
+        own = hidden[name] & _numeric(view, name, likelihoods, getattr(fit, "columns_", None))
+        total += int(own.sum())
+        inside += int((np.abs(view - centre) <= ndtri(0.5 + LEVEL / 2) * np.asarray(spread))[own].sum())
+    return inside, total
+
+
+def _some_cells(view: Floats, rng: np.random.Generator) -> Any:
+    hidden = (rng.random(view.shape) < HIDDEN) & ~np.isnan(view)
+    hidden[(~np.isnan(view) & ~hidden).sum(axis=1) == 0] = False
+    return hidden
+
+
+def _numeric(view: Floats, name: str, likelihoods: Any, columns: Any) -> Any:
+    """(D,), the columns of real numbers."""
+    if columns is not None:
+        return np.array([kind == "gaussian" for kind in columns.kinds])
+    if name and isinstance(likelihoods, dict) and name in likelihoods:
+        return np.full(view.shape[1], likelihoods[name] == "gaussian")
+    return np.array([len(np.unique(column[~np.isnan(column)])) > 2 for column in view.T])
+
+
+def _result(whole: Any, agreement: Floats, shuffled: Sequence[Floats], covered: Sequence[tuple[int, int]]) -> Stability:
+    names = tuple(map(str, whole.get_feature_names_out()))
+    by_chance = np.concatenate([*shuffled, np.zeros(1)])
+    asked = float(np.clip(np.quantile(by_chance, 1 - CHANCE), LEAST_AGREEMENT, MOST_AGREEMENT))
+    chance = float(np.mean(by_chance >= asked)) if len(shuffled) else 0.0
+    returned = (agreement >= asked).mean(axis=0) if len(agreement) and len(names) else np.zeros(len(names))
+    rate = np.clip((returned - chance) / (1 - chance), 0.0, 1.0)
+    middle = np.median(agreement, axis=0) if len(names) else np.zeros(0)
+    rows = tuple(zip(names, returned.tolist(), rate.tolist(), middle.tolist(), strict=True))
+    table = Table(("component", "returned", "above chance", "agreement"), rows)
+    inside, total = (sum(each) for each in zip(*covered, strict=True)) if covered else (0, 0)
+    coverage = inside / total if total else float("nan")
+    return Stability(table, _words(names, rate, coverage, len(agreement)), rate, coverage, len(agreement), names)
+
+
+def _words(names: Sequence[str], rate: Floats, coverage: float, n_pairs: int) -> str:
+    if not names:
+        words = "Nothing was found in all rows, so that nothing can return."
+    else:
+        weak = [name for name, own in zip(names, rate, strict=True) if own < 0.5]
+        words = f"{len(names) - len(weak)} of {len(names)} components return in most of {n_pairs} pairs of halves"
+        words += f"; not {', '.join(weak[:5])}." if weak else "."
+    if coverage == coverage:
+        words += f" {100 * coverage:.0f} % of hidden numbers lie in their {100 * LEVEL:.0f} % interval."
+    return words
+
+
+def _n_rows(X: Any) -> int:
+    if isinstance(X, dict):
+        return _n_rows(next(iter(X.values())))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _taken(X: Any, rows: Index) -> Any:
+    """These rows, in the container of X."""
+    if isinstance(X, dict):
+        return {name: _taken(view, rows) for name, view in X.items()}
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def _shuffled(X: Any, rng: np.random.Generator) -> Any:
+    """Each column in an order of its own."""
+    if isinstance(X, dict):
+        return {name: _shuffled(view, rng) for name, view in X.items()}
+    n = _n_rows(X)
+    if hasattr(X, "iloc"):
+        columns = {name: X[name].iloc[rng.permutation(n)].array for name in X.columns}
+        return type(X)(columns, index=X.index)
+    if hasattr(X, "with_columns"):
+        return X.with_columns([X[name].gather(rng.permutation(n)) for name in X.columns])
+    dense = X.toarray() if is_sparse(X) else np.asarray(X)
+    mixed = np.column_stack([column[rng.permutation(n)] for column in dense.T])
+    return type(X)(mixed) if is_sparse(X) else mixed

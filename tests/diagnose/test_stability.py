@@ -1,0 +1,136 @@
+"""Whether components come back in halves of the rows."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.diagnose import halves
+
+
+@cache
+def factors(seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    loadings = np.array([[1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0.8, 0.8, 0.8, 0.8]])
+    return rng.normal(size=(160, 2)) @ loadings + rng.normal(size=(160, 8))
+
+
+@cache
+def of_factors() -> halves.Stability:
+    return latens.stability(latens.FactorAnalysis(2, random_state=0), factors())
+
+
+def test_planted_components_return() -> None:
+    found = of_factors()
+    assert found.n_pairs == 25
+    assert found.return_rate.min() >= 0.9
+    assert found.table["component"] == ["factor0", "factor1"]
+    assert found.verdict.startswith("2 of 2 components return")
+
+
+def test_components_forced_on_noise_do_not() -> None:
+    noise = np.random.default_rng(1).normal(size=(160, 8))
+    found = latens.stability(latens.FactorAnalysis(3, random_state=0), noise)
+    assert found.return_rate.max() <= 0.3
+    assert "not factor" in found.verdict
+
+
+def test_intervals_of_hidden_numbers_are_checked_on_the_other_half() -> None:
+    assert 0.82 <= of_factors().coverage <= 0.97
+    assert "90 % interval" in of_factors().verdict
+
+
+def test_intervals_that_are_too_narrow_are_noticed() -> None:
+    class Sure(latens.FactorAnalysis):
+        def impute(self, X: Any, return_std: bool = False) -> Any:
+            filled, sd = super().impute(X, return_std=True)
+            return filled, 0.3 * sd
+
+    assert latens.stability(Sure(2, random_state=0), factors(), n_samples=8).coverage < 0.6
+
+
+def test_clusters_are_matched_whatever_their_order() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2)) + 8.0 * np.eye(3)[:, :2][np.arange(90) % 3]
+    found = latens.stability(latens.GaussianMixture(random_state=0), X, n_samples=6)
+    assert len(found.return_rate) == 3
+    assert found.return_rate.min() == 1
+
+
+def test_a_fitted_model_is_left_as_it_was() -> None:
+    model = latens.FactorAnalysis(2, random_state=0).fit(factors())
+    before = model.components_.copy()
+    latens.stability(model, factors(), n_samples=2)
+    assert np.array_equal(model.components_, before)
+
+
+def test_agreement_is_the_least_among_the_three_fits() -> None:
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(50, 1)), rng.normal(size=(50, 1))
+
+    class Codes:
+        def __init__(self, codes: np.ndarray) -> None:
+            self.codes = codes
+
+        def transform(self, X: Any) -> np.ndarray:
+            return self.codes
+
+    both = Codes(one + other)
+    agreed = halves._agreement(both, [Codes(-3 * one), Codes(other)], np.zeros((50, 1)))
+    assert agreed == pytest.approx([abs(np.corrcoef(one[:, 0], other[:, 0])[0, 1])])
+
+
+def test_halves_share_no_row_and_rows_come_with_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    plain = halves._fitted
+
+    def watch(model: Any, X: Any, rows: Any, fit_params: dict[str, Any]) -> Any:
+        seen.append(rows)
+        return plain(model, X, rows, fit_params)
+
+    monkeypatch.setattr(halves, "_fitted", watch)
+    weights = np.ones(160)
+    latens.stability(latens.FactorAnalysis(1, random_state=0), factors(), n_samples=2, sample_weight=weights)
+    one, other = (rows for rows in seen[1:3])
+    assert len(one) == len(other) == 80
+    assert not set(one) & set(other)
+
+
+def test_the_time_limits_the_pairs() -> None:
+    found = latens.stability(latens.FactorAnalysis(1, random_state=0), factors(), max_time=1e-3)
+    assert found.n_pairs == 1
+
+
+@pytest.mark.parametrize(
+    ("X", "n", "words"), [(factors()[:5], 50, "X has 5 rows"), (factors(), 1, "n_samples=1 are no pair")]
+)
+def test_what_cannot_be_halved_is_refused(X: np.ndarray, n: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        latens.stability(latens.FactorAnalysis(1), X, n)
+
+
+def test_views_are_halved_together() -> None:
+    views, _ = latens.datasets.make_multiview(80, (12, 8), n_factors=1, random_state=0)
+    found = latens.stability(latens.MultiViewFactorAnalysis(2, random_state=0), views, n_samples=2)
+    assert 0.7 <= found.coverage <= 1
+
+
+def test_the_signature_is_that_of_the_documentation(tmp_path: Path) -> None:
+    parameters = inspect.signature(latens.stability).parameters
+    assert list(parameters)[:3] == ["model", "X", "n_samples"]
+    assert parameters["n_samples"].default == 50
+    assert "return rate above chance" in of_factors().report(tmp_path / "page.html").read_text("utf-8")
+
+
+@pytest.mark.extras
+def test_the_result_draws_itself() -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    assert len(of_factors().plot().patches) == 2
