@@ -50,6 +50,6 @@ def _images() -> float:
 
 
 def _time(model: latens.NoisyOr, rows: Rows) -> float:
-    batches = blocks(rows, model.model_.floats_per_row(model.n_components_))
-    warm = ascend(model.model_, batches, State(model.state_.q), max_iter=3, tol=0).state
-    return fastest(lambda: ascend(model.model_, batches, warm, max_iter=1, tol=0), 3)
+    batches = blocks(rows, model._model.floats_per_row(model.n_components_))
+    warm = ascend(model._model, batches, State(model._state.q), max_iter=3, tol=0).state
+    return fastest(lambda: ascend(model._model, batches, warm, max_iter=1, tol=0), 3)

@@ -83,7 +83,7 @@ def published(variant: Variant, streamed: bool, how: Mapping[str, bool]) -> dict
 def _numbers(attributes: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
     """Public fitted attributes that are arrays, numbers or arrays by name."""
     for name, value in sorted(attributes.items()):
-        if not name.endswith("_") or name.startswith("_") or name in ("plain_", "n_features_in_"):
+        if not name.endswith("_") or name.startswith("_") or name == "n_features_in_":
             continue
         parts = value.items() if isinstance(value, dict) else [("", value)]
         for key, part in parts:

@@ -20,7 +20,7 @@ NAMES_ON_PAGE = set(re.findall(r"\w+", PAGE))
 MODULES = ("datasets", "errors", "interop", "metrics", "nets", "plots")
 WITH_TORCH = ("nets",)
 # what fits keep for themselves, and former names
-PRIVATE = {"model_", "frame_", "state_", "question_", "waiting_", "plain_", "deviances_", "columns_"}
+PRIVATE = {"deviances_", "columns_"}
 FORMER = {"alpha_", "beta_", "lower_bound_"}
 
 

@@ -11,14 +11,15 @@ from latens.estimators.fitted_parts import fitted_parts
 from tests.estimators.subjects import SUBJECTS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "latens"
-INNER = re.compile(r"\.(?:model_|frame_|state_|question_|waiting_|plain_)\b")
+INNER = ("_model", "_frame", "_state", "_question", "_waiting", "_plain")
+READ = re.compile(rf"\b(?:model|estimator|self\.model)\.(?:{'|'.join(INNER)})\b")
 
 
 def test_layers_above_the_estimators_read_their_parts_through_the_accessor() -> None:
     readers = [
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")
-        if path.relative_to(SOURCE).parts[0] != "estimators" and INNER.search(path.read_text())
+        if path.relative_to(SOURCE).parts[0] != "estimators" and READ.search(path.read_text())
     ]
     assert readers == []
 
@@ -32,3 +33,5 @@ def test_every_estimator_has_a_model_a_frame_and_a_state(name: str) -> None:
     assert parts.frame.origin.shape == (model.n_features_in_,)
     assert parts.model.prior(2).n_components >= 1
     assert parts.waiting is None
+    public = {f"{inner.removeprefix('_')}_" for inner in INNER}
+    assert public.isdisjoint(vars(model))  # none of them is a promise

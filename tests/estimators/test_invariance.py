@@ -122,7 +122,7 @@ def test_a_stream_has_counted_every_row_and_entry_however_it_is_cut(case: Case) 
         model = case.subject.make()
         for part, y in zip(np.split(case.X, cuts), np.split(case.y, cuts), strict=True):
             case.subject.learn(lambda X, *_, m=model, y=y, **__: m.partial_fit(X, y), part)
-        stats = model.state_.stats
+        stats = model._state.stats
         if stats is not None:  # a stream may wait until it has seen enough
             assert stats.n == pytest.approx(len(case.X))
 

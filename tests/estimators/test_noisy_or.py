@@ -147,7 +147,7 @@ def test_with_many_causes_the_score_is_a_lower_bound_and_says_so() -> None:
     assert model.score_is_bound_
     whole = NoisyOr(14, e_step="exact", **{**options, "max_iter": 1}).fit(X[:50])
     assert not whole.score_is_bound_
-    exact = whole.model_.log_predictive(model.posterior_, latens.core.Rows(X[:30]), None)
+    exact = whole._model.log_predictive(model.posterior_, latens.core.Rows(X[:30]), None)
     gap = exact - model.score_samples(X[:30])
     assert gap.min() > -1e-9
     assert gap.mean() < 0.05
@@ -158,8 +158,8 @@ def test_more_states_tighten_the_bound() -> None:
     options = {**QUICK, "prior": "ml", "moves": False, "max_iter": 12, "tol": 0, "e_step": "truncated", "n_profiles": 1}
     few, many = (NoisyOr(8, n_states=n, **options).fit(X) for n in (2, 30))
     assert many.elbo_ > few.elbo_ + 1.0
-    assert few.model_.n_states == 2
-    assert NoisyOr(8, **{**options, "n_profiles": 3}).fit(X).model_.n_states == 40
+    assert few._model.n_states == 2
+    assert NoisyOr(8, **{**options, "n_profiles": 3}).fit(X)._model.n_states == 40
     with pytest.raises(ValueError, match="n_states=1 is too small; choose at least 2"):
         NoisyOr(8, n_states=1, **options).fit(X)
 
@@ -190,7 +190,7 @@ def test_a_stream_comes_close_to_the_whole(way: str) -> None:
     for part in np.split(X, 3):
         stream.partial_fit(part)
     assert stream.score(X) > whole.score(X) - 0.8
-    assert stream.state_.stats.n == len(X)
+    assert stream._state.stats.n == len(X)
 
 
 def test_other_values_are_cut_with_a_warning_that_counts_them(X: np.ndarray) -> None:

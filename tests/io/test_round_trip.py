@@ -147,7 +147,7 @@ def test_numpy_opens_the_file_as_an_npz(tmp_path: Path) -> None:
     with np.load(latens.save(model, tmp_path / "model.latens"), allow_pickle=False) as arrays:
         assert arrays.files == ["header.json", *(f"arrays/{i}" for i in range(len(arrays.files) - 1))]
         found = [arrays[name] for name in arrays.files[1:]]
-    assert any(np.array_equal(array, model.state_.q.loadings.mean) for array in found)
+    assert any(np.array_equal(array, model._state.q.loadings.mean) for array in found)
     assert all(array.flags.c_contiguous for array in found)
 
 

@@ -256,8 +256,8 @@ LIES: dict[str, tuple[Lie, str]] = {
     "scores without names": (dropped("attributes", "row_names_"), "tells scores_, group_of_ alone"),
     "names of other samples": (kept(row_names_={"tuple": ["a", "b"]}), "2 names for 60 samples"),
     "groups of no sample": (put("attributes.group_of_", lambda x: x + 7), "does not give each of 60 samples one of 1"),
-    "several views as one table": (kept(plain_=True), "or it is one table"),
-    "a truth value that is a number": (kept(plain_=1), "plain_ is a int"),
+    "several views as one table": (kept(_plain=True), "or it is one table"),
+    "a truth value that is a number": (kept(_plain=1), "_plain is a int"),
 }
 
 

@@ -30,13 +30,13 @@ __all__ = ["Answers"]
 
 
 class Answers(Intervals, TransformerMixin):
-    """Mixed into every estimator; reads `model_`, `frame_`, `posterior_` and nothing else of the fit."""
+    """Mixed into every estimator; reads `_model`, `_frame`, `posterior_` and nothing else of the fit."""
 
     _component_noun: ClassVar[str] = "component"  # what one is called: "factor" gives the names factor0, factor1, ...
-    model_: Any
-    frame_: Frame
+    _model: Any
+    _frame: Frame
     posterior_: Any
-    state_: State
+    _state: State
     n_components_: int
     n_features_in_: int
     share_: Floats
@@ -67,7 +67,7 @@ class Answers(Intervals, TransformerMixin):
         std : array of shape (n, K)
             Their posterior standard deviations, with `return_std`.
         """
-        mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
+        mean, variance = self._ask(X, lambda rows, local: self._model.codes(rows, local))
         if not return_std:
             return mean
         xp = array_namespace(variance)
@@ -92,7 +92,7 @@ class Answers(Intervals, TransformerMixin):
         """
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
-        return self._leave(self.model_.reconstruct(self.posterior_, codes))
+        return self._leave(self._model.reconstruct(self.posterior_, codes))
 
     @lazily
     def impute(self, X: Any, return_std: bool = False) -> Any:
@@ -113,7 +113,7 @@ class Answers(Intervals, TransformerMixin):
             Predictive standard deviation of each filled entry, 0 where X is observed; with `return_std`.
         """
         X = encoded_rows(self, X)
-        mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
+        mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
         xp = array_namespace(mean)
         X = X.toarray() if is_sparse(X) else X
         given = detached(X) if is_foreign(X) else _numbers(X, mean.dtype)
@@ -121,7 +121,7 @@ class Answers(Intervals, TransformerMixin):
         filled = _as_given(xp.where(hole, self._leave(mean), xp.astype(given, mean.dtype)), X)
         if not return_std:
             return filled
-        std = self.frame_.leave_direction(xp.sqrt(variance))
+        std = self._frame.leave_direction(xp.sqrt(variance))
         return filled, _as_given(xp.where(hole, std, xp.zeros_like(std)), X)
 
     @lazily
@@ -142,8 +142,8 @@ class Answers(Intervals, TransformerMixin):
         """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            density = self.model_.log_predictive(self.posterior_, rows, local)
-            return (density - self.frame_.log_volume(rows),)
+            density = self._model.log_predictive(self.posterior_, rows, local)
+            return (density - self._frame.log_volume(rows),)
 
         return self._ask(X, density)[0]
 
@@ -190,8 +190,8 @@ class Answers(Intervals, TransformerMixin):
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
         if one_of("globals", how, ["each", "shared"]) == "shared":
-            return self.model_.draw(self.posterior_, n, rng)  # type: ignore[no-any-return]
-        draws = [self.model_.draw(self.posterior_, 1, rng) for _ in range(n)]
+            return self._model.draw(self.posterior_, n, rng)  # type: ignore[no-any-return]
+        draws = [self._model.draw(self.posterior_, 1, rng) for _ in range(n)]
         return np.concatenate([rows for rows, _ in draws]), np.concatenate([codes for _, codes in draws])
 
     def set_component_names(self, names: Sequence[str] | Mapping[int, str]) -> Self:
@@ -286,7 +286,7 @@ class Answers(Intervals, TransformerMixin):
 
     def _leave(self, x: Array) -> Array:
         """Rows of the model in the units of the data."""
-        return self.frame_.leave(x)
+        return self._frame.leave(x)
 
     def _feature_names(self) -> Floats:
         names = getattr(self, "feature_names_in_", None)
@@ -296,12 +296,12 @@ class Answers(Intervals, TransformerMixin):
         """Settle the rows of X block by block and put the answers together again."""
         check_is_fitted(self)
         rows = check_rows(self, X)
-        self.frame_.check_sizes(rows)
+        self._frame.check_sizes(rows)
         answers = []
         with one_blas_thread():
-            for block in blocks(rows, self.model_.floats_per_row(self.n_components_)):
-                inside = self.frame_.enter(block)
-                answers.append(question(inside, settle(self.model_, self.posterior_, inside)))
+            for block in blocks(rows, self._model.floats_per_row(self.n_components_)):
+                inside = self._frame.enter(block)
+                answers.append(question(inside, settle(self._model, self.posterior_, inside)))
         xp = array_namespace(answers[0][0])
         if any(bool(xp.any(xp.isnan(part))) for parts in answers for part in parts):
             raise too_large(float(xp.max(xp.abs(rows.x.data if is_sparse(rows.x) else rows.x))))

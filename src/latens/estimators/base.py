@@ -168,22 +168,22 @@ class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
                 self._n_named, moves = data.n_named, False
             self._until = None if self.max_time is None else time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
-            before = self.frame_ if self._goes_on(data) else None
-            frame = before or self._frame(data, sample)
+            before = self._frame if self._goes_on(data) else None
+            frame = before or self._units_of(data, sample)
             frame.check_range()
             sample = frame.enter(sample)
-            self.frame_ = frame  # parameters in data units are read through it
+            self._frame = frame  # parameters in data units are read through it
             model = self._build(sample)
             begun_from = [fit for fit in (self if before else None, self._smaller) if fit is not None]
             journal, rng = open_journal(
                 self,
                 generator(self.random_state),
-                lambda: [model, data.fingerprint(sample), [fit.state_.q for fit in begun_from]],
+                lambda: [model, data.fingerprint(sample), [fit._state.q for fit in begun_from]],
                 self._over(),
             )
             data = data if isinstance(model, Compressing) else data.entered(frame, spare=spare)
             if before:
-                starts = [State(self.state_.q)]
+                starts = [State(self._state.q)]
             else:  # a model that compresses rows starts from their total
                 starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
             fit = self._climb(model, data, sample, frame, rng, starts, moves, before is None)
@@ -247,33 +247,33 @@ class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
             if not len(rows):
                 return self
             doubt_weights(rows)
-            frame = self.frame_.meeting(rows)
+            frame = self._frame.meeting(rows)
             state, event = update(
-                self.model_,
-                self.state_,
+                self._model,
+                self._state,
                 frame.enter(rows),
                 combine=Accumulate(),
                 n_global=3,
                 log_scale=frame.log_scale,
             )
-            if isinstance(self.model_, Compressing):
-                fit = self._read_out(self.model_, state.stats, frame, generator(self.random_state), [])
+            if isinstance(self._model, Compressing):
+                fit = self._read_out(self._model, state.stats, frame, generator(self.random_state), [])
             else:
                 event = replace(event, posterior=None, restart=self.trace_[-1].restart)
                 fit = Fit(state, (*self.trace_, event), self.converged_)
-            self._keep(self.model_, frame, fit)
+            self._keep(self._model, frame, fit)
         return self
 
-    def _frame(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Frame:
         return data.units(centred=self._centred, scaled=self._scaled)
 
     def _goes_on(self, data: Data) -> bool:
         """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""
         if not self.warm_start or not self.__sklearn_is_fitted__():
             return False
-        return len(self.frame_.origin) == data.n_columns and self._question() == self.question_
+        return len(self._frame.origin) == data.n_columns and self._asked() == self._question
 
-    def _question(self) -> dict[str, str]:
+    def _asked(self) -> dict[str, str]:
         """The parameters that say what is asked, not how the answer is found."""
         how = {
             "max_iter",
@@ -343,8 +343,8 @@ class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
     def _keep(self, model: Model, frame: Frame, fit: Fit) -> None:
         """Store the state and publish its living components, the most important first."""
         state = fit.state
-        self.model_, self.frame_, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
-        self.state_, self.question_ = replace(state, locals=None), self._question()
+        self._model, self._frame, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
+        self._state, self._question = replace(state, locals=None), self._asked()
         living, self.share_ = living_components(model, state, prune=self.prune)
         if self._n_named:  # components are those that were named, in their order
             living, self.share_ = np.arange(state.q.n_components), model.importance(state.q, state.stats)

@@ -153,7 +153,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         check_is_fitted(self)
         if self.e_step != "auto":
             return str(self.e_step)
-        return "exact" if self.model_.exact_local(self.posterior_) else "mean-field"
+        return "exact" if self._model.exact_local(self.posterior_) else "mean-field"
 
     def thresholded_components(self, threshold: float = 0.4) -> Floats:
         """(K, D), 1 where a cause adds more than `threshold` to a column, else 0; in data units.
@@ -224,11 +224,11 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     def _publish(self, q: BinaryPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         k, loadings = q.n_components, q.loadings
         noise = frame.leave_variance(loadings.mean_noise)
-        intercept = loadings.mean[k] if self.model_.intercept else np.zeros(loadings.mean.shape[1])
+        intercept = loadings.mean[k] if self._model.intercept else np.zeros(loadings.mean.shape[1])
         public = {
             "components": frame.leave_direction(loadings.mean[:k]),
             "usage": q.usage.mean,
-            "noise_variance": noise if self.model_.diagonal else float(noise[0]),
+            "noise_variance": noise if self._model.diagonal else float(noise[0]),
             "intercept": frame.leave(intercept),
         }
         if isinstance(loadings, Relevance):

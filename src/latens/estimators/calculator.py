@@ -40,7 +40,7 @@ MOST_SWITCHES = 10  # causes whose states are listed
 def calculator_of(estimator: Any) -> dict[str, Any] | None:
     """Plain lists, numbers and texts; None where a model has no short answer."""
     check_is_fitted(estimator)
-    model, q = estimator.model_, estimator.posterior_
+    model, q = estimator._model, estimator.posterior_
     match model:
         case Factors():
             w = q.loadings
@@ -59,7 +59,7 @@ def calculator_of(estimator: Any) -> dict[str, Any] | None:
 
 def _head(estimator: Any, kind: str, names: Any = None) -> dict[str, Any]:
     """What all have: kind, columns, and from data units to those of the model."""
-    frame = estimator.frame_
+    frame = estimator._frame
     names = estimator._feature_names() if names is None else names
     scale = np.broadcast_to(np.asarray(frame.scale, dtype=float), frame.origin.shape)
     cut = getattr(estimator, "binarize", None)
@@ -147,7 +147,7 @@ def _said(clusters: Any, d: int, column: int, values: Floats) -> Floats:
 
 def _is_plain(estimator: Any) -> bool:
     """Whether codes are normal given a row of numbers and nothing else."""
-    layout, model = estimator.layout_, estimator.model_
+    layout, model = estimator.layout_, estimator._model
     gaussian = all(isinstance(view.likelihood, Gaussian) for view in model.views)
     return gaussian and not layout.groups and not layout.precise and estimator.posterior_.usage is None
 

@@ -21,16 +21,20 @@ class FittedParts:
     frame: Any  # from the units of the data to those of the model, and back
     state: State  # posterior and statistics, from which `partial_fit` goes on
     waiting: Any = None  # the first samples of a stream, while they are few
+    one_table: bool = True  # False where several views were given
 
 
 def has_fitted_parts(estimator: object) -> bool:
     """Whether it is an estimator of latens that was fitted."""
-    return "model_" in vars(estimator)
+    return "_model" in vars(estimator)
 
 
 def fitted_parts(estimator: Any) -> FittedParts:
     """The parts of a fitted estimator; they are its own, and not to be changed."""
-    return FittedParts(estimator.model_, estimator.frame_, estimator.state_, getattr(estimator, "waiting_", None))
+    own = vars(estimator)
+    return FittedParts(
+        estimator._model, estimator._frame, estimator._state, own.get("_waiting"), own.get("_plain", True)
+    )
 
 
 def entries_of(estimator: Any, X: Any) -> Floats:

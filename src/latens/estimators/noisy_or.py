@@ -176,7 +176,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         check_is_fitted(self)
         if self.e_step != "auto":
             return str(self.e_step)
-        return "exact" if self.model_.exact_local(self.posterior_) else "truncated"
+        return "exact" if self._model.exact_local(self.posterior_) else "truncated"
 
     def _build(self, sample: Rows) -> NoisyOrCauses | JensenNoisyOr:
         prior = one_of("prior", self.prior, ["ard", "ml"])

@@ -65,7 +65,7 @@ class Climbing:
         """The smaller fit with one component more, as its moves propose it."""
         if self._smaller is None or not isinstance(model, Movable):
             return []
-        state, k = self._smaller.state_, self._smaller.state_.q.n_components + 1
+        state, k = self._smaller._state, self._smaller._state.q.n_components + 1
         proposed = model.candidates(state.q, state.stats, sample, rng, k)
         return [State(q) for q in islice((q for q in proposed if q.n_components == k), N_GROWN)]
 

@@ -37,6 +37,7 @@ STEPS: dict[int, Step] = {
     2: Step(
         records={"Poisson": "SoftplusPoisson"},
         parameters={"BayesianLinearRegression": {"alpha": "weight_precision", "beta": "noise_precision"}},
+        attributes={"plain_": "_plain", "waiting_": "_waiting"},
         dropped={"MultiViewStatistics": ("rest",)},
         change=measurements_alone,
     ),

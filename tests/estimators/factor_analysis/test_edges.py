@@ -45,7 +45,7 @@ def test_far_more_columns_than_rows_need_nothing_of_the_size_of_a_covariance(pri
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60 * X.nbytes < 3000 * 3000 * 8 / 4
-    assert isinstance(model.state_.stats, FewRows)
+    assert isinstance(model._state.stats, FewRows)
     assert np.isfinite(model.score_samples(X)).all()
 
 
@@ -110,8 +110,8 @@ def test_a_warm_start_of_an_online_solver_sees_the_rows_anew(solver: str) -> Non
     model = latens.FactorAnalysis(2, warm_start=True, solver=solver, random_state=0).fit(X)
     first = model.elbo_
     model.fit(X)
-    assert model.state_.q.count == 300
-    assert model.state_.stats.n == 300
+    assert model._state.q.count == 300
+    assert model._state.stats.n == 300
     assert model.elbo_ > first
 
 
@@ -151,8 +151,8 @@ def test_transport_recovers_from_a_tiny_first_batch(first: int) -> None:
     assert np.isfinite(stream.score_samples(X[:50])).all()
     for at in range(first, 4000, 400):
         stream.partial_fit(X[at : at + 400])
-    assert stream.state_.q.n_components == 9
-    assert stream.state_.stats.n == 4000
+    assert stream._state.q.n_components == 9
+    assert stream._state.stats.n == 4000
     assert covariance_distance(stream, truth) < 1.03 * exact
 
 
@@ -161,10 +161,10 @@ def test_transport_waits_for_rows_that_differ() -> None:
     again = np.tile(X[:2], (100, 1))
     exact = covariance_distance(latens.FactorAnalysis(3).fit(np.concatenate([again, X[2:]])), truth)
     stream = latens.FactorAnalysis(3, solver="transport", random_state=0).partial_fit(again)
-    assert stream.state_.stats.n == 200
+    assert stream._state.stats.n == 200
     assert stream.mean_ == pytest.approx(X[:2].mean(axis=0))
     streamed(stream, X[2:], 9, 500)
-    assert stream.state_.stats.n == 200 + 3998
+    assert stream._state.stats.n == 200 + 3998
     assert covariance_distance(stream, truth) < 1.05 * exact
 
 
@@ -215,7 +215,7 @@ def test_a_column_first_seen_in_a_later_batch_gets_an_origin_of_its_own(level: f
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stream = latens.FactorAnalysis(2).partial_fit(X[:200]).partial_fit(X[200:400]).partial_fit(X[400:])
-    assert stream.frame_.unseen == ()
+    assert stream._frame.unseen == ()
     assert stream.elbo_ == pytest.approx(whole.elbo_, abs=1e-3)
     assert stream.mean_[2] == pytest.approx(whole.mean_[2], rel=1e-12)
 
@@ -226,7 +226,7 @@ def test_rows_that_cannot_be_squared_beside_the_first_are_refused() -> None:
     model = latens.FactorAnalysis(2).partial_fit(X[:50])
     with pytest.raises(ValueError, match=r"divide all of them by \de\+16\d"):
         model.partial_fit(X[50:])
-    assert model.state_.stats.n == 50
+    assert model._state.stats.n == 50
 
 
 def test_covariances_of_factors_have_a_shape_that_only_holes_decide() -> None:
@@ -266,8 +266,8 @@ def test_streams_that_still_keep_rows_go_on_after_saving(solver: str, holes: boo
     model.partial_fit(X[:4], sample_weight=np.array([1.0, 2.0, 0.0, 1.5])).partial_fit(X[4:8])
     latens.save(model, tmp_path / "few.latens")
     again = latens.load(tmp_path / "few.latens")
-    assert isinstance(again.state_.stats, FewRows)
-    assert again.frame_.unseen == model.frame_.unseen
+    assert isinstance(again._state.stats, FewRows)
+    assert again._frame.unseen == model._frame.unseen
     for one in (model, again):
         one.partial_fit(X[8:])
     assert np.array_equal(again.get_covariance(), model.get_covariance())

@@ -280,7 +280,7 @@ def test_transport_comes_close_to_maximum_likelihood() -> None:
     assert covariance_distance(stream, truth) < 1.05 * covariance_distance(exact, truth)
     assert gaussian_kl(truth, stream) < 1.15 * gaussian_kl(truth, exact)
     assert stream.n_components_ == 3
-    assert stream.state_.q.n_components == 9
+    assert stream._state.q.n_components == 9
 
 
 def test_online_algorithms_stream_as_they_fit() -> None:
@@ -353,7 +353,7 @@ def test_a_stream_with_few_patterns_of_holes_is_exact(prior: str) -> None:
     stream = latens.FactorAnalysis(2, **options)
     for at in range(0, 900, 100):
         stream.partial_fit(X[at : at + 100])
-    assert len(stream.state_.stats.patterns.rows) == 4
+    assert len(stream._state.stats.patterns.rows) == 4
     assert stream.elbo_ == pytest.approx(batch.elbo_, rel=1e-7)
     scale = np.abs(batch.get_covariance()).max()
     assert stream.get_covariance() == pytest.approx(batch.get_covariance(), abs=1e-3 * scale)

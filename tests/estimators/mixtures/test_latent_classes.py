@@ -243,7 +243,7 @@ def test_batches_add_to_a_fit() -> None:
     model = latens.LatentClassAnalysis(3, likelihoods=KINDS, **QUICK)
     for part in np.split(x, 3):
         model.partial_fit(part)
-    assert model.state_.stats.n == 600
+    assert model._state.stats.n == 600
     assert model.classification_.sum() == pytest.approx(600)
     assert adjusted_rand_score(label, model.predict(x)) > 0.8
     with pytest.warns(UnseenLevels):

@@ -114,7 +114,7 @@ def test_the_encoding_is_part_of_the_file(tmp_path: Path) -> None:
     assert np.array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
     assert loaded.impute(frame).equals(model.impute(frame))
     loaded.partial_fit(frame)
-    assert loaded.state_.stats.n == 2 * len(frame)
+    assert loaded._state.stats.n == 2 * len(frame)
 
 
 def test_kinds_that_frames_do_not_have_are_refused() -> None:

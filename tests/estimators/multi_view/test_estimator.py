@@ -482,7 +482,7 @@ class TestStreams:
             scores.append(stream.score(part(slice(700, 900))))
         at_once = model(4).fit(part(slice(0, 700))).score(part(slice(700, 900)))
         assert scores[-1] > scores[0] + 0.5 * (at_once - scores[0])
-        assert stream.state_.stats.n == 700
+        assert stream._state.stats.n == 700
         with pytest.raises(AttributeError, match="fit them in one call"):
             stream.associate({"x": np.arange(900)})
         assert np.all(stream.explained_["total"] <= 1)
@@ -493,7 +493,7 @@ class TestStreams:
         before = stream.transform(views, groups=truth.groups)
         stream.partial_fit({"view1": views["view1"]}, groups=truth.groups)
         stream.partial_fit(views)
-        assert stream.state_.stats.n == 900
+        assert stream._state.stats.n == 900
         after = stream.transform(views, groups=truth.groups)
         assert np.abs(np.corrcoef(before[:, 0], after[:, 0])[0, 1]) > 0.9
 

@@ -44,7 +44,7 @@ def by_quadrature(model: Any, y: np.ndarray, kind: str) -> tuple[np.ndarray, np.
         if kind == "b":
             log_p += column[:, None] * eta[:, d] - np.logaddexp(0, eta[:, d])
             continue
-        rare = next(view.likelihood.rare for view in model.model_.views if view.name == kind)[d]
+        rare = next(view.likelihood.rare for view in model._model.views if view.name == kind)[d]
         for count in np.unique(column):
             entries = [np.full(len(NODES), count), eta[:, d], np.full(len(NODES), posterior.noise.mean[d])]
             log_p[column == count] += log_counts("rare" if rare else "common", *entries)
@@ -75,8 +75,8 @@ class TestUncertainty:
         views = {"g": rng.normal(size=(60, 2)) @ rng.normal(size=(2, 8)) + rng.normal(size=(60, 8))}
         model = latens.MultiViewFactorAnalysis(2, random_state=0).fit(views)
         rows = Rows(views["g"])
-        local = settle(model.model_, model.posterior_, rows)
-        assert model.model_.curved(model.posterior_, rows, local) is local
+        local = settle(model._model, model.posterior_, rows)
+        assert model._model.curved(model.posterior_, rows, local) is local
 
     def test_samples_that_show_nothing_have_the_spread_of_the_prior(self) -> None:
         model, y, _ = fitted("p", 20, 1, 5, seed=70002)
@@ -90,13 +90,13 @@ class TestSettling:
     def test_counts_are_settled_however_large(self, level: float) -> None:
         """Parabolas far stiffer than the likelihood make local steps short."""
         model, y, _ = fitted("p", 50, max(1, level / 10), level, seed=70003)
-        rows = model.frame_.enter(model._table({"p": y}, None).rows)
-        local = model.model_.local_step(model.posterior_, rows)
+        rows = model._frame.enter(model._table({"p": y}, None).rows)
+        local = model._model.local_step(model.posterior_, rows)
         for _ in range(5000):
-            local = model.model_.local_step(model.posterior_, rows, local)
+            local = model._model.local_step(model.posterior_, rows, local)
         with warnings.catch_warnings():
             warnings.simplefilter("error", NotSettled)
-            found = settle(model.model_, model.posterior_, rows)
+            found = settle(model._model, model.posterior_, rows)
         assert found.mean == pytest.approx(local.mean, abs=1e-6)
 
     def test_a_row_alone_is_what_it_is_among_others(self) -> None:
@@ -107,8 +107,8 @@ class TestSettling:
 
     def test_the_bound_of_a_settled_batch_is_the_highest(self) -> None:
         model, y, _ = fitted("p", 50, 1, 10, seed=70005)
-        rows = model.frame_.enter(model._table({"p": y}, None).rows)
-        inner, q = model.model_, model.posterior_
+        rows = model._frame.enter(model._table({"p": y}, None).rows)
+        inner, q = model._model, model.posterior_
 
         def bound(local: Any) -> np.ndarray:
             return np.asarray(inner.row_bounds(q, rows, inner.local_step(q, rows, local)))
@@ -120,9 +120,9 @@ class TestSettling:
 
     def test_rows_that_have_not_settled_are_said(self) -> None:
         model, y, _ = fitted("p", 50, 1, 10, seed=70006)
-        rows = model.frame_.enter(model._table({"p": y}, None).rows)
+        rows = model._frame.enter(model._table({"p": y}, None).rows)
         with pytest.warns(NotSettled, match=r"of 300 rows still moved after 3 local steps"):
-            settle(model.model_, model.posterior_, rows, max_iter=3)
+            settle(model._model, model.posterior_, rows, max_iter=3)
 
 
 @pytest.mark.filterwarnings("ignore::latens.errors.DoubtfulScale")

@@ -63,8 +63,8 @@ def test_small_batches_find_what_a_fit_finds(kind: str, size: int) -> None:
     # deletions are tried by `fit` alone, so that a stream of real values may keep spare factors
     assert 3 <= stream.n_components_ <= (5 if kind == "gaussian" else 3)
     assert stream.score(test) > at_once.score(test) - 0.15  # nats a sample; 0.1 at most on four other seeds
-    assert stream.state_.stats.n == 1000
-    assert stream.waiting_ is None
+    assert stream._state.stats.n == 1000
+    assert stream._waiting is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,7 +77,7 @@ def test_the_first_samples_are_fitted_alike_in_any_batches(kind: str) -> None:
         assert stream.likelihoods_ == whole.likelihoods_ == {"v": kind}
         assert stream.transform(views) == pytest.approx(whole.transform(views), abs=1e-9)
         assert stream.explained_["total"] == pytest.approx(whole.explained_["total"], abs=1e-9)
-        assert stream.state_.stats.n == 40
+        assert stream._state.stats.n == 40
         assert not hasattr(stream, "scores_")
     assert whole.scores_ == pytest.approx(whole.transform(views), abs=0.01)  # in the order of the samples
 
@@ -85,19 +85,19 @@ def test_the_first_samples_are_fitted_alike_in_any_batches(kind: str) -> None:
 def test_the_stream_begins_with_enough_samples() -> None:
     views = make("gaussian", n=LEAST + 10)
     stream = streamed(views, 10, LEAST - 10)
-    assert len(stream.waiting_.samples.values) == LEAST - 10
-    assert stream.partial_fit(part(views, slice(LEAST - 10, LEAST))).waiting_ is None
+    assert len(stream._waiting.samples.values) == LEAST - 10
+    assert stream.partial_fit(part(views, slice(LEAST - 10, LEAST)))._waiting is None
     assert stream.elbo_ == pytest.approx(model().partial_fit(part(views, slice(LEAST))).elbo_, rel=1e-9)
     begun = len(stream.trace_)
     stream.partial_fit(part(views, slice(LEAST, None)))
-    assert (stream.state_.stats.n, len(stream.trace_)) == (LEAST + 10, begun + 1)
+    assert (stream._state.stats.n, len(stream.trace_)) == (LEAST + 10, begun + 1)
 
 
 def test_one_sample_at_a_time_until_the_stream_goes_on() -> None:
     views = make("poisson", n=LEAST + 5, d=12, k=1)
     stream = streamed(views, 1, found=model(2, max_iter=20))
-    assert stream.state_.stats.n == LEAST + 5
-    assert stream.waiting_ is None
+    assert stream._state.stats.n == LEAST + 5
+    assert stream._waiting is None
     assert np.isfinite(stream.score(views))
 
 
@@ -105,8 +105,8 @@ def test_samples_that_repeat_are_kept_once_and_count_as_often(few: Views) -> Non
     doubled = {name: np.repeat(view, 2, axis=0) for name, view in few.items()}
     twice = streamed(doubled, 14)
     weighted = streamed(few, 7, sample_weight=np.full(60, 2.0))
-    assert twice.state_.stats.n == weighted.state_.stats.n == 120
-    assert len(twice.waiting_.samples.values) == 60
+    assert twice._state.stats.n == weighted._state.stats.n == 120
+    assert len(twice._waiting.samples.values) == 60
     assert twice.elbo_ == pytest.approx(weighted.elbo_, rel=1e-9)
 
 
@@ -114,7 +114,7 @@ def test_samples_of_no_weight_are_not_kept(few: Views) -> None:
     weight = np.tile([1.0, 0.0], 30)
     every_other = {name: view[::2] for name, view in few.items()}
     stream = streamed(few, 10, sample_weight=weight)
-    assert len(stream.waiting_.samples.values) == 30
+    assert len(stream._waiting.samples.values) == 30
     assert stream.elbo_ == pytest.approx(streamed(every_other, 10).elbo_, rel=1e-9)
 
 
@@ -126,15 +126,15 @@ def test_groups_join_while_samples_wait() -> None:
     whole, stream = model().partial_fit(views, groups=groups), streamed(views, 6, groups=groups)
     assert stream.layout_.groups == whole.layout_.groups == ("2", "9", "10")
     assert stream.elbo_ == pytest.approx(whole.elbo_, rel=1e-9)
-    assert stream.state_.stats.sizes == pytest.approx([np.sum(groups == g) for g in (2, 9, 10)])
+    assert stream._state.stats.sizes == pytest.approx([np.sum(groups == g) for g in (2, 9, 10)])
     stream.partial_fit(part(views, slice(5)))  # of unknown group
-    assert stream.state_.stats.sizes.sum() == 65
+    assert stream._state.stats.sizes.sum() == 65
     alone = model().partial_fit(part(views, slice(4)), groups=groups[:4]).partial_fit(part(views, slice(4, 8)))
     assert alone.layout_.groups == ()
-    assert alone.state_.stats.n == 8
+    assert alone._state.stats.n == 8
     alone.partial_fit(part(views, slice(56, 60)), groups=groups[56:])
     assert alone.layout_.groups == ("2", "10")
-    assert alone.state_.stats.sizes == pytest.approx([4, 8])
+    assert alone._state.stats.sizes == pytest.approx([4, 8])
 
 
 def test_known_precisions_stay_with_their_samples() -> None:
@@ -158,7 +158,7 @@ def test_a_view_may_come_later_than_others(few: Views) -> None:
     stream.partial_fit(part(few, slice(10, 60)))
     assert stream.likelihoods_ == dict(zip(few, KINDS, strict=True))
     nothing = np.isnan(np.hstack(list(early.values()))).all(axis=1)
-    assert stream.state_.stats.n == 60 - nothing.sum()
+    assert stream._state.stats.n == 60 - nothing.sum()
 
 
 @pytest.mark.extras
@@ -178,19 +178,19 @@ def test_samples_that_wait_are_saved(grouped: bool, few: Views, tmp_path: Path) 
     early = streamed(few, 10, 20, **groups)  # of one group so far
     for stream in (early, streamed(few, 10, 40, **groups)):
         loaded = latens.load(latens.save(stream, tmp_path / "stream"))
-        assert loaded.waiting_.layout == stream.waiting_.layout
+        assert loaded._waiting.layout == stream._waiting.layout
         rest = {name: note[40:] for name, note in groups.items()}
         for one in (stream, loaded):
             one.partial_fit(part(few, slice(40, 60)), **rest)
         assert loaded.elbo_ == stream.elbo_
-        assert loaded.state_.stats.n == stream.state_.stats.n
-    assert clone(stream).waiting_ is None
+        assert loaded._state.stats.n == stream._state.stats.n
+    assert clone(stream)._waiting is None
 
 
 @pytest.mark.parametrize(
     ("path", "change", "message"),
     [
-        ("values", lambda x: x[:, 1:], "waiting_.values has shape|expected"),
+        ("values", lambda x: x[:, 1:], "_waiting.values has shape|expected"),
         ("weight", lambda x: -x, "count as none"),
         ("weight", lambda x: 2 * x, "samples wait, and its fit is of"),
         ("values", lambda x: x + 1, "values where they miss them"),
@@ -201,7 +201,7 @@ def test_lies_about_samples_that_wait_are_refused(
     path: str, change: Any, message: str, few: Views, tmp_path: Path
 ) -> None:
     forged = Forgery(latens.save(model().partial_fit(few), tmp_path / "honest"))
-    where = f"attributes.waiting_.samples.{path}"
+    where = f"attributes._waiting.samples.{path}"
     forged.put(where, change(forged.get(where)))
     with pytest.raises(FileRefused, match=message):
         latens.load(forged.write(tmp_path / "model"))
@@ -217,7 +217,7 @@ def test_a_refused_batch_leaves_those_that_wait(few: Views) -> None:
     chosen = model(likelihoods={"view1": "bernoulli"}).partial_fit(part(few, slice(10)))
     with pytest.raises(ValueError, match="is to be bernoulli but holds other values"):
         chosen.partial_fit({"view1": np.full((2, 8), 3.0)})
-    assert chosen.state_.stats.n == 10
+    assert chosen._state.stats.n == 10
 
 
 def test_columns_may_vary_later_and_are_told_when_they_do_not() -> None:
@@ -237,7 +237,7 @@ def test_a_warm_start_does_not_go_on_from_few_samples() -> None:
 
 
 def test_fit_forgets_those_that_wait(few: Views) -> None:
-    assert streamed(few, 10, 20).fit(few).waiting_ is None
+    assert streamed(few, 10, 20).fit(few)._waiting is None
 
 
 def test_tables_without_rows_are_told(few: Views) -> None:

@@ -129,7 +129,7 @@ class TestTorch:
         model = causes()
         for part in torch.asarray(X).split(40):
             model.partial_fit(part)
-        assert model.state_.stats.n == len(X)
+        assert model._state.stats.n == len(X)
 
     @pytest.mark.parametrize(
         ("rows", "words"),
@@ -211,7 +211,7 @@ class TestPandas:
         table = self.frame(np.round(X)).convert_dtypes()
         table.iloc[0, 0] = None
         model = causes().fit(table)
-        assert model.state_.stats.entries == X.size - 1
+        assert model._state.stats.entries == X.size - 1
         assert not model.impute(table).isna().any().any()
 
 
@@ -235,7 +235,7 @@ class TestPolars:
         values[0][0] = None
         table = pl.DataFrame(values, schema=COLUMNS, orient="row")
         model = causes().fit(table)
-        assert model.state_.stats.entries == X.size - 1
+        assert model._state.stats.entries == X.size - 1
         assert np.all(np.isfinite(model.impute(table).to_numpy()))
 
 

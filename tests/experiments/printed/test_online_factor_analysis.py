@@ -105,7 +105,7 @@ def test_the_solvers_of_the_library_are_the_algorithms(solver: str) -> None:
     """Same start: an orthonormal F of the estimator's own seed, read back from a fit that ends in the warm-up."""
     x = np.random.default_rng(5).normal(size=(40, D)) * np.arange(1, D + 1)
     resting = latens.FactorAnalysis(K, solver=solver, warm_up=1000, random_state=0).fit(x)
-    F = resting.state_.q.loadings.mean.T
+    F = resting._state.q.loadings.mean.T
     moved = latens.FactorAnalysis(K, solver=solver, warm_up=10, learning_rate=0.01, random_state=0).fit(x)
     if solver == "online-em":
         model, _ = printed.online_em(x, F, 10)

@@ -25,7 +25,7 @@ def test_moments_divergences_and_parabolas_of_a_sweep(missing: float, sparse: bo
     model = latens.MultiViewFactorAnalysis(
         3, likelihoods=truth.likelihoods, sparse_loadings=sparse, moves=False, tol=0, max_iter=4, random_state=0
     ).fit(views)
-    q, stats = model.state_.q, model.state_.stats
+    q, stats = model._state.q, model._state.stats
     for name, p in q.views.items():
         sums = stats.views[name]
         again = replace(p, weights=replace(p.weights))  # the same numbers, and nothing remembered

@@ -219,7 +219,7 @@ class FactorAnalysis(FactorStreams):
         """
         check_is_fitted(self)
         self.rotation = one_of("rotation", rotation, ["varimax"])
-        self._keep(self.model_, self.frame_, Fit(self.state_, self.trace_, self.converged_))
+        self._keep(self._model, self._frame, Fit(self._state, self.trace_, self.converged_))
         return self
 
     @into_parts
@@ -291,8 +291,8 @@ class FactorAnalysis(FactorStreams):
                 self._fit(data, None, moves=self.moves)
             finally:
                 del self._sums_suffice
-            if self.frame_.unseen:
-                names = self._feature_names()[list(self.frame_.unseen)]
+            if self._frame.unseen:
+                names = self._feature_names()[list(self._frame.unseen)]
                 warn(
                     NeverSeen(
                         f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them "
@@ -305,10 +305,10 @@ class FactorAnalysis(FactorStreams):
                 doubt_noise(self, self._feature_names())
         return self
 
-    def _frame(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Frame:
         """From the sample: the mean is a parameter here, so any origin near it will do."""
-        frame = super()._frame(InMemory(sample), sample)
-        return super()._frame(data, sample) if frame.unseen and data.n_rows > len(sample) else frame
+        frame = super()._units_of(InMemory(sample), sample)
+        return super()._units_of(data, sample) if frame.unseen and data.n_rows > len(sample) else frame
 
     def _build(self, sample: Rows) -> Factors:
         d = sample.x.shape[1]
@@ -422,7 +422,7 @@ class FactorAnalysis(FactorStreams):
         if self.rotation is not None:
             q = turned(q, varimax(q.loadings.mean))
         super()._keep(model, frame, replace(fit, state=replace(fit.state, q=signed(q))))
-        self.state_ = replace(fit.state, locals=None)
+        self._state = replace(fit.state, locals=None)
         self.solver_ = "transport" if self._is_waiting else names.get(type(model), "online-sga")
 
     def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:

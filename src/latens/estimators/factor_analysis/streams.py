@@ -76,7 +76,7 @@ class FactorStreams(VariationalTransformer):
             with keep_warnings(self, adding=True), all_or_nothing(self):
                 first = not self.__sklearn_is_fitted__()
                 rows = occupied(check_rows(self, X, sample_weight, reset=first))
-                if not first and (self._is_waiting or isinstance(self.model_, OnlineEM | TransportFactors)):
+                if not first and (self._is_waiting or isinstance(self._model, OnlineEM | TransportFactors)):
                     return self._go_on(rows)
                 if first and self._solver_for(rows) == "transport":
                     rows = rows if self._are_enough(rows) else distinct(rows)
@@ -88,7 +88,7 @@ class FactorStreams(VariationalTransformer):
         """One more batch of a stream that sees rows once; one that has too few to begin with keeps them."""
         if not len(rows):
             return self
-        frame, model, state, trace = self.frame_.meeting(rows), self.model_, self.state_, self.trace_
+        frame, model, state, trace = self._frame.meeting(rows), self._model, self._state, self.trace_
         self._solver_for(rows)
         inside = frame.enter(rows)
         if self._is_waiting:
@@ -111,7 +111,7 @@ class FactorStreams(VariationalTransformer):
     @property
     def _is_waiting(self) -> bool:
         """Whether a "transport" stream has seen too few rows to begin; until then they are fitted as they are."""
-        return isinstance(self.state_.stats, FewRows) and self._choice(self.n_features_in_) == "transport"
+        return isinstance(self._state.stats, FewRows) and self._choice(self.n_features_in_) == "transport"
 
     def _are_enough(self, rows: Rows) -> bool:
         """Whether a "transport" stream may begin with these."""

@@ -78,10 +78,10 @@ class Intervals:
     """Mixed into every estimator; reads the fitted model, its posterior and its publication."""
 
     if TYPE_CHECKING:
-        model_: Any
-        frame_: Frame
+        _model: Any
+        _frame: Frame
         posterior_: Any
-        state_: State
+        _state: State
         n_components_: int
         elbo_: float
         elbo_history_: Floats
@@ -151,16 +151,16 @@ class Intervals:
                 numbers, answer = self._bootstrap_answer(numbers, batches)
                 worth = self._worth(self._sums(batches))
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
-            method, drawn = "mean-field", set(self._publish(self.posterior_, self.state_.stats, self.frame_))
+            method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._frame))
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
         else:
             method = "response"
             with one_blas_thread():
                 batches = self._batches(X, fit_params)
-                numbers, answer = self._response_answer(numbers, respond(self.model_, batches, self.posterior_))
+                numbers, answer = self._response_answer(numbers, respond(self._model, batches, self.posterior_))
                 worth = self._worth(batches)
-            few = self.state_.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
+            few = self._state.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
@@ -194,10 +194,10 @@ class Intervals:
         if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
-            draws = [self._publish(self.posterior_.sample(rng), self.state_.stats, self.frame_) for _ in range(n)]
+            draws = [self._publish(self.posterior_.sample(rng), self._state.stats, self._frame) for _ in range(n)]
             return {name: stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
-            response = respond(self.model_, self._batches(X, fit_params), self.posterior_)
+            response = respond(self._model, self._batches(X, fit_params), self.posterior_)
         numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
         estimate = values_of(published, numbers)
         links = [LINKS[number.link] for number in numbers]
@@ -219,10 +219,10 @@ class Intervals:
         """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""
         if any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
             return np.full(self.n_components_, np.inf)
-        return component_worth(self.model_, batches, self.posterior_)
+        return component_worth(self._model, batches, self.posterior_)
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
-        model, name = self.model_, type(self).__name__
+        model, name = self._model, type(self).__name__
         if not isinstance(model, Sampled):
             return f"{name} cannot be sampled yet"
         if any(KNOWN in batch.aux for batch in batches):
@@ -234,7 +234,7 @@ class Intervals:
         return model.cannot_sample(self.posterior_)
 
     def _gibbs_draws(self, n: int, rng: np.random.Generator, X: Any, fit_params: Mapping[str, Any]) -> PosteriorDraws:
-        model, q, batches = self.model_, self.posterior_, self._rows_in_blocks(X, fit_params)
+        model, q, batches = self._model, self.posterior_, self._rows_in_blocks(X, fit_params)
         reason = self._cannot_sample(batches)
         if reason:
             raise ValueError(f"method='gibbs': {reason}; choose method='response'.")
@@ -243,7 +243,7 @@ class Intervals:
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(model.local_step(q, batch).mean) for batch in batches])
         published = [
-            self._publish(named_as_in_fit(model, point, codes, reference), self.state_.stats, self.frame_)
+            self._publish(named_as_in_fit(model, point, codes, reference), self._state.stats, self._frame)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
@@ -273,15 +273,15 @@ class Intervals:
 
     def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Numbers that are published elsewhere than in `_publish`."""
-        return {"share": self.model_.importance(q, stats)}
+        return {"share": self._model.importance(q, stats)}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
-        return {**self._publish(q, stats, self.frame_), **self._extra_numbers(q, stats)}
+        return {**self._publish(q, stats, self._frame), **self._extra_numbers(q, stats)}
 
     def _numbers(self) -> list[PublishedNumber]:
         """All that has an interval; shares are of the living components, and so are those that are published."""
-        own = self._publish(self.posterior_, self.state_.stats, self.frame_)
-        extra = self._extra_numbers(self.state_.q, self.state_.stats)
+        own = self._publish(self.posterior_, self._state.stats, self._frame)
+        extra = self._extra_numbers(self._state.q, self._state.stats)
         shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
         kind = getattr(self, "covariance_type", "")
         return published_numbers(shapes, self._features_by_view(), binary=self.binary, covariance_type=kind)
@@ -294,19 +294,19 @@ class Intervals:
 
     def _batches(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
         """The data of the fit, in model units; sums where the model keeps them. Refuses other data."""
-        model = self.model_
+        model = self._model
         if isinstance(model, Compressing):
-            return [self.state_.stats]
+            return [self._state.stats]
         return self._rows_in_blocks(X, fit_params)
 
     def _sums(self, batches: Sequence[Any]) -> Sequence[Any]:
         """The blocks, or the sum that stands for them."""
-        model = self.model_
+        model = self._model
         return [tree_sum([model.compress(batch) for batch in batches])] if isinstance(model, Compressing) else batches
 
     def _rows_in_blocks(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
         """The rows of the fit in model units. Refuses others."""
-        model, name = self.model_, type(self).__name__
+        model, name = self._model, type(self).__name__
         if isinstance(model, Walking):
             raise ValueError(
                 f"{name} was fitted row by row and keeps no sums to differentiate; fit it with another solver, "
@@ -314,33 +314,33 @@ class Intervals:
             )
         if X is None:
             raise ValueError(f"{name}.intervals needs the rows of the fit: call intervals(X), X as given to fit.")
-        rows = self.frame_.enter(occupied(self._rows_of_fit(X, **fit_params)))
-        batches = blocks(rows, model.floats_per_row(self.state_.q.n_components))
+        rows = self._frame.enter(occupied(self._rows_of_fit(X, **fit_params)))
+        batches = blocks(rows, model.floats_per_row(self._state.q.n_components))
         self._check_same_data(self._sums(batches))
         return batches
 
     def _check_same_data(self, batches: Sequence[Any]) -> None:
-        model, q = self.model_, self.state_.q
+        model, q = self._model, self._state.q
         stats = self._statistics(q, batches)
-        bound = measure(model, q, stats, 0, 0.0, self.frame_.log_scale).elbo
+        bound = measure(model, q, stats, 0, 0.0, self._frame.log_scale).elbo
         last = float(np.abs(np.diff(self.elbo_history_[-2:])).sum())  # a fit that was stopped may still gain as much
         allowed = (OTHER_DATA if model.exact_local(q) else OTHER_LOCALS) * abs(self.elbo_) + 2 * last
-        if abs(bound - self.elbo_) > allowed or not np.isclose(stats.n, self.state_.stats.n, rtol=1e-9):
+        if abs(bound - self.elbo_) > allowed or not np.isclose(stats.n, self._state.stats.n, rtol=1e-9):
             raise ValueError(
                 f"X is not the data of the fit: its bound is {bound:.6g} with {stats.n:g} rows, elbo_ is "
-                f"{self.elbo_:.6g} with {self.state_.stats.n:g}. Give the rows, weights and groups that fit was given."
+                f"{self.elbo_:.6g} with {self._state.stats.n:g}. Give the rows, weights and groups that fit was given."
             )
 
     def _statistics(self, q: Any, batches: Sequence[Any]) -> Any:
         """Sums over blocks, or over the sums that stand for them, with the codes' posteriors at their end."""
-        model = self.model_
+        model = self._model
         ends = [settle(model, q, each) if isinstance(each, Rows) else model.local_step(q, each) for each in batches]
         return tree_sum([model.statistics(each, end) for each, end in zip(batches, ends, strict=True)])
 
     def _bootstrap_answer(
         self, numbers: list[PublishedNumber], batches: Sequence[Any]
     ) -> tuple[list[PublishedNumber], _Answer]:
-        ends = refits(self.model_, batches, self.posterior_, N_REFITS, _own_stream(generator(self.random_state)))
+        ends = refits(self._model, batches, self.posterior_, N_REFITS, _own_stream(generator(self.random_state)))
         drawn = np.array([values_of(self._published(end.q, end.stats), numbers) for end in ends])
         moving = np.flatnonzero(np.ptp(drawn, axis=0) > 0)
         numbers, drawn = [numbers[i] for i in moving], drawn[:, moving]
@@ -350,7 +350,7 @@ class Intervals:
             entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
             std = np.nan_to_num(np.std(entered, axis=0, ddof=1), nan=np.inf, posinf=np.inf)
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
-        if isinstance(self.model_, Factors) and self.n_components_ > 1:
+        if isinstance(self._model, Factors) and self.n_components_ > 1:
             why[[n.parameter == "components" for n in numbers]] = (
                 "not identified: factors may be turned into each other"
             )
@@ -392,16 +392,16 @@ class Intervals:
 
     def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
         """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
-        free = isinstance(self.model_, Factors) and self.n_components_ > 1
+        free = isinstance(self._model, Factors) and self.n_components_ > 1
         return [free and number.parameter == "components" for number in numbers]
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
         """Write down why numbers are not sound whatever their curvature."""
-        model = self.model_
+        model = self._model
         listed = isinstance(model, BinaryFactors | NoisyOrCauses) and not model.exact_local(self.posterior_)
         if listed or isinstance(model, JensenNoisyOr):
             why[why == ""] = "biased: posteriors of rows are approximate"
-        inclusion = self._publish(self.posterior_, self.state_.stats, self.frame_).get("inclusion")
+        inclusion = self._publish(self.posterior_, self._state.stats, self._frame).get("inclusion")
         for i, number in enumerate(numbers):
             if inclusion is not None and number.parameter == "components" and why[i] == "":
                 share = inclusion[number.view][number.place]
@@ -410,7 +410,7 @@ class Intervals:
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> _Answer:
         rng = np.random.default_rng(0)
-        draw = partial(self._publish, stats=self.state_.stats, frame=self.frame_)
+        draw = partial(self._publish, stats=self._state.stats, frame=self._frame)
         estimate = values_of(draw(self.posterior_), numbers)
         drawn = np.array([values_of(draw(self.posterior_.sample(rng)), numbers) for _ in range(N_DRAWS)])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -180,7 +180,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         array of shape (n, K)
             Rows add up to 1.
         """
-        return self._ask(X, lambda rows, local: (self.model_.predicted_memberships(self.posterior_, rows),))[0]
+        return self._ask(X, lambda rows, local: (self._model.predicted_memberships(self.posterior_, rows),))[0]
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:
         return known_labels(known, n_rows, self.n_components)
@@ -244,7 +244,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         """Free parameters: of the weights, and of each cluster."""
         check_is_fitted(self)
         weights = 0 if isinstance(self.posterior_.weights, Proportions) else self.n_components_ - 1
-        return weights + _n_parameters(self.model_.clusters, self.n_components_)
+        return weights + _n_parameters(self._model.clusters, self.n_components_)
 
     @property
     def entropy_(self) -> float:

@@ -165,7 +165,7 @@ class GaussianMixture(MixtureEstimator):
 
     @property
     def mean_prior_(self) -> Floats:
-        return np.asarray(self.frame_.leave(self._prior_of("clusters", "mean")[0]))
+        return np.asarray(self._frame.leave(self._prior_of("clusters", "mean")[0]))
 
     @property
     def mean_precision_prior_(self) -> float:
@@ -177,20 +177,21 @@ class GaussianMixture(MixtureEstimator):
 
     @property
     def covariance_prior_(self) -> Floats | float:
-        scatter = self.frame_.leave_variance(self._prior_of("clusters", "scatter")[0])
+        scatter = self._frame.leave_variance(self._prior_of("clusters", "scatter")[0])
         return float(scatter[0]) if self.covariance_type == "spherical" else scatter
 
     def _prior_of(self, part: str, name: str) -> Any:
         """What the prior has by that name, in model units; an AttributeError where this kind of mixture has none."""
         check_is_fitted(self)
-        return getattr(getattr(self.model_, part), name)
+        return getattr(getattr(self._model, part), name)
 
     @property
     def _centred(self) -> bool:
         return True
 
-    def _frame(self, data: Data, sample: Rows) -> Frame:
-        frame = super()._frame(data, sample)  # a prior that was given stays where it is, also in columns not yet seen
+    def _units_of(self, data: Data, sample: Rows) -> Frame:
+        frame = super()._units_of(data, sample)
+        # a prior that was given stays where it is, also in columns not yet seen
         return frame if self.mean_prior is None else replace(frame, unseen=())
 
     def _build(self, sample: Rows) -> Mixture:
@@ -263,11 +264,11 @@ class GaussianMixture(MixtureEstimator):
             value = np.full(1, np.nan)
         if value.shape != shape or not np.isfinite(value).all():
             raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
-        return self.frame_.enter_direction(value - self.frame_.origin) if moved else value
+        return self._frame.enter_direction(value - self._frame.origin) if moved else value
 
     def _squared(self, value: Any) -> Any:
         """Variances of the data in model units."""
-        return self.frame_.enter_direction(self.frame_.enter_direction(value))
+        return self._frame.enter_direction(self._frame.enter_direction(value))
 
     def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         clusters: Any = q.clusters

@@ -264,12 +264,12 @@ class LatentClassAnalysis(MixtureEstimator):
         table = self.columns_.table if self.__sklearn_is_fitted__() else None
         if table is None:
             return super().impute(X, return_std)
-        mean, variance = self._ask(X, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
-        whole = refilled(X, table, host(self.frame_.leave(mean)), list(self.columns_.names_of_levels))
+        mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
+        whole = refilled(X, table, host(self._frame.leave(mean)), list(self.columns_.names_of_levels))
         if not return_std:
             return whole
         hole = np.isnan(level_numbers(table, X))
-        return whole, np.where(hole, self.frame_.leave_direction(np.sqrt(host(variance))), 0.0)
+        return whole, np.where(hole, self._frame.leave_direction(np.sqrt(host(variance))), 0.0)
 
     def impute_proba(self, X: Any) -> dict[str, Array]:
         """Probabilities of the levels of each column of levels.
@@ -394,7 +394,7 @@ class LatentClassAnalysis(MixtureEstimator):
     def _centred(self) -> bool:
         return True
 
-    def _frame(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Frame:
         """Real columns about their means, each in its own unit; the others as they are."""
         d = data.n_columns
         origin, exponent, unseen = np.zeros(d), np.zeros(d, dtype=np.intp), list[int]()
@@ -479,7 +479,7 @@ class LatentClassAnalysis(MixtureEstimator):
             return [(name, kind, f"P({self.columns_.level_name(d, 1)})", *means)]
         rows = [(name, kind, "mean", *means)]
         if kind == "gaussian":
-            scale = np.ldexp(1.0, self.frame_.exponent[d])
+            scale = np.ldexp(1.0, self._frame.exponent[d])
             rows.append((name, kind, "s.d.", *(scale * np.sqrt(part.covariance[:, at])).tolist()))
         elif kind == "negative-binomial":
             rows.append((name, kind, "size", *[float(part.size[at])] * self.n_components_))

@@ -47,7 +47,7 @@ class MultiViewAnswers(Answers):
 
     layout_: Layout
     likelihoods_: dict[str, str]
-    plain_: bool  # one table was given, not several
+    _plain: bool  # one table was given, not several
     deviances_: Deviances
     scores_: Floats
     row_names_: tuple[str, ...] | None
@@ -86,8 +86,8 @@ class MultiViewAnswers(Answers):
         """
 
         def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
-            told = self.model_.curved(self.posterior_, rows, local) if return_std else local
-            return self.model_.codes(rows, told)  # type: ignore[no-any-return]
+            told = self._model.curved(self.posterior_, rows, local) if return_std else local
+            return self._model.codes(rows, told)  # type: ignore[no-any-return]
 
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, codes)
@@ -115,9 +115,9 @@ class MultiViewAnswers(Answers):
         check_is_fitted(self)
         codes = check_codes(X, self.n_components_)
         group = group_numbers(groups, [], None, len(codes), self.layout_.groups)[0]
-        wide = self.model_.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
+        wide = self._model.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
         wide = self._leave(wide)
-        return wide if self.plain_ else as_given(wide, self.layout_, {}, None)
+        return wide if self._plain else as_given(wide, self.layout_, {}, None)
 
     @in_view_blocks
     def impute(
@@ -151,14 +151,14 @@ class MultiViewAnswers(Answers):
         """
         X = encoded_views(self, X)
         table = self._table(X, groups, precision=precision)
-        mean, variance = self._ask(table.rows, lambda rows, local: self.model_.impute(self.posterior_, rows, local))
-        mean, std = self._leave(mean), self.frame_.leave_direction(array_namespace(mean).sqrt(variance))
+        mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
+        mean, std = self._leave(mean), self._frame.leave_direction(array_namespace(mean).sqrt(variance))
         answers = [filled(table.rows, mean)]
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
-            limits = limits_by_view(mean, std, self.model_.views, share)
+            limits = limits_by_view(mean, std, self._model.views, share)
             answers += [filled(table.rows, side) for side in limits]
         elif return_std:
             answers.append(filled(table.rows, std, spread=True))
@@ -185,12 +185,12 @@ class MultiViewAnswers(Answers):
         """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            return (self.model_.log_predictive(self.posterior_, rows, local) - self.frame_.log_volume(rows),)
+            return (self._model.log_predictive(self.posterior_, rows, local) - self._frame.log_volume(rows),)
 
         rows = self._read(X, groups, None, precision).rows
         if not self.layout_.groups:
             return self._ask(rows, density)[0]
-        return densities_over_groups(rows, self.state_.stats.sizes, lambda part: self._ask(part, density)[0])
+        return densities_over_groups(rows, self._state.stats.sizes, lambda part: self._ask(part, density)[0])
 
     @keywords_after_y("groups", "precision")
     def score(self, X: Any, y: Any = None, *, groups: Any = None, precision: Any = None) -> float:
@@ -233,7 +233,7 @@ class MultiViewAnswers(Answers):
         """
         wide, codes = self._draw(n_samples, globals)
         wide = self._leave(wide)
-        return wide if self.plain_ else as_given(wide, self.layout_, {}, None), codes * signs(self.posterior_)
+        return wide if self._plain else as_given(wide, self.layout_, {}, None), codes * signs(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
         """For each factor, the features that it moves most beside their noise.
@@ -262,7 +262,7 @@ class MultiViewAnswers(Answers):
         total, single = self.deviances_.explained
         return {
             "total": total,
-            "per_factor": single[..., living_components(self.model_, self.state_, prune=self.prune)[0]],
+            "per_factor": single[..., living_components(self._model, self._state, prune=self.prune)[0]],
         }
 
     @property
@@ -307,11 +307,11 @@ class MultiViewAnswers(Answers):
         table = self._read(X, groups, sample_weight, precision)
         if not self.layout_.groups:
             return table
-        return replace(table, rows=with_groups(table.rows, self.state_.stats.sizes, self._row_bounds))
+        return replace(table, rows=with_groups(table.rows, self._state.stats.sizes, self._row_bounds))
 
     def _row_bounds(self, rows: Rows) -> Array:
         """(n,), bounds of the log density of rows of known groups."""
-        return self._ask(rows, lambda part, local: (self.model_.row_bounds(self.posterior_, part, local),))[0]
+        return self._ask(rows, lambda part, local: (self._model.row_bounds(self.posterior_, part, local),))[0]
 
     def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
         """Samples as one wide table, as they were given."""

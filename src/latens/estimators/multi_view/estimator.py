@@ -137,14 +137,14 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     kept: ClassVar[tuple[str, ...]] = (
         "layout_",
         "likelihoods_",
-        "plain_",
+        "_plain",
         "deviances_",
         "scores_",
         "row_names_",
         "group_of_",
-        "waiting_",
+        "_waiting",
     )
-    waiting_: Waiting | None = None  # the first samples of a stream, while they are few
+    _waiting: Waiting | None = None  # the first samples of a stream, while they are few
 
     def __init__(
         self,
@@ -231,8 +231,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 return self
             table = self._first_table(X, groups, sample_weight, precision)
             # the wide table was made here and may be written over, unless it is the caller's own array
-            self._fit_views(table, moves=self.moves, spare=not self.plain_)
-            self.waiting_ = None
+            self._fit_views(table, moves=self.moves, spare=not self._plain)
+            self._waiting = None
             doubt_number(self)
         return self
 
@@ -266,15 +266,15 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self
         """
         first = not self.__sklearn_is_fitted__()
-        refitted = first or self.waiting_ is not None
+        refitted = first or self._waiting is not None
         with keep_warnings(self, adding=not refitted), all_or_nothing(self), one_blas_thread():
             if refitted:
                 self._wait(X, groups, sample_weight, precision, first)
                 return self
             rows = self._table(X, groups, sample_weight, precision).rows
             super().partial_fit(rows)
-            entered = [self.frame_.enter(part) for part in self._parts(rows)]
-            self.deviances_ = self.deviances_ + explain(self.model_, self.state_.q, entered)[1]
+            entered = [self._frame.enter(part) for part in self._parts(rows)]
+            self.deviances_ = self.deviances_ + explain(self._model, self._state.q, entered)[1]
             self._forget_samples()
         return self
 
@@ -286,24 +286,24 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             table = self._next_table(X, groups, sample_weight, precision)
             if not len(occupied(table.rows)):
                 return
-            self.waiting_ = self.waiting_.joined(table)  # type: ignore[union-attr]
-            fitted = self.waiting_.table
+            self._waiting = self._waiting.joined(table)  # type: ignore[union-attr]
+            fitted = self._waiting.table
             del self.posterior_  # no start: what few samples closed stays closed
         k = min(table.layout.n_columns, MOST_FACTORS) if self.n_components is None else self.n_components
         enough = are_enough(occupied(fitted.rows), whole_number("n_components", k))
         if first and not enough:
-            self.waiting_ = Waiting.of(table)
-            fitted = self.waiting_.table
+            self._waiting = Waiting.of(table)
+            fitted = self._waiting.table
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
             if not enough:  # to be told of all samples
                 warnings.simplefilter("ignore", ConstantColumns)
                 warnings.simplefilter("ignore", FollowsTotals)
             # no moves: a factor may wait for samples still to come
-            spare = first and enough and not self.plain_
+            spare = first and enough and not self._plain
             self._fit_views(fitted, moves=False, spare=spare, told=table if first and not enough else None)
         if enough:
-            self.waiting_ = None
+            self._waiting = None
         if not first:
             self._forget_samples()
 
@@ -358,13 +358,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         )
         if table.rows.seen is not None and not host(table.rows.seen).any():
             raise ValueError("the views hold nothing but NaN; give at least one observed value.")
-        self.plain_ = is_plain(X)
+        self._plain = is_plain(X)
         doubt_table(table)
         return with_precision(table, precision, None)
 
     def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
         """Samples as one wide table like that of those that wait; groups may join it."""
-        known = self.waiting_.layout  # type: ignore[union-attr]
+        known = self._waiting.layout  # type: ignore[union-attr]
         table = lay_out(
             X,
             groups=groups,
@@ -382,7 +382,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if not nowhere.any():
             return table
         several = len(known.groups) > 1
-        sizes = self.state_.stats.sizes if several else np.ones(1)
+        sizes = self._state.stats.sizes if several else np.ones(1)
         rows = with_groups(table.rows, sizes, self._row_bounds if several else lambda part: part.x[:, 0] * 0)
         # the groups that the fit knows may have other numbers now
         numbers = np.array([float(table.layout.groups.index(name)) for name in known.groups])
@@ -406,7 +406,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         entered = self.__dict__.pop("_entered").rows
         if told is not None:
             table = told if several else ungrouped(told)
-            entered = self.frame_.enter(occupied(table.rows))
+            entered = self._frame.enter(occupied(table.rows))
         self._note(table, entered)
 
     def _fit_blocks(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> None:
@@ -419,15 +419,15 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (layout, kinds):
             del self.posterior_
-        self.layout_, self.likelihoods_, self.plain_ = layout, kinds, not isinstance(X, Mapping)
+        self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
         self._single = source.dtype == np.float32
         self._fit(InBlocks(source), None, moves=self.moves)
         entered = self.__dict__.pop("_entered")
-        self.deviances_ = explain_source(self.model_, self.state_.q, entered.source)
-        self.waiting_ = None
+        self.deviances_ = explain_source(self._model, self._state.q, entered.source)
+        self._waiting = None
         self._forget_samples()
 
-    def _frame(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Frame:
         return frame_of_rows(data, self.layout_, self.likelihoods_)
 
     def _build(self, sample: Rows) -> MultiView:
@@ -435,8 +435,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
         bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
-        units = {name: float(self.frame_.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
-        origin, single = self.frame_.enter_direction(self.frame_.origin), self.__dict__.pop("_single")
+        units = {name: float(self._frame.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
+        origin, single = self._frame.enter_direction(self._frame.origin), self.__dict__.pop("_single")
         views = [
             view_of(name, kind, at, sample, inclusion, units.get(name), origin[at], single)
             for (name, kind), at in kinds
@@ -465,24 +465,24 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
-        rows, living = table.rows, living_components(self.model_, self.state_, prune=self.prune)[0]
-        codes, self.deviances_ = explain(self.model_, self.state_.q, self._parts(entered))
+        rows, living = table.rows, living_components(self._model, self._state, prune=self.prune)[0]
+        codes, self.deviances_ = explain(self._model, self._state.q, self._parts(entered))
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))
         scores[counted] = codes[:, living] * signs(self.posterior_)
         rest = np.setdiff1d(np.arange(len(rows)), counted)
         if len(rest):  # they were not learnt from, but have values
-            mean = self._ask(replace(rows, weight=None).take(rest), lambda part, local: self.model_.codes(part, local))[
+            mean = self._ask(replace(rows, weight=None).take(rest), lambda part, local: self._model.codes(part, local))[
                 0
             ]
             scores[rest] = host(mean) * signs(self.posterior_)
         group = np.nan_to_num(host(rows.aux[GROUP])) if self.layout_.groups else np.zeros(len(rows))
         self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group.astype(np.intp)
-        doubt_totals(self.model_, self.frame_, entered, scores[counted])
+        doubt_totals(self._model, self._frame, entered, scores[counted])
 
     def _parts(self, rows: Rows) -> list[Rows]:
-        return blocks(rows, self.model_.floats_per_row(self.state_.q.n_components))
+        return blocks(rows, self._model.floats_per_row(self._state.q.n_components))
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of
-        return in_data_units(self.model_, q, signs(self.posterior_), self.layout_, frame)
+        return in_data_units(self._model, q, signs(self.posterior_), self.layout_, frame)

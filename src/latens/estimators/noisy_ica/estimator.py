@@ -165,7 +165,7 @@ class NoisyICA(VariationalTransformer):
         std : array of shape (n, K)
             Their posterior standard deviations, with `return_std`.
         """
-        mean, variance = self._ask(X, lambda rows, local: self.model_.codes(rows, local))
+        mean, variance = self._ask(X, lambda rows, local: self._model.codes(rows, local))
         scale = self._scale(self.posterior_)
         mean = mean * like(1 / scale, mean)
         if not return_std:
@@ -193,7 +193,7 @@ class NoisyICA(VariationalTransformer):
         for number in () if exclude is None else exclude:
             keep[whole_number("exclude", number, 0, self.n_components_ - 1, "sources are numbered from 0")] = 0.0
         codes = codes * like(keep * self._scale(self.posterior_), codes)
-        return self.frame_.leave(self.model_.reconstruct(self.posterior_, codes))
+        return self._frame.leave(self._model.reconstruct(self.posterior_, codes))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
         """Draw new rows, and the sources that made them.
@@ -213,7 +213,7 @@ class NoisyICA(VariationalTransformer):
             In units of their standard deviations.
         """
         rows, codes = self._draw(n_samples, globals)
-        return self.frame_.leave(rows), codes / self._scale(self.posterior_)
+        return self._frame.leave(rows), codes / self._scale(self.posterior_)
 
     @property
     def components_(self) -> Floats:

@@ -206,7 +206,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         -------
         self
         """
-        before = self.state_.stats if self.__sklearn_is_fitted__() else None
+        before = self._state.stats if self.__sklearn_is_fitted__() else None
         with keep_warnings(self, adding=True), all_or_nothing(self):
             return self._see(X, y, sample_weight, before, streaming=True)
 
@@ -266,8 +266,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     def _target_std(self, x: Floats) -> Floats:
         """(n,), of new targets at rows x."""
         if self._integral is not None:
-            low, high = self._integral.line_quantiles(self.frame_.enter(Rows(x)).x, CENTRAL, noise=True)
-            return np.asarray((high - low) / WIDTH * self.frame_.target.scale)
+            low, high = self._integral.line_quantiles(self._frame.enter(Rows(x)).x, CENTRAL, noise=True)
+            return np.asarray((high - low) / WIDTH * self._frame.target.scale)
         if not self._precisions_given:
             return np.full(len(x), np.inf)
         gaps = x - self._center
@@ -298,7 +298,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        step = self.frame_.target.scale / self.frame_.scale
+        step = self._frame.target.scale / self._frame.scale
         drawn = self.posterior_.draws(rng, n) if self._integral is None else self._integral.draws(rng, n)
         return np.asarray(drawn * step)
 
@@ -352,9 +352,9 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
 
     def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
-        integral, along = self._integral, self.frame_.target
+        integral, along = self._integral, self._frame.target
         assert integral is not None
-        step, origin = along.scale / self.frame_.scale, self.frame_.enter(Rows(np.zeros((1, len(self.coef_))))).x
+        step, origin = along.scale / self._frame.scale, self._frame.enter(Rows(np.zeros((1, len(self.coef_))))).x
         low, high = integral.weight_quantiles(ends) * step
         line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
         noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * along.scale * along.scale)
@@ -368,12 +368,12 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
 
     def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """The same given `weight_precision_` and `noise_precision_`: Normals, and a noise that is known."""
-        step = self.frame_.target.scale / self.frame_.scale
+        step = self._frame.target.scale / self._frame.scale
         covariance = self.posterior_.covariance * step * step
         std = np.sqrt(np.diag(covariance))
         line = np.zeros(1)
         if self.fit_intercept:
-            noise_of_mean = 1 / (self.noise_precision_ * self.state_.stats.n)
+            noise_of_mean = 1 / (self.noise_precision_ * self._state.stats.n)
             line = np.sqrt(self._center @ covariance @ self._center + noise_of_mean)[None]
         z, noise = ndtri(ends[1]), np.array([self.noise_precision_])
         return {
@@ -400,7 +400,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, x)
         check_sizes(x, y, weight)
         centred = yes_or_no("fit_intercept", self.fit_intercept)
-        frame = RegressionFrame.of_pairs(x, y, weight, centred=centred) if fresh else self.frame_
+        frame = RegressionFrame.of_pairs(x, y, weight, centred=centred) if fresh else self._frame
         inside, target = frame.enter(Rows(x)).x, frame.target.enter(Rows(y[:, None])).x[:, 0]
         sums = regression_sums(inside, target, weight)
         journal, _ = open_journal(self, rng, lambda: [x, y, weight])
@@ -460,8 +460,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
                 f"values of X are so small beside those of y, by {np.max(step):.3g}, that variances of the weights are "
                 "beyond the range of numbers; try X in a smaller unit, such as X * 1e150."
             )
-        self.model_, self.frame_, self.trace_, self.posterior_ = model, frame, fit.trace, q
-        self.state_ = replace(fit.state, locals=None)
+        self._model, self._frame, self.trace_, self.posterior_ = model, frame, fit.trace, q
+        self._state = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
         self._integral = integrated(model, sums)
         self._keep_spread(q, step)
@@ -492,7 +492,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
 
     @property
     def _precisions_given(self) -> bool:
-        return not (isinstance(self.model_.alpha, str) or isinstance(self.model_.beta, str))
+        return not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
 
     def _build(self, sums: RegressionSums, frame: RegressionFrame) -> LinearRegression:
         along, intercept = frame.target, bool(self.fit_intercept)

@@ -20,7 +20,7 @@ from latens.models.multi_view.view import GROUP, precision_of
 
 __all__ = ["check_kept", "check_samples", "check_views", "kept_of", "sizes_of_views"]
 
-NEEDED = ("layout_", "likelihoods_", "plain_", "deviances_")  # of views; what is told of samples may be gone
+NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what is told of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
 
 
@@ -64,7 +64,7 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
     for view in model.views:
         if not view.precision_unit > 0:
             raise FileRefused(f"view {view.name[:40]!r} has precisions in units of {view.precision_unit:g}.")
-    if layout.n_columns != n_features or (kept["plain_"] and len(names) > 1):
+    if layout.n_columns != n_features or (kept["_plain"] and len(names) > 1):
         raise FileRefused(f"its views have {layout.n_columns} columns and its data {n_features}, or it is one table.")
     if len(layout.groups) == 1 or max(1, len(layout.groups)) != model.n_groups:
         raise FileRefused(f"its layout has {len(layout.groups)} group(s) and its model {model.n_groups}.")
@@ -81,7 +81,7 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
     groups = own.groups if len(own.groups) > 1 else ()
     if replace(own, groups=groups) != layout or len(set(own.groups)) < len(own.groups):
         raise FileRefused("the samples that wait have other views, columns or groups than its layout.")
-    check_sizes([*arrays_with_shapes(samples, "waiting_")], {"d": own.n_columns})
+    check_sizes([*arrays_with_shapes(samples, "_waiting")], {"d": own.n_columns})
     rows = samples.rows
     if not len(rows) or (rows.weight is not None and not (rows.weight > 0).all()):
         raise FileRefused("the samples that wait are none, or count as none.")
@@ -113,8 +113,8 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
         return
     sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
     check_sizes([*arrays_with_shapes(kept["deviances_"], "deviances_")], sizes)
-    if kept.get("waiting_") is not None:
-        _check_waiting(kept["waiting_"], kept["layout_"], state.stats.n)
+    if kept.get("_waiting") is not None:
+        _check_waiting(kept["_waiting"], kept["layout_"], state.stats.n)
     told = [name for name in OF_SAMPLES if name in kept]
     if not told:
         return

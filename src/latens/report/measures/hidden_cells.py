@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latens.estimators.fitted_parts import fitted_parts
+
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
@@ -86,7 +88,7 @@ def filled_rows(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] |
     """Means and standard deviations (n, D) of all entries, observed ones as they are."""
     layout = getattr(model, "layout_", None)
     asked: Any = rows
-    if layout is not None and not getattr(model, "plain_", True):
+    if layout is not None and not fitted_parts(model).one_table:
         asked = {name: rows[:, at] for name, at in zip(layout.views, layout.bounds, strict=True)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
