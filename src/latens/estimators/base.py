@@ -287,6 +287,7 @@ class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
             "verbose",
             "callbacks",
             "n_jobs",
+            "row_posteriors",
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 

@@ -75,6 +75,10 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         Called with an `Iteration` each; returning True stops the fit.
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
+    row_posteriors : {"auto", "keep", "recompute"}
+        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
+        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
+        cluster. Rows in memory are kept in any case.
 
     Attributes
     ----------
@@ -122,6 +126,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         verbose: int = 0,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        row_posteriors: str = "auto",
     ) -> None:
         super().__init__(
             n_components,
@@ -138,6 +143,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             callbacks=callbacks,
             n_jobs=n_jobs,
         )
+        self.row_posteriors = row_posteriors
         self.prior = prior
         self.e_step = e_step
         self.fit_intercept = fit_intercept

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State
-from latens.estimators.parameters import in_callback
+from latens.estimators.parameters import in_callback, one_of
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.inference.ascent import OnIteration, ascend
@@ -31,6 +31,9 @@ __all__ = ["Climbing"]
 N_GROWN = 3  # starts that are made of a smaller fit
 
 
+ROW_POSTERIORS = ("auto", "keep", "recompute")
+
+
 class Climbing:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
@@ -43,6 +46,7 @@ class Climbing:
     tol: float
     n_init: int
     init: Any
+    row_posteriors: str = "recompute"  # where local steps are exact there is nothing to keep
     verbose: int
     prune: bool
     callbacks: Any
@@ -88,7 +92,8 @@ class Climbing:
         options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
         with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             notify, journal = self._notify(bar), self._journal
-            sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads)
+            posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
+            sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads, posteriors)
             if isinstance(model, Compressing):
                 # blocks enter the frame one by one, while they are in cache
                 total = journal.once(

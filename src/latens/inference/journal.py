@@ -17,6 +17,7 @@ import numpy as np
 
 from latens.core import Fit, Iteration, State
 from latens.inference.ascent import OnIteration
+from latens.system.scratch import PutAside
 
 __all__ = ["UNRECORDED", "Entry", "Journal", "Notes", "Record", "Store", "Unrecorded"]
 
@@ -208,12 +209,12 @@ class Journal:
         """Keep what there is now; what the fit still does to end well is not noted."""
         if not self.broken_off:
             self.broken_off = True
-            self.store.write(self.notes)
+            self.store.write(_brought_back(self.notes))
 
     def _write_if_due(self) -> None:
         began = time.monotonic()
         if began >= self._due:
-            self.store.write(self.notes)
+            self.store.write(_brought_back(self.notes))
             ended = time.monotonic()
             self._due = ended + max(self.interval, (ended - began) / self.share)
 
@@ -226,3 +227,20 @@ def _without_locals(entry: Entry) -> Entry:
     if not isinstance(entry.answer, Fit) or entry.answer.state.locals is None:
         return entry
     return replace(entry, answer=replace(entry.answer, state=replace(entry.answer.state, locals=None)))
+
+
+def _brought_back(notes: Notes) -> Notes:
+    """With the local posteriors themselves where they were put aside: a file must not point to another."""
+    entries = tuple(
+        replace(entry, answer=replace(entry.answer, state=_with_locals(entry.answer.state)))
+        if isinstance(entry.answer, Fit)
+        else entry
+        for entry in notes.entries
+    )
+    return replace(notes, entries=entries, state=None if notes.state is None else _with_locals(notes.state))
+
+
+def _with_locals(state: State) -> State:
+    if state.locals is None or not any(isinstance(one, PutAside) for one in state.locals):
+        return state
+    return replace(state, locals=tuple(one.get() if isinstance(one, PutAside) else one for one in state.locals))

@@ -83,6 +83,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
+    row_posteriors : {"auto", "keep", "recompute"}
+        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
+        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
+        cluster. Rows in memory are kept in any case.
 
     Attributes
     ----------
@@ -168,6 +172,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         verbose: int = 0,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        row_posteriors: str = "auto",
     ) -> None:
         super().__init__(
             n_components,
@@ -184,6 +189,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             callbacks=callbacks,
             n_jobs=n_jobs,
         )
+        self.row_posteriors = row_posteriors
         self.likelihoods = likelihoods
         self.sparse_loadings = sparse_loadings
         self.sparse_factors = sparse_factors

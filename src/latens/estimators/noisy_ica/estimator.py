@@ -64,6 +64,10 @@ class NoisyICA(VariationalTransformer):
         Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
+    row_posteriors : {"auto", "keep", "recompute"}
+        Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
+        beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
+        cluster. Rows in memory are kept in any case.
 
     Attributes
     ----------
@@ -122,6 +126,7 @@ class NoisyICA(VariationalTransformer):
         verbose: int = 0,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        row_posteriors: str = "auto",
     ) -> None:
         super().__init__(
             n_components,
@@ -138,6 +143,7 @@ class NoisyICA(VariationalTransformer):
             callbacks=callbacks,
             n_jobs=n_jobs,
         )
+        self.row_posteriors = row_posteriors
         self.prior = prior
         self.fit_intercept = fit_intercept
         self.sources = sources

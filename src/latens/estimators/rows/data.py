@@ -30,8 +30,9 @@ from latens.models.known_codes import KNOWN
 from latens.scale.dask_blocks import gathered, is_dask
 from latens.scale.scan import Scan
 from latens.system.fingerprint import fingerprint
+from latens.system.scratch import PutAside, Scratch
 
-__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "SourceSweep", "check_data"]
+__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data"]
 
 
 class Data(Protocol):
@@ -51,9 +52,6 @@ class Data(Protocol):
 
     @property
     def may_be_threaded(self) -> bool: ...  # whether several blocks may be worked on at once
-
-    @property
-    def keeps_posteriors(self) -> bool: ...  # whether local posteriors are kept from one pass to the next
 
     @property
     def has_few_patterns(self) -> bool: ...  # whether rows lack the same few sets of columns
@@ -76,7 +74,9 @@ class Data(Protocol):
 
     def batches(self, floats_per_row: int) -> Sequence[Any]: ...
 
-    def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep: ...
+    def sweep(
+        self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int, posteriors: str = "recompute"
+    ) -> Sweep: ...  # `posteriors` of rows that are read in blocks: "auto", "keep" or "recompute"
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows: ...
 
@@ -104,10 +104,6 @@ class InMemory:
     @property
     def may_be_threaded(self) -> bool:
         return is_numpy_array(self.rows.x) or is_sparse(self.rows.x)
-
-    @property
-    def keeps_posteriors(self) -> bool:
-        return True
 
     @property
     def has_few_patterns(self) -> bool:
@@ -139,7 +135,9 @@ class InMemory:
     def batches(self, floats_per_row: int) -> list[Rows]:
         return blocks(self.rows, floats_per_row)
 
-    def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep:
+    def sweep(
+        self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int, posteriors: str = "recompute"
+    ) -> Sweep:
         return serial_sweep if pool is None else ThreadedSweep(pool)
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
@@ -150,10 +148,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class InBlocks:
-    """With `keeps_posteriors` False, every pass finds the local posteriors anew from the global one."""
-
     source: Source
-    keeps_posteriors: bool = False
 
     @property
     def n(self) -> float:
@@ -211,34 +206,51 @@ class InBlocks:
     def batches(self, floats_per_row: int) -> Sequence[Any]:
         return self.source.handles
 
-    def sweep(self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int) -> Sweep:
+    def sweep(
+        self, floats_per_row: int, pool: ThreadPoolExecutor | None, n_threads: int, posteriors: str = "recompute"
+    ) -> Sweep:
         source = self.source
         if pool is not None:
             source = replace(source, sweep=ThreadedSweep(pool, n_ahead=n_threads))
-        kind = SourceSweep if self.keeps_posteriors else ForgetfulSweep
-        return kind(source, floats_per_row)
+        if posteriors == "keep" and source.remote:
+            raise ValueError(
+                "row_posteriors='keep' keeps posteriors of rows from pass to pass; chunks on a cluster have no place "
+                "for them; choose 'auto' or 'recompute'."
+            )
+        if posteriors == "recompute" or source.remote:
+            return ForgetfulSweep(source, floats_per_row)
+        return KeepingSweep(source, floats_per_row, Scratch())
 
     def badly_explained(self, model: Model, q: Any, size: int) -> Rows:
         return badly_explained_rows(self.source, partial(_log_density, model, q), size)
 
 
 @dataclass(frozen=True)
-class SourceSweep:
-    """The sweep of a source as `ascend` wants it: blocks are read and cut to parts that fit the caches."""
+class KeepingSweep:
+    """The sweep of a source as `ascend` wants it: blocks are read and cut to parts that fit the caches.
+
+    Local posteriors are put aside from pass to pass.
+    """
 
     source: Source
     floats_per_row: int
+    scratch: Scratch
 
     def __call__(
         self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
     ) -> tuple[tuple[Any, ...], Any]:
         on_block = OnBlock(self.source.load, in_parts(step, tree_sum, self.floats_per_row))
-        return self.source.sweep(on_block, handles, carried)
+
+        def with_kept(handle: Any, kept: Any) -> tuple[Any, Any]:
+            local, stats = on_block(handle, kept.get() if isinstance(kept, PutAside) else kept)
+            return None if local is None else self.scratch.put(local), stats
+
+        return self.source.sweep(with_kept, handles, carried)
 
 
 @dataclass(frozen=True)
 class ForgetfulSweep(Forgetful):
-    """The same without keeping local posteriors: nothing but sums comes back from the blocks."""
+    """The same where local posteriors are found anew in each pass: nothing but sums comes back from the blocks."""
 
     source: Source
     floats_per_row: int
