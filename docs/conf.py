@@ -11,7 +11,7 @@ html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_show_sourcelink = False
 autodoc_typehints = "none"
-# scikit-learn's own methods are told in its documentation, to whose pages their texts refer.
+# scikit-learn's own methods are described in its documentation, to whose pages their texts refer.
 REQUESTS = [
     f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "transform", "inverse_transform", "score")
 ]

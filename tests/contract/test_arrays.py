@@ -13,7 +13,7 @@ from array_api_compat import array_namespace
 
 from latens.array.transfer import host
 from latens.core import Rows
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
 
 LIBRARIES = ["array_api_strict", pytest.param("torch", marks=pytest.mark.extras)]
@@ -42,7 +42,7 @@ def answers(model: Any, q: Any, rows: Rows) -> dict[str, np.ndarray]:
     mean, variance = model.codes(rows, local)
     filled, spread = model.impute(after, rows, local)
     score, bounds = model.log_predictive(after, rows, local), model.row_bounds(after, rows, local)
-    settled, _ = model.codes(rows, settle(model, after, rows))
+    settled, _ = model.codes(rows, local_fixed_point(model, after, rows))
     again = model.reconstruct(after, mean)
     told = {
         "mean": mean,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latens.core import Movable, Rows, State, kept
+from latens.core import Movable, Rows, State, without_transients
 from latens.inference.ascent import ascend
 from tests.contract import checks
 from tests.contract.cases import CASES, UNMOVED, Case, bound, midway, random_rows, size_of_terms
@@ -79,12 +79,12 @@ def test_a_warm_local_step_never_lowers_the_bound(case: Case, holes: bool) -> No
         model, q = midway(case, rows, 4, rng)
         local = model.local_step(case.start(model, 4, rows.x, rng), rows)  # settled elsewhere: there is much to gain
         # what was kept of it is worth what one more step under the same q makes of it
-        local = model.local_step(q, rows, kept(local))
+        local = model.local_step(q, rows, without_transients(local))
         heights = []
         for _ in range(6):
             stats = model.statistics(rows, local)
             heights.append(bound(model, q, stats))
-            local = model.local_step(q, rows, kept(local))
+            local = model.local_step(q, rows, without_transients(local))
         assert np.all(np.diff(heights) >= -ROUNDING * size_of_terms(model, q, stats))
 
 
@@ -93,7 +93,7 @@ def test_kept_locals_lose_nothing_that_a_local_step_needs(case: Case, holes: boo
     rows = random_rows(rng, 30, 4, holes=holes, weighted=True)
     model, q = midway(case, rows, 4, rng)
     local = model.local_step(q, rows)
-    one, two = (model.statistics(rows, model.local_step(q, rows, warm)) for warm in (local, kept(local)))
+    one, two = (model.statistics(rows, model.local_step(q, rows, warm)) for warm in (local, without_transients(local)))
     assert bound(model, q, one) == bound(model, q, two)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from latens.core import Rows
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.response import LOCAL_TOL, Response, respond
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
 
@@ -31,7 +31,7 @@ def responded(name: str) -> tuple[Case, Any, Rows, Response]:
     case, rng = CASES[name], np.random.default_rng(31)
     rows = random_rows(rng, 30, 3, holes=True, weighted=True)
     model, q = midway(case, rows, 2, rng)
-    return case, model, rows, respond(model, [rows[:11], rows[11:]], q, climb=False)
+    return case, model, rows, respond(model, [rows[:11], rows[11:]], q, ascent=False)
 
 
 def second_difference(height: Any, response: Response, direction: np.ndarray, h: float) -> float:
@@ -44,7 +44,7 @@ def test_its_hessian_is_that_of_the_bound_and_symmetric(name: str) -> None:
     _, model, rows, response = responded(name)
 
     def height(q: Any) -> float:
-        local = settle(model, q, rows, tol=LOCAL_TOL)
+        local = local_fixed_point(model, q, rows, tol=LOCAL_TOL)
         return bound(model, q, model.statistics(rows, local))
 
     rng = np.random.default_rng(32)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.core import kept
+from latens.core import without_transients
 from latens.io.checks.shape_checks import arrays_with_shapes, check_axes, check_sizes, switches_of
 from tests.contract.cases import CASES, midway, random_rows
 
@@ -29,7 +29,7 @@ def test_arrays_have_the_shapes_that_their_fields_declare(name: str, holes: bool
     model, q = midway(CASES[name], rows, K, rng)
     local = model.local_step(q, rows)
     within = getattr(model, "model", model)
-    for what, part in (("q", q), ("local", kept(local)), ("stats", model.statistics(rows, local))):
+    for what, part in (("q", q), ("local", without_transients(local)), ("stats", model.statistics(rows, local))):
         found = [one for one in arrays_with_shapes(part, what) if what != "local" or one.shape is not None]
         assert found or what == "local"
         check_axes(found, name)

@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln, logsumexp
 
 from latens.core import Rows, State
 from latens.inference.ascent import advance, ascend
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from latens.models.noisy_ica.priors import GAUSSIAN, best_split, best_tail, given_away, project
@@ -85,7 +85,7 @@ def fitted(
     rows = Rows(x if seen is None else np.where(seen, x, 0.0), seen)
     model = NoisyIca(d, noise=(3.0, 2.0), relevance=(3.0, 2.0), intercept=True, diagonal=diagonal)
     fit = ascend(model, [rows], State(start(kinds, model, 2, x, rng)), max_iter=n_steps, tol=0)
-    return model, fit.state.q, rows, settle(model, fit.state.q, rows)
+    return model, fit.state.q, rows, local_fixed_point(model, fit.state.q, rows)
 
 
 def normal_log(x: Any, mean: Any, variance: Any) -> Any:

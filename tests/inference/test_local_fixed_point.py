@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from latens.core import Rows
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from tests.inference.toy import Local, Place, Scripted
 
 STEADY, TRAPPED = 0, 1  # the two rows
@@ -43,7 +43,7 @@ class Trap(Scripted):
 
 
 def test_a_leap_after_which_steps_are_longer_is_taken_back() -> None:
-    local = settle(Trap([0.0]), Place(), Rows(np.ones((2, 1))))
+    local = local_fixed_point(Trap([0.0]), Place(), Rows(np.ones((2, 1))))
     assert local.n_leaps >= 1
     assert local.mean[TRAPPED] == pytest.approx(0.7, abs=1e-6)
     assert local.mean[STEADY] == pytest.approx(1.0, abs=1e-6)
@@ -56,7 +56,7 @@ def test_leaps_save_steps_and_end_where_steps_alone_end() -> None:
             before = Movable(np.zeros((len(batch), 1))) if warm is None else warm
             return replace(before, mean=before.mean + 0.02 * (1 - before.mean), n_steps=before.n_steps + 1)
 
-    leaping = settle(Slow([0.0]), Place(), Rows(np.ones((2, 1))))
-    walking = settle(Scripted([0.0], pull=0.02), Place(), Rows(np.ones((2, 1))))
+    leaping = local_fixed_point(Slow([0.0]), Place(), Rows(np.ones((2, 1))))
+    walking = local_fixed_point(Scripted([0.0], pull=0.02), Place(), Rows(np.ones((2, 1))))
     assert leaping.mean == pytest.approx(walking.mean, abs=1e-6)
     assert leaping.n_steps < walking.n_steps / 10

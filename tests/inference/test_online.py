@@ -15,7 +15,7 @@ import pytest
 from latens.core import Iteration, Rows, State
 from latens.errors import NotSettled
 from latens.inference.ascent import ascend
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, RobbinsMonro, update
 from latens.inference.progress import ProgressBar
 from tests.contract.cases import CASES, bound, midway, random_rows, settled
@@ -94,16 +94,16 @@ def test_stochastic_steps_find_what_the_batch_finds() -> None:
 
 
 def test_settling_takes_local_steps_until_no_code_moves() -> None:
-    local = settle(Scripted([0.0], pull=0.5), Place(), some_rows(), tol=1e-3)
+    local = local_fixed_point(Scripted([0.0], pull=0.5), Place(), some_rows(), tol=1e-3)
     assert local.n_steps == 10  # the n-th step moves a code by 2^-n
-    assert settle(Scripted([0.0], pull=0.5), Place(), some_rows(), tol=0.0, max_iter=7).n_steps == 8
+    assert local_fixed_point(Scripted([0.0], pull=0.5), Place(), some_rows(), tol=0.0, max_iter=7).n_steps == 8
 
 
 def test_slow_steps_are_followed_to_their_end() -> None:
-    local = settle(Scripted([0.0], pull=0.03), Place(), some_rows())
+    local = local_fixed_point(Scripted([0.0], pull=0.03), Place(), some_rows())
     assert local.mean == pytest.approx(1, abs=1e-6)  # a step of 1e-6 would leave 3e-5
     with pytest.warns(NotSettled, match="4 of 4 rows still moved after 1000 local steps"):
-        settle(Scripted([0.0], pull=0.001), Place(), some_rows())
+        local_fixed_point(Scripted([0.0], pull=0.001), Place(), some_rows())
 
 
 @pytest.mark.parametrize("name", ["views-binary", "views-counts", "views-mixed", "views-dense", "views-sparse-codes"])
@@ -111,11 +111,11 @@ def test_leaps_end_where_steps_do(name: str) -> None:
     rng = np.random.default_rng(5)
     rows = random_rows(rng, 60, 4, holes=True, weighted=False)
     model, q = midway(CASES[name], rows, 3, rng)
-    assert settle(model, q, rows).mean == pytest.approx(settled(model, q, rows, 2000).mean, abs=1e-6)
+    assert local_fixed_point(model, q, rows).mean == pytest.approx(settled(model, q, rows, 2000).mean, abs=1e-6)
 
 
 def test_settling_an_exact_local_step_takes_one() -> None:
-    assert settle(Scripted([0.0], exact=True), Place(), some_rows()).n_steps == 1
+    assert local_fixed_point(Scripted([0.0], exact=True), Place(), some_rows()).n_steps == 1
 
 
 def test_settled_codes_do_not_depend_on_other_rows_or_on_weights() -> None:
@@ -123,8 +123,8 @@ def test_settled_codes_do_not_depend_on_other_rows_or_on_weights() -> None:
     rows = random_rows(rng, 40, 4, holes=True, weighted=True)
     for name in ("binary-ard-mean-field", "binary-ml-exact", "binary-ard-truncated"):
         model, q = midway(CASES[name], rows, 3, rng)
-        whole = settle(model, q, rows, tol=1e-12).mean
-        alone = settle(model, q, replace(rows, weight=None)[5:6], tol=1e-12).mean
+        whole = local_fixed_point(model, q, rows, tol=1e-12).mean
+        alone = local_fixed_point(model, q, replace(rows, weight=None)[5:6], tol=1e-12).mean
         assert alone == pytest.approx(whole[5:6], abs=1e-9)
 
 

@@ -110,8 +110,8 @@ def test_linear_functionals_of_a_gaussian_posterior_have_their_exact_covariance(
 
 
 def test_a_wrong_sum_over_codes_shows() -> None:
-    response = respond(Sum(wrong=0.8), [some_rows()], START, climb=False)
-    assert np.abs(response.cross - respond(Sum(), [some_rows()], START, climb=False).cross).max() > 1
+    response = respond(Sum(wrong=0.8), [some_rows()], START, ascent=False)
+    assert np.abs(response.cross - respond(Sum(), [some_rows()], START, ascent=False).cross).max() > 1
 
 
 def test_directions_that_rows_do_not_tell_are_infinite_and_others_are_not() -> None:

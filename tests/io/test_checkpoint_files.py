@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latens.core import Fit, Iteration, State, kept
+from latens.core import Fit, Iteration, State, without_transients
 from latens.errors import CheckpointNotWritten, CheckpointRefused, FitResumed
 from latens.families.gamma import Gamma
 from latens.inference.journal import Entry, Notes
@@ -178,7 +178,7 @@ def test_every_local_posterior_that_is_kept_comes_back_as_it_was(name: str) -> N
     model, q = midway(case, rows, 2, rng)
     if model.exact_local(q):
         return  # found again without it
-    local, arrays = kept(model.local_step(q, rows)), list[np.ndarray]()
+    local, arrays = without_transients(model.local_step(q, rows)), list[np.ndarray]()
     again = decode(encode(local, arrays, "local"), arrays.__getitem__, "local")
     pairs = zip(*(model.codes(rows, model.local_step(q, rows, warm)) for warm in (local, again)), strict=True)
     assert all(one.tobytes() == other.tobytes() for one, other in pairs)

@@ -29,7 +29,7 @@ ALIKE = 1e3  # ratio of sizes up to which an eigensolver loses little
 
 @dataclass(frozen=True)
 class GradedAxes:
-    """X'X = V diag(values) V', told so that every column keeps its digits; R directions of D have a positive value."""
+    """X'X = V diag(values) V', by which every column keeps its digits; R directions of D have a positive value."""
 
     size: Floats  # (D,), of the columns
     values: Floats  # (R,), positive

@@ -1,7 +1,7 @@
 """Linear algebra on the host for stacks of K x K matrices that all columns, or each column, own.
 
 A leading axis of length 1 stands for every column of data: precisions that no hole has
-told apart are stored once, and broadcast.
+distinguished are stored once, and broadcast.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from latens.array import Array
 
 __all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax_entropy", "softplus", "softplus_and_log", "xlogx"]
 
-LEAST = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
+LEAST_SOFTPLUS_ARGUMENT = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
 
 def expit(x: Array) -> Array:
@@ -38,11 +38,11 @@ def softplus(x: Array) -> Array:
 def softplus_and_log(x: Array) -> tuple[Array, Array]:
     """softplus(x) and its logarithm, which is x itself where softplus is tiny."""
     xp = array_namespace(x)
-    low = x < LEAST
+    low = x < LEAST_SOFTPLUS_ARGUMENT
     if not bool(xp.any(low)):
         grown = softplus(x)
         return grown, xp.log(grown)
-    grown = softplus(xp.where(low, xp.full_like(x, LEAST), x))
+    grown = softplus(xp.where(low, xp.full_like(x, LEAST_SOFTPLUS_ARGUMENT), x))
     return grown, xp.where(low, x, xp.log(grown))
 
 

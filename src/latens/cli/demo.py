@@ -22,7 +22,7 @@ __all__ = ["demo"]
 
 PAGE = Path("latens-demo.html")
 TITLE = "Hidden causes of two sets of images"
-MOST = 16  # causes to start from; relevance determination finds how many there are
+MOST_CAUSES = 16  # causes to start from; relevance determination finds how many there are
 INTRODUCTION = (
     "Every row of the data is a small image: a sum of a few hidden pictures, each of them on or off, plus noise. The "
     "model is given the rows alone, and at most {most} pictures to explain them with. It finds how many there are, "
@@ -93,8 +93,8 @@ def demo(out: Path, seed: int, quick: bool, open_: bool, as_json: bool, quiet: b
         open_page(page)
     found = [_found(case, entry) for case, entry in zip(CASES, entries, strict=True)]
     if as_json:
-        told = {"version": latens.__version__, "seed": seed, "fits": [asdict(one) for one in found], "page": str(page)}
-        click.echo(json.dumps(told, indent=1))
+        facts = {"version": latens.__version__, "seed": seed, "fits": [asdict(one) for one in found], "page": str(page)}
+        click.echo(json.dumps(facts, indent=1))
         return
     if not quiet:
         click.echo(aligned(COLUMNS, [one.cells for one in found]) + "\n")
@@ -108,14 +108,14 @@ def _fit(case: Case, seed: int, quick: bool, progress: Progress) -> Entry:
     make = latens.datasets.make_shapes if case.name == "shapes" else latens.datasets.make_images
     x, truth = make(case.n_quick if quick else case.n_samples, random_state=seed)
     began = time.perf_counter()
-    model = latens.BinaryFactorAnalysis(MOST, random_state=seed).fit(x)
+    model = latens.BinaryFactorAnalysis(MOST_CAUSES, random_state=seed).fit(x)
     return Entry(model, x, truth, case.title, seconds=time.perf_counter() - began)
 
 
 def _write(entries: list[Entry], path: Path) -> Path:
     from latens.report import report_many
 
-    return report_many(entries, path, TITLE, text=INTRODUCTION.format(most=MOST))
+    return report_many(entries, path, TITLE, text=INTRODUCTION.format(most=MOST_CAUSES))
 
 
 def _found(case: Case, entry: Entry) -> Found:
@@ -127,7 +127,7 @@ def _found(case: Case, entry: Entry) -> Found:
         features_true=len(entry.truth.components),
         features_found=match.found(),
         components=int(entry.model.n_components_),
-        upper_bound=MOST,
+        upper_bound=MOST_CAUSES,
         bound=float(entry.model.elbo_),
         seconds=float(entry.duration),
     )

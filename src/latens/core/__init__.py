@@ -30,8 +30,8 @@ from latens.core.model import (
     S,
     Steps,
     Walking,
-    kept,
     transient,
+    without_transients,
 )
 from latens.core.rows import Rows
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
@@ -70,6 +70,6 @@ __all__ = [
     "Unkept",
     "Walking",
     "in_parts",
-    "kept",
     "transient",
+    "without_transients",
 ]

@@ -31,8 +31,8 @@ __all__ = [
     "S",
     "Steps",
     "Walking",
-    "kept",
     "transient",
+    "without_transients",
 ]
 
 
@@ -44,7 +44,7 @@ class Posterior(Protocol):
 
     def only(self, keep: Index) -> Self: ...  # these components, in this order
 
-    def sample(self, rng: np.random.Generator) -> Self: ...  # one draw, told as a posterior of points
+    def sample(self, rng: np.random.Generator) -> Self: ...  # one draw, as a posterior of points
 
 
 class Local(Protocol):
@@ -170,7 +170,7 @@ def transient() -> Any:
     return field(default=None, metadata={"transient": True})
 
 
-def kept(local: Any) -> Any:
+def without_transients(local: Any) -> Any:
     """The part of a local posterior that outlives its block."""
     gone = {f.name: None for f in fields(local) if f.metadata.get("transient")}
     return replace(local, **gone) if gone else local

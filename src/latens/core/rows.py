@@ -63,7 +63,7 @@ class Rows:
             parts[key] = Rows(self.x[:, which], None if complete else seen, self.weight, self.aux)
         return parts[key]
 
-    def once(self, name: str, make: Callable[[], Array]) -> Array:
+    def cached(self, name: str, make: Callable[[], Array]) -> Array:
         """What the rows alone determine, made when it is first asked for by that name, and kept."""
         made: dict[str, Array] = self.__dict__.setdefault("_made", {})
         if name not in made:

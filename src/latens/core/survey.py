@@ -17,7 +17,7 @@ from latens.core.rows import Rows
 
 __all__ = ["Survey", "survey_rows"]
 
-MOST_PATTERNS = 65  # sets of observed columns that are told apart
+MOST_PATTERNS = 65  # sets of observed columns that are distinguished
 
 
 @dataclass(frozen=True)

@@ -171,16 +171,16 @@ def _refuse_points(name: str, model: Any) -> None:
 
 def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
     """Bounds are of the rows of the fit; what fits keep of their rows must agree."""
-    told = [_rows_told(model) for model in (one, other)]
+    facts = [_rows_of_fit(model) for model in (one, other)]
     for what in ("rows", "column names"):
-        a, b = told[0][what], told[1][what]
+        a, b = facts[0][what], facts[1][what]
         if a is not None and b is not None and a != b:
             shown = f" ({a:g} and {b:g})" if what == "rows" else ""
             raise ValueError(
                 f"{first!r} and {second!r} were fitted to different {what}{shown}: their bounds cannot be compared. "
                 "Fit both to the same rows, or pass X_test=rows that neither has seen."
             )
-    a, b = told[0]["origin"], told[1]["origin"]
+    a, b = facts[0]["origin"], facts[1]["origin"]
     if a is not None and b is not None and len(a) == len(b) and not _close(a, b):
         raise ValueError(
             f"{first!r} and {second!r} were fitted to rows with different means: their bounds cannot be compared. "
@@ -188,7 +188,7 @@ def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
         )
 
 
-def _rows_told(model: Any) -> dict[str, Any]:
+def _rows_of_fit(model: Any) -> dict[str, Any]:
     parts = fitted_parts(model) if has_fitted_parts(model) else None
     names = getattr(model, "feature_names_in_", None)
     centred = parts is not None and not hasattr(model, "coef_") and np.any(parts.frame.origin != 0)

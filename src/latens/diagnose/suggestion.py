@@ -213,11 +213,11 @@ def _ranked(table: CellTable, scored: list[_Scored], X: Any, budget: Budget) -> 
         "log probability of a hidden cell",
     )
     gained = [np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
-    told = _verdict(scored, sums, means, gained, n_cells)
-    words = told.words + (f" ({'; '.join(table.notes)}.)" if table.notes else "")
-    model = None if told.leader is None else _refit(told.leader, X, scored, budget)
+    verdict = _verdict(scored, sums, means, gained, n_cells)
+    words = verdict.words + (f" ({'; '.join(table.notes)}.)" if table.notes else "")
+    model = None if verdict.leader is None else _refit(verdict.leader, X, scored, budget)
     found = Table(COLUMNS, tuple(rows))
-    return Suggestion(found, words, told.best, told.leader, told.nothing, model, n_cells, ranked)
+    return Suggestion(found, words, verdict.best, verdict.leader, verdict.nothing, model, n_cells, ranked)
 
 
 def _error(differences: Floats, n_cells: int) -> float:

@@ -21,7 +21,7 @@ from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
@@ -301,7 +301,7 @@ class Answers(Intervals, TransformerMixin):
         with one_blas_thread():
             for block in blocks(rows, self._model.floats_per_row(self.n_components_)):
                 inside = self._frame.enter(block)
-                answers.append(question(inside, settle(self._model, self.posterior_, inside)))
+                answers.append(question(inside, local_fixed_point(self._model, self.posterior_, inside)))
         xp = array_namespace(answers[0][0])
         if any(bool(xp.any(xp.isnan(part))) for parts in answers for part in parts):
             raise too_large(float(xp.max(xp.abs(rows.x.data if is_sparse(rows.x) else rows.x))))

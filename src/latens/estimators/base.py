@@ -29,7 +29,7 @@ from latens.estimators.rows.data import Data, check_data
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
-from latens.estimators.search import Climbing
+from latens.estimators.search import FitSearch
 from latens.inference.journal import Journal, Record
 from latens.inference.online import Accumulate, update
 from latens.system.seeds import generator
@@ -40,7 +40,7 @@ __all__ = ["MOST_COMPONENTS", "VariationalTransformer", "living_components"]
 MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
 
 
-class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
+class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives.
 
     Attributes
@@ -186,7 +186,7 @@ class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
                 starts = [State(self._state.q)]
             else:  # a model that compresses rows starts from their total
                 starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
-            fit = self._climb(model, data, sample, frame, rng, starts, moves, before is None)
+            fit = self._search_from(model, data, sample, frame, rng, starts, moves, before is None)
             if moves and self.n_components is None and isinstance(self.init, str) and not before:
                 fit = self._grow(fit, model, data, sample, frame, rng)
             late = self._over()
@@ -300,7 +300,7 @@ class VariationalTransformer(Climbing, Answers, NotebookView, BaseEstimator):
             if allowed == before:  # rows or columns are too few for more
                 break
             starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
-            more = self._climb(model, data, sample, frame, rng, starts, True)
+            more = self._search_from(model, data, sample, frame, rng, starts, True)
             if more.elbo <= fit.elbo:
                 fit = replace(fit, interrupted=more.interrupted, stopped=more.stopped)
                 break

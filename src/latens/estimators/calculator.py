@@ -93,8 +93,8 @@ def _switches(estimator: Any) -> dict[str, Any]:
     grams = w.grams
     shift = grams[:, :k, k] if len(w.mean) > k else np.zeros((len(grams), k))
     log_on, log_off = q.usage.mean_log
-    told = _codes(estimator, np.zeros((k, k)), grams[:, :k, :k], (w.tau * w.mean).T[:, :k], shift)
-    return told | {"kind": "switches", "odds": _floats(log_on - log_off)}
+    linear = _codes(estimator, np.zeros((k, k)), grams[:, :k, :k], (w.tau * w.mean).T[:, :k], shift)
+    return linear | {"kind": "switches", "odds": _floats(log_on - log_off)}
 
 
 def _causes(estimator: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from latens.estimators.parameters import keep_warnings
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, with_known
-from latens.estimators.search import Climbing
+from latens.estimators.search import FitSearch
 from latens.inference.sweep import tree_sum
 from latens.models.known_codes import KNOWN
 
@@ -26,7 +26,7 @@ __all__ = ["KnownCodes", "known_labels", "known_switches"]
 FEW_SHOWN = 5  # values that an error names
 
 
-class KnownCodes(Climbing):
+class KnownCodes(FitSearch):
     """Mixed into estimators whose codes may be given for some rows.
 
     Components are then those that were named: as many, in that order, none merged, split or taken out.

@@ -77,11 +77,11 @@ def _bars(shares: Floats, names: list[str]) -> str:
     for i, (share, name) in enumerate(zip(shares.tolist(), names, strict=False)):
         length = BAR * max(share, 0.0) / reach
         short = name if len(name) <= 20 else name[:19] + "…"
-        told = f"{100 * share:.1f} %" if reach <= 1 else f"{share:.1f}"
+        text = f"{100 * share:.1f} %" if reach <= 1 else f"{share:.1f}"
         lines.append(
             LINE.format(
                 left=LEFT - 6, y=PITCH * i + 13, name=escape(short), start=LEFT, top=PITCH * i + 4, length=length,
-                end=LEFT + length + 6, share=told,
+                end=LEFT + length + 6, share=text,
             )
         )  # fmt: skip
     return SVG.format(width=LEFT + BAR + 70, height=PITCH * len(lines) + 6, body="".join(lines))

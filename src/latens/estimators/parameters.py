@@ -99,7 +99,7 @@ def whole_number(name: str, value: Any, least: int = 1, most: int | None = None,
 
 
 def shown(value: Any) -> str:
-    """A value for a message; whole numbers of thousands of digits are told by their size.
+    """A value for a message; whole numbers of thousands of digits are given by their size.
 
     >>> shown(10**400)
     'a whole number of 401 digits'

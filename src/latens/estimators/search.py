@@ -26,7 +26,7 @@ from latens.inference.search import Search
 from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map
 
-__all__ = ["Climbing"]
+__all__ = ["FitSearch"]
 
 N_GROWN = 3  # starts that are made of a smaller fit
 
@@ -34,7 +34,7 @@ N_GROWN = 3  # starts that are made of a smaller fit
 ROW_POSTERIORS = ("auto", "keep", "recompute")
 
 
-class Climbing:
+class FitSearch:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
     _n_named: int = 0  # components that codes of some rows were given for: they stay as they are named
@@ -73,7 +73,7 @@ class Climbing:
         proposed = model.candidates(state.q, state.stats, sample, rng, k)
         return [State(q) for q in islice((q for q in proposed if q.n_components == k), N_GROWN)]
 
-    def _climb(
+    def _search_from(
         self,
         model: Model,
         data: Data,
@@ -123,10 +123,10 @@ class Climbing:
         moves: bool = False,
     ) -> Fit:
         """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
-        climb = partial(ascend, model, tol=self.tol, log_scale=frame.log_scale)
+        ascent = partial(ascend, model, tol=self.tol, log_scale=frame.log_scale)
         starts = starts or self._starts(model, total, frame, rng)
         limit = max(start.q.n_components for start in starts)
-        search = self._search(model, climb, rng, limit, moves)
+        search = self._search(model, ascent, rng, limit, moves)
         fit = search.on_all([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
 
@@ -136,11 +136,11 @@ class Climbing:
         return not self.prune or self._n_named > 0
 
     def _search(
-        self, model: Any, climb: Callable[..., Fit], rng: np.random.Generator, limit: int, moves: bool
+        self, model: Any, ascent: Callable[..., Fit], rng: np.random.Generator, limit: int, moves: bool
     ) -> Search:
         return Search(
             model,
-            climb,
+            ascent,
             seed=seed_beside(rng),
             limit=limit,
             max_iter=self.max_iter,

@@ -113,12 +113,14 @@ def _claims(ways: dict[int, dict[str, Course]], truth: Any, settings: Settings) 
     eight = sum(counts[k] == true for k in above)
     shown = runs[settings.shown]
     lowest = min(bounds, key=lambda k: bounds[k])
-    told = ", ".join(f"K = {k}: {value if isinstance(value, str) else number(value)}" for k, value in sums.items())
+    last_values = ", ".join(
+        f"K = {k}: {value if isinstance(value, str) else number(value)}" for k, value in sums.items()
+    )
     return (
         Claim(
             "figure 9",
             "K = 4 has the lowest free energy, and a larger K a higher one",
-            f"the listing's sum ends at {told}; with its missing terms the bound is lowest at K = {lowest} and "
+            f"the listing's sum ends at {last_values}; with its missing terms the bound is lowest at K = {lowest} and "
             f"{'rises' if list(bounds.values()) == sorted(bounds.values()) else 'does not rise'} with K",
             "agrees"
             if lowest == min(bounds) and list(bounds.values()) == sorted(bounds.values())

@@ -62,16 +62,16 @@ class Relevances:
 
 def from_document(x: np.ndarray, k: int, rng: np.random.Generator, iterations: int) -> Course:
     """The document's listing; a factor is in use that at least one row has on."""
-    told = Printed(x, k, iterations, rng)
+    printed_run = Printed(x, k, iterations, rng)
     return Course(
         k,
-        told.bounds,
-        float(told.sums[-1]),
-        tuple(told.learnt.alphas),
-        told.learnt.mu_ES.T,
-        told.usage,
-        told.in_use(len(x)),
-        told.sums,
+        printed_run.bounds,
+        float(printed_run.sums[-1]),
+        tuple(printed_run.learnt.alphas),
+        printed_run.learnt.mu_ES.T,
+        printed_run.usage,
+        printed_run.in_use(len(x)),
+        printed_run.sums,
     )
 
 

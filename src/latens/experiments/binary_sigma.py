@@ -10,7 +10,7 @@ import numpy as np
 import latens
 from latens.core import Rows, State
 from latens.datasets import make_shapes
-from latens.experiments.document_starts import climb, random_codes
+from latens.experiments.document_starts import ascent, random_codes
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.printed import binary_factors as printed
 from latens.families.least_squares import LeastSquares
@@ -158,7 +158,7 @@ def _converge(
     model = Frozen(x.shape[1], points=True, e_step=MeanField(n_sweeps=1, tol=0.0))
     q = BinaryPosterior(Share.of(fitted.usage_), LeastSquares(fitted.components_, np.full(1, sigma**2)))
     before = sum(model.data_terms(q, model.statistics(Rows(x), start)).values())
-    fit = climb(model, x, State(q, locals=(start,)), max_iter=settings.n_sweeps, tol=0.0)
+    fit = ascent(model, x, State(q, locals=(start,)), max_iter=settings.n_sweeps, tol=0.0)
     return Course(sigma, learnt, np.array([before, *(step.elbo for step in fit.trace)]), len(x))
 
 

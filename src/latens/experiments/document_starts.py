@@ -12,10 +12,10 @@ from latens.inference.ascent import ascend
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.binary_factors.posteriors import Switches
 
-__all__ = ["climb", "random_codes"]
+__all__ = ["ascent", "random_codes"]
 
 
-def climb(model: BinaryFactors, x: np.ndarray, start: State, *, max_iter: int, tol: float) -> Fit:
+def ascent(model: BinaryFactors, x: np.ndarray, start: State, *, max_iter: int, tol: float) -> Fit:
     """Ascend from a start; an interrupt ends the experiment, which cannot use part of a fit."""
     fit = ascend(model, [Rows(x)], start, max_iter=max_iter, tol=tol)
     if fit.interrupted:

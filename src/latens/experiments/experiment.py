@@ -16,7 +16,7 @@ __all__ = ["Claim", "Comparison", "Experiment", "Numbers", "Print", "Progress", 
 
 S = TypeVar("S")
 Value = str | int | float
-Progress = Callable[[str], None]  # told what is being worked on
+Progress = Callable[[str], None]  # called with what is being worked on
 Verdict = Literal["agrees", "agrees in part", "does not come back", "error in the print", "no result in the document"]
 
 

@@ -16,7 +16,7 @@ from latens.report import Figure, Section, write_page
 __all__ = ["write_index"]
 
 LINK = Markup('<a href="{}">{}</a>')
-FEW = 2  # pictures of an experiment
+MOST_PICTURES = 2  # pictures of an experiment
 
 
 def write_index(results: Mapping[str, tuple[Experiment[Any], Result | str]], folder: Path) -> Path:
@@ -30,7 +30,7 @@ def write_index(results: Mapping[str, tuple[Experiment[Any], Result | str]], fol
     """
     sections = []
     for number, document in DOCUMENTS.items():
-        parts = [_part(name, *told) for name, told in results.items() if told[0].document == number]
+        parts = [_part(name, *outcome) for name, outcome in results.items() if outcome[0].document == number]
         if parts:
             sections.append(
                 Section(f"Document {number}: {document.title}", f"By {document.author}.", parts=tuple(parts))
@@ -48,7 +48,7 @@ def _part(name: str, experiment: Experiment[Any], result: Result | str) -> Secti
         Figure(LINK.format(page, figure.body), figure.caption, figure.wide)
         for section in result.figures
         for figure in section.figures
-    ][:FEW]
+    ][:MOST_PICTURES]
     counts = {claim.verdict: sum(one.verdict == claim.verdict for one in result.claims) for claim in result.claims}
     verdicts = "; ".join(f"{verdict}: {count}" for verdict, count in counts.items())
     notes = (result.notes[0], *((f"Claims of the document: {verdicts}.",) if verdicts else ()))

@@ -81,7 +81,7 @@ def _trial(settings: Settings, d: int, top: float, seed: int) -> tuple[dict[str,
     """Distances (algorithms, sample sizes) of one random model, each algorithm seeing its rows once."""
     k, ends = settings.n_components, settings.n_samples
     x, truth = make_factor_model(ends[-1], n_features=d, n_components=k, spectrum=(1.0, top), random_state=seed)
-    told = {name: np.full((len(NAMES), len(ends)), np.nan) for name in MEASURES}
+    measured = {name: np.full((len(NAMES), len(ends)), np.nan) for name in MEASURES}
     thaw = np.nan
     options: dict[str, Any] = {"warm_up": settings.warm_up, "learning_rate": settings.learning_rate}
     for row, solver in enumerate(SOLVERS):
@@ -91,15 +91,15 @@ def _trial(settings: Settings, d: int, top: float, seed: int) -> tuple[dict[str,
                 warnings.simplefilter("ignore")  # that gradient ascent diverges is part of the picture
                 model.partial_fit(x[begin:end])
             for name, measure in MEASURES.items():
-                told[name][row, column] = measure(model, truth)
+                measured[name][row, column] = measure(model, truth)
             if solver == "online-em" and column == 0:
                 stats = fitted_parts(model).state.stats
                 thaw = float(np.trace(stats.zz)) / k  # rows so far times the mean eigenvalue of B
     for column, end in enumerate(ends):
         peer = scikit_learn_factors(x[:end], k, seed)
         for name, measure in MEASURES.items():
-            told[name][len(SOLVERS), column] = measure(peer, truth)
-    return told, thaw
+            measured[name][len(SOLVERS), column] = measure(peer, truth)
+    return measured, thaw
 
 
 def _mean(panel: Panel, measure: str) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ MEASURES = {
     "covariance-distance": "relative covariance distance",
     "mean-distance": "relative distance of the mean",
 }
-Told = dict[str, list[dict[str, np.ndarray]]]  # data set -> trials -> way -> (looks, epoch and measures)
+Outcomes = dict[str, list[dict[str, np.ndarray]]]  # data set -> trials -> way -> (looks, epoch and measures)
 At = Callable[[int, int], Any]  # (begin, end) -> the Gaussian once the rows between are added; None: too few rows
 
 
@@ -77,18 +77,18 @@ class Problem:
 
 
 def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
-    told: Told = {}
+    outcomes: Outcomes = {}
     sets: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for problem in _problems(settings, rng):
         sets[problem.name] = (problem.x, problem.y)
         progress(f"{problem.name}, {settings.n_trials} trials")
         tasks = [(settings, problem, int(rng.integers(2**31))) for _ in range(settings.n_trials)]
-        told[problem.name] = side_by_side(_trial, tasks, settings.n_jobs)
+        outcomes[problem.name] = side_by_side(_trial, tasks, settings.n_jobs)
     return Result(
-        tables=tuple(_table(told, measure) for measure in MEASURES),
-        figures=tuple(_figures(told, settings, measure) for measure in MEASURES),
-        notes=_notes(told, settings),
-    ).beside(against.regression(sets), claims=_claims(told))
+        tables=tuple(_table(outcomes, measure) for measure in MEASURES),
+        figures=tuple(_figures(outcomes, settings, measure) for measure in MEASURES),
+        notes=_notes(outcomes, settings),
+    ).beside(against.regression(sets), claims=_claims(outcomes))
 
 
 def _printed(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
@@ -97,11 +97,11 @@ def _printed(settings: Settings, rng: np.random.Generator, progress: Progress) -
     return Result((), (), (f"Chapter 6: {part.claims[0].found}.",)).beside(part)
 
 
-def _claims(told: Told) -> tuple[Claim, ...]:
+def _claims(outcomes: Outcomes) -> tuple[Claim, ...]:
     def over(way: str) -> str:
-        return " / ".join(f"{_of(told, name, way, 'kl')[:, -1].mean():.2g}" for name in told)
+        return " / ".join(f"{_of(outcomes, name, way, 'kl')[:, -1].mean():.2g}" for name in outcomes)
 
-    ways = list(next(iter(told.values()))[0])
+    ways = list(next(iter(outcomes.values()))[0])
     em, sga = ([way for way in ways if way.startswith(solver)][-1] for solver in ("online-em", "online-sga"))
     return (
         Claim(
@@ -161,14 +161,14 @@ def _trial(settings: Settings, problem: Problem, seed: int) -> dict[str, np.ndar
         sampled[f"Langevin, K = {k}"] = _followed(latens.FactorAnalysis(k), draws)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that gradient ascent diverges is part of the picture
-        told = {}
+        outcomes = {}
         for ways, rows in ((along, path), (sampled, draws)):
             step, before = settings.every * per_epoch, n_steps - len(rows)
             ends = range(len(rows) % step or step, len(rows) + 1, step)
             for name, at in ways.items():
-                told[name] = _course(at, ends, before, per_epoch, problem.posterior)
+                outcomes[name] = _course(at, ends, before, per_epoch, problem.posterior)
         chosen = _distances(latens.FactorAnalysis().fit(draws).to_low_rank(), problem.posterior)
-    return {**told, "Langevin, K chosen": np.array([(settings.n_epochs, *chosen)])}
+    return {**outcomes, "Langevin, K chosen": np.array([(settings.n_epochs, *chosen)])}
 
 
 def _moments(path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -207,31 +207,31 @@ def _distances(fit: Any, truth: tuple[np.ndarray, np.ndarray]) -> tuple[float, f
     return gaussian_kl(fit, truth), covariance_distance(fit, truth[1]), off
 
 
-def _of(told: Told, name: str, way: str, measure: str) -> np.ndarray:
+def _of(outcomes: Outcomes, name: str, way: str, measure: str) -> np.ndarray:
     """(trials, looks)."""
-    return np.array([trial[way][:, 1 + list(MEASURES).index(measure)] for trial in told[name]])
+    return np.array([trial[way][:, 1 + list(MEASURES).index(measure)] for trial in outcomes[name]])
 
 
-def _table(told: Told, measure: str) -> Numbers:
+def _table(outcomes: Outcomes, measure: str) -> Numbers:
     """Where each way ends, mean over trials; with its standard error, where there are several."""
-    rows, several = [], len(next(iter(told.values()))) > 1
-    for way in next(iter(told.values()))[0]:
+    rows, several = [], len(next(iter(outcomes.values()))) > 1
+    for way in next(iter(outcomes.values()))[0]:
         cells: list[str | float] = [way]
-        for name in told:
-            ends = _of(told, name, way, measure)[:, -1]
+        for name in outcomes:
+            ends = _of(outcomes, name, way, measure)[:, -1]
             cells += [float(ends.mean()), *([float(ends.std(ddof=1) / np.sqrt(len(ends)))] if several else [])]
         rows.append(cells)
-    heads = [head for name in told for head in ([name, "± s.e."] if several else [name])]
+    heads = [head for name in outcomes for head in ([name, "± s.e."] if several else [name])]
     return Numbers.of(measure, (MEASURES[measure], *heads), rows)
 
 
-def _figures(told: Told, settings: Settings, measure: str) -> Section:
+def _figures(outcomes: Outcomes, settings: Settings, measure: str) -> Section:
     """Means over trials; of the models with K factors, the largest K stands out."""
     figures = []
-    for name, trials in told.items():
+    for name, trials in outcomes.items():
         lines, tones = [], dict[str, int]()
         for way in trials[0]:
-            values = _of(told, name, way, measure).mean(axis=0)
+            values = _of(outcomes, name, way, measure).mean(axis=0)
             kind, _, k = way.partition(", K = ")
             if len(values) == 1 or (k and kind == "Langevin"):
                 continue  # nearly the same as all moments of its draws
@@ -250,11 +250,11 @@ def _figures(told: Told, settings: Settings, measure: str) -> Section:
     return Section(f"Along the path: {MEASURES[measure]}", figures=tuple(figures))
 
 
-def _notes(told: Told, settings: Settings) -> tuple[str, ...]:
+def _notes(outcomes: Outcomes, settings: Settings) -> tuple[str, ...]:
     def over(way: str) -> str:
-        return " / ".join(f"{_of(told, name, way, 'kl')[:, -1].mean():.2g}" for name in told)
+        return " / ".join(f"{_of(outcomes, name, way, 'kl')[:, -1].mean():.2g}" for name in outcomes)
 
-    sets = " / ".join(told)
+    sets = " / ".join(outcomes)
     notes = [
         f"KL from the true posterior in nats, {sets}: iterates of SGD {over('SGD iterates')}, SWAG {over('SWAG')}, "
         f"preconditioned Langevin with a preconditioner learnt from the same gradients {over('Langevin')}.",

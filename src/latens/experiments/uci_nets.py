@@ -129,12 +129,12 @@ def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.n
         split, each = divmod(run_, n_seeds)
         targets = [standard[split][1][rows] for rows in places]
         for kind in SINGLE:
-            told = [
+            predictions = [
                 [_predicted(settings, data, draws[kind], net, rows) for net in members]
                 for members, rows in zip(nets, places, strict=True)
             ]
             for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
-                mixed = [np.concatenate(group[:taken], axis=1) for group in told]
+                mixed = [np.concatenate(group[:taken], axis=1) for group in predictions]
                 answers[method][split, each] = _tested(mixed, targets) - np.log(standard[split][2])
     return answers
 
@@ -208,14 +208,14 @@ def _predicted(settings: Settings, data: Data, made: Any, net: int, rows: np.nda
     return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden) for s in settings.scales])
 
 
-def _tested(told: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
+def _tested(predictions: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
     """(scales,): mean log-likelihood of the first group's rows, with the noise that suits those of the others best."""
     found = []
-    for scale in range(len(told[0])):
-        pairs = zip(told[1:], targets[1:], strict=True)
+    for scale in range(len(predictions[0])):
+        pairs = zip(predictions[1:], targets[1:], strict=True)
         held = np.sum([_log_likelihoods(f[scale], y, NOISES).sum(axis=1) for f, y in pairs], axis=0)
         best = int(np.argmax(held))
-        found.append(_log_likelihoods(told[0][scale], targets[0], NOISES[best : best + 1]).mean())
+        found.append(_log_likelihoods(predictions[0][scale], targets[0], NOISES[best : best + 1]).mean())
     return np.array(found)
 
 
@@ -293,11 +293,11 @@ def _figures(found: dict[str, dict[str, np.ndarray]]) -> Section:
     figures = []
     for name, answers in found.items():
         for kind, pairs in (("methods", against), ("pairs", ours)):
-            told = [_paired(answers, *pair) for pair in pairs]
+            predictions = [_paired(answers, *pair) for pair in pairs]
             chart = interval_chart(
                 [f"{one} − {other}" for one, other in pairs],
-                np.array([gap for gap, *_ in told]),
-                np.array([error for _, error, *_ in told]),
+                np.array([gap for gap, *_ in predictions]),
+                np.array([error for _, error, *_ in predictions]),
                 label="difference of the log-likelihood of a test row (nats)",
                 tones=[int(one not in OURS) for one, _ in pairs],
             )

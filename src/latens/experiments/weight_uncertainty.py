@@ -82,11 +82,14 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         progress("a line: SGD and Langevin steps")
         line, bands = _line(settings, rng)
         progress("two moons")
-        rows, fields, told = _moons(settings, rng, progress)
+        rows, fields, sureness = _moons(settings, rng, progress)
     return Result(
-        tables=(_widths(line, bands), Numbers.of("moons", ("net", "sureness at the rows", "sureness far away"), told)),
+        tables=(
+            _widths(line, bands),
+            Numbers.of("moons", ("net", "sureness at the rows", "sureness far away"), sureness),
+        ),
         figures=(_figures(line, bands, rows, fields),),
-        notes=(notes := _notes(line, bands, told)),
+        notes=(notes := _notes(line, bands, sureness)),
         claims=(
             Claim(
                 "title",
@@ -138,11 +141,11 @@ def _line(settings: Settings, rng: np.random.Generator) -> tuple[Line, dict[str,
         net.parameters(), n_rows=len(y), lr=settings.rate, prior_precision=PRIOR, random_state=int(rng.integers(2**31))
     )
     steps(net, sampler, lambda step: sampler.sampling and step % 6 == 0 and ours.update())  # type: ignore
-    told = {"exact posterior": line.posterior}
+    bands = {"exact posterior": line.posterior}
     for name, posterior in (("SGD and SWAG", swag), ("Langevin steps and factors", ours)):
         gaussian = posterior.to_low_rank()
-        told[name] = gaussian.mean, gaussian.covariance()
-    return line, told
+        bands[name] = gaussian.mean, gaussian.covariance()
+    return line, bands
 
 
 def _spread(line: Line, covariance: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -156,9 +159,9 @@ def _widths(line: Line, bands: dict[str, tuple[np.ndarray, np.ndarray]]) -> Numb
     exact = bands["exact posterior"]
     places = (line.x, np.linspace(-0.8, 0.2, 21))
     rows = []
-    for name, told in bands.items():
-        ratios = [np.mean(_spread(line, told[1], x) / _spread(line, exact[1], x)) for x in places]
-        rows.append((name, gaussian_kl(told, exact), *ratios))
+    for name, band in bands.items():
+        ratios = [np.mean(_spread(line, band[1], x) / _spread(line, exact[1], x)) for x in places]
+        rows.append((name, gaussian_kl(band, exact), *ratios))
     return Numbers.of("line", ("posterior", "KL (nats)", "width at the rows", "width in the gap"), rows)
 
 
@@ -206,7 +209,7 @@ def _moons(
     ):
         answers[name] = posterior.predict([plane], n, random_state=seed).probabilities[:, 1]
     near = np.min(np.sum((plane.numpy()[:, None] - places[None]) ** 2, axis=2), axis=1)
-    told = [
+    sureness = [
         (name, *(float(np.mean(np.maximum(p, 1 - p)[where])) for where in (near < 0.05, near > 1.0)))
         for name, p in answers.items()
     ]
@@ -214,7 +217,7 @@ def _moons(
     return (
         [places[side == 0], places[side == 1]],
         [Field(name, p.reshape(shape) - 0.5) for name, p in answers.items()],
-        told,  # type: ignore[return-value]
+        sureness,  # type: ignore[return-value]
     )
 
 
@@ -271,7 +274,7 @@ def _figures(
 
 
 def _notes(
-    line: Line, bands: dict[str, tuple[np.ndarray, np.ndarray]], told: list[tuple[str, float, float]]
+    line: Line, bands: dict[str, tuple[np.ndarray, np.ndarray]], sureness: list[tuple[str, float, float]]
 ) -> tuple[str, ...]:
     rows = {str(row[0]): row for row in _widths(line, bands).rows}
     swag, ours = rows["SGD and SWAG"], rows["Langevin steps and factors"]
@@ -280,9 +283,9 @@ def _notes(
         f"path of SGD, {number(float(ours[3]))} by factors of Langevin-corrected steps; at the rows "
         f"{number(float(swag[2]))} and {number(float(ours[2]))}. KL from the exact posterior: "
         f"{number(float(swag[1]))} and {number(float(ours[1]))} nats.",
-        f"Two moons, mean probability of the likelier class far from all rows: {number(told[0][2])} by the trained "
-        f"net, {number(told[1][2])} by {told[1][0]}, {number(told[2][2])} by {told[2][0]}; at the rows "
-        f"{number(told[0][1])}, {number(told[1][1])} and {number(told[2][1])}.",
+        f"Two moons, mean probability of the likelier class far from all rows: {number(sureness[0][2])} by the trained "
+        f"net, {number(sureness[1][2])} by {sureness[1][0]}, {number(sureness[2][2])} by {sureness[2][0]}; at the rows "
+        f"{number(sureness[0][1])}, {number(sureness[1][1])} and {number(sureness[2][1])}.",
     )
 
 

@@ -22,7 +22,7 @@ from latens.report.graphical_models import GRAPHS
 __all__ = ["PAGE", "capitalised", "listings_of", "write"]
 
 PAGE, NUMBERS = "index.html", "numbers.json"
-FEW, WIDEST = 40, 9  # rows and columns up to which a table is shown on the page
+MOST_ROWS, MOST_COLUMNS = 40, 9  # rows and columns up to which a table is shown on the page
 
 
 def write(experiment: Experiment[Any], settings: Any, seed: int, result: Result, folder: Path) -> Path:
@@ -68,7 +68,7 @@ def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -
     document = DOCUMENTS[experiment.document]
     source = f"{capitalised(document.cited)}: {experiment.place}. {experiment.about}"
     rows = tuple((name, _setting(value)) for name, value in chosen.items())
-    small = [one for one in result.tables[1:] if len(one.rows) <= FEW and len(one.columns) <= WIDEST]
+    small = [one for one in result.tables[1:] if len(one.rows) <= MOST_ROWS and len(one.columns) <= MOST_COLUMNS]
     more = tuple(Section(capitalised(one.name), table=one.shown) for one in small)
     return [
         Section("In short", source, notes=result.notes, table=result.tables[0].shown),

@@ -20,7 +20,7 @@ __all__ = ["Beta"]
 
 @record
 class Beta:
-    """Independent Beta(on, off) distributions, told by pseudo-counts."""
+    """Independent Beta(on, off) distributions, given by pseudo-counts."""
 
     on: Floats = positive("...")
     off: Floats = positive("...")

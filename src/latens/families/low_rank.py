@@ -20,7 +20,7 @@ __all__ = ["LowRankNormal"]
 
 @dataclass(frozen=True)
 class LowRankNormal:
-    """A Gaussian told by its mean, loadings and diagonal.
+    """A Gaussian given by its mean, loadings and diagonal.
 
     Examples
     --------

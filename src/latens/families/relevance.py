@@ -86,7 +86,7 @@ class Relevance:
         return self.weights.log_density(states, x, seen)
 
     def kl(self, other: Any) -> float:
-        """KL from the prior `other`, whose weights are told by alpha alone."""
+        """KL from the prior `other`, whose weights are given by alpha alone."""
         # the weights' divergence is taken at log E[alpha]; the bound has E[log alpha]
         jensen = 0.5 * self.mean.shape[1] * float(np.sum(np.log(self.alpha.mean) - self.alpha.mean_log))
         return float(self.weights.kl(other._given(self.alpha)) + jensen + self.alpha.kl(other.alpha))

@@ -67,7 +67,7 @@ class Sticks:
         return float(counts @ self.mean_log)
 
     def kl(self, other: Any) -> float:
-        """KL from the prior `other`, whose breaks are told by alpha alone."""
+        """KL from the prior `other`, whose breaks are given by alpha alone."""
         log_on, log_off = self.breaks.mean_log
         own = (self.breaks.on - 1) * log_on + (self.breaks.off - 1) * log_off - betaln(self.breaks.on, self.breaks.off)
         prior = self.alpha.mean_log + (self.alpha.mean - 1) * log_off

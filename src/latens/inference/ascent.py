@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import B, Carrying, Fit, Forgetful, Iteration, L, Q, S, State, Steps, Unkept, kept
+from latens.core import B, Carrying, Fit, Forgetful, Iteration, L, Q, S, State, Steps, Unkept, without_transients
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
@@ -108,7 +108,7 @@ def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> 
     keeps nothing; then rows are settled from q alone, as far as a few steps go.
     """
     if isinstance(warm, Unkept):
-        local = settle(model, q, batch, max_iter=UNKEPT_STEPS, say=False)
+        local = local_fixed_point(model, q, batch, max_iter=UNKEPT_STEPS, say=False)
         return None, model.statistics(batch, local)
     local = model.local_step(q, batch, warm)
-    return None if model.exact_local(q) else kept(local), model.statistics(batch, local)
+    return None if model.exact_local(q) else without_transients(local), model.statistics(batch, local)

@@ -13,7 +13,7 @@ from latens.array.transfer import like
 from latens.core import B, Coded, L, Q, S, Steps
 from latens.errors import NotSettled, warn
 
-__all__ = ["Leaping", "settle"]
+__all__ = ["Leaping", "local_fixed_point"]
 
 SLOWEST = 0.9999  # what steps are taken to shrink by at the most, where they do not shrink yet
 LONGEST = 5  # steps, besides one, that a leap is made from
@@ -27,7 +27,7 @@ class Leaping(Protocol):
     def moved_to(self, mean: Array) -> Self: ...  # (n, K)
 
 
-def settle(
+def local_fixed_point(
     model: Steps[B, Q, L, S],
     q: Q,
     batch: B,
@@ -39,7 +39,7 @@ def settle(
 ) -> L:
     """Repeat the local step, from its neutral start if no other is given, until each code is within `tol` of its end.
 
-    How far that is, is told by how fast steps shrink. Every few steps a row leaps to where they seem to lead, if its
+    How far that is, is given by how fast steps shrink. Every few steps a row leaps to where they seem to lead, if its
     posterior can, and comes back if steps from there are longer.
     """
     local = model.local_step(q, batch, warm)

@@ -18,15 +18,15 @@ from latens.inference.restarts import labelled
 
 __all__ = ["improve"]
 
-Climb = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
+Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
 
 
 def improve(
     fit: Fit,
     candidates: Callable[[State], Iterator[Any]],
-    climb: Climb,
+    ascent: Ascent,
     *,
-    screens: Sequence[Climb] = (),
+    screens: Sequence[Ascent] = (),
     rare: Callable[[State], Iterator[Any]] | None = None,
     n_steps: int = 10,
     max_iter: int = 200,
@@ -39,7 +39,7 @@ def improve(
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
-    A candidate climbs `n_steps` iterations before it is judged, on all rows: nothing else accepts it. With `screens`,
+    A candidate ascends `n_steps` iterations before it is judged, on all rows: nothing else accepts it. With `screens`,
     ascents over a sample, only candidates that rise in one of them are tried in full: most do not, and they are what
     costs. Candidates from `rare`, made for rows that a sample has hardly met, are tried without. With `looseness`, nats
     that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
@@ -48,7 +48,7 @@ def improve(
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
     candidate is tried. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn with.
     """
-    first_better = partial(_first_better, candidates, rare, climb, screens, n_steps, tol, looseness, over, journal)
+    first_better = partial(_first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, journal)
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
             better = journal.once(partial(first_better, fit), rng)
@@ -64,7 +64,7 @@ def improve(
         if better.interrupted or better.converged or stopped or len(fit.trace) >= max_iter:
             continue
         try:
-            rest = climb(state, max_iter - len(fit.trace), labelled(on_iteration, jump.restart))
+            rest = ascent(state, max_iter - len(fit.trace), labelled(on_iteration, jump.restart))
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         fit = replace(rest, trace=(*fit.trace, *_relabelled(rest, jump.restart)))
@@ -74,8 +74,8 @@ def improve(
 def _first_better(
     candidates: Callable[[State], Iterator[Any]],
     rare: Callable[[State], Iterator[Any]] | None,
-    climb: Climb,
-    screens: Sequence[Climb],
+    ascent: Ascent,
+    screens: Sequence[Ascent],
     n_steps: int,
     tol: float,
     looseness: Callable[[Any], float] | None,
@@ -89,7 +89,7 @@ def _first_better(
     promising = (one for one in candidates(fit.state) if not glances or any(glance.rises(one) for glance in glances))
 
     def better(candidate: Any) -> Fit | None:
-        trial = climb(State(candidate), n_steps, _Hopeless(target, n_steps))
+        trial = ascent(State(candidate), n_steps, _Hopeless(target, n_steps))
         if trial.elbo > target and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
         ):
@@ -110,19 +110,19 @@ def _first_better(
 class _Screen:
     """Whether candidates rise above the present posterior on a sample, after as many steps of both."""
 
-    def __init__(self, climb: Climb, q: Any, n_steps: int, tol: float, journal: Record) -> None:
-        self.climb, self.n_steps, self.journal = climb, n_steps, journal
+    def __init__(self, ascent: Ascent, q: Any, n_steps: int, tol: float, journal: Record) -> None:
+        self.ascent, self.n_steps, self.journal = ascent, n_steps, journal
         self.target = journal.once(lambda: self._reached(q, tol))
 
     def rises(self, candidate: Any) -> bool:
         return self.journal.once(lambda: self._rises(candidate))
 
     def _reached(self, q: Any, tol: float) -> float:
-        now = self.climb(State(q), self.n_steps, None)
+        now = self.ascent(State(q), self.n_steps, None)
         return now.elbo + tol * max(float(now.state.stats.n), 1.0)
 
     def _rises(self, candidate: Any) -> bool:
-        glance = self.climb(State(candidate), self.n_steps, _Hopeless(self.target, self.n_steps))
+        glance = self.ascent(State(candidate), self.n_steps, _Hopeless(self.target, self.n_steps))
         if glance.interrupted:
             raise KeyboardInterrupt
         return bool(glance.elbo > self.target)

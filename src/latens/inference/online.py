@@ -11,7 +11,7 @@ from latens.array import Floats
 from latens.core import B, Compressing, Fit, Iteration, L, Q, S, State, Steps, Walking
 from latens.inference.ascent import OnIteration, OnState, advance
 from latens.inference.bound import measure
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
@@ -110,7 +110,7 @@ def _absorb(model: Steps[B, Q, L, S], state: State, batch: Any, combine: Combine
     if isinstance(model, Walking):
         q, stats = model.walk(state.q, state.stats, batch)  # every row is a step
         return State(q, stats, None, state.step + len(batch))
-    fresh = model.statistics(batch, settle(model, state.q, batch))
+    fresh = model.statistics(batch, local_fixed_point(model, state.q, batch))
     q, stats = state.q, combine(state.stats, fresh, state.step)
     for _ in range(n_global):
         q, stats = advance(model, q, stats)

@@ -35,7 +35,7 @@ from latens.core import B, L, Q, Rows, S, State, Steps
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.ascent import ascend
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Response", "respond"]
@@ -47,9 +47,9 @@ CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences ar
 LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
 NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
 STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
-UNTOLD = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
+LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
 FLAT = 1e-7  # the same of A, in units of its diagonal
-ALONG = 1e-2  # share of a quantity's variance that an untold direction may add at least, if it is to be told itself
+ALONG = 1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Response:
     chart: Chart
     stats: Any  # at the optimum
     sides: tuple[tuple[Any, Any], ...]  # statistics at STEP and -STEP of each coordinate
-    gradient: Floats  # (P,), what was left to climb
+    gradient: Floats  # (P,), of the bound, where the ascent ended
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
     n_passes: int
@@ -88,15 +88,15 @@ class Response:
     def covariance(self) -> Floats:
         """(P, P), (-H)^-1 over the directions that the rows tell."""
         values, directions = self._spectrum
-        told = values > UNTOLD
-        return np.asarray((directions[:, told] / values[told]) @ directions[:, told].T)
+        informed = values > LEAST_INFORMATION
+        return np.asarray((directions[:, informed] / values[informed]) @ directions[:, informed].T)
 
     @cached_property
     def mean_field(self) -> Floats:
         """(P, P), (-A)^-1."""
         values, directions = self._spectrum
-        told = directions[:, values != 0]
-        return np.asarray(told @ told.T)
+        informed = directions[:, values != 0]
+        return np.asarray(informed @ informed.T)
 
     def jacobian(self, quantity: Callable[[Any, Any], Floats]) -> Floats:
         """(m, P), derivatives of a function of posterior and statistics to (m,)."""
@@ -110,15 +110,15 @@ class Response:
         """(m,), standard deviations of quantities; infinite where the rows do not tell a part of one."""
         std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian), 0.0))
         values, directions = self._spectrum
-        untold = values <= UNTOLD
-        if not untold.any():
+        uninformed = values <= LEAST_INFORMATION
+        if not uninformed.any():
             return np.asarray(std)
-        # what an untold direction would add if it were told as little as can be seen
-        least = np.sum((jacobian @ directions[:, untold]) ** 2, axis=1) / UNTOLD
+        # what a direction without information would add if it had the least that can be seen
+        least = np.sum((jacobian @ directions[:, uninformed]) ** 2, axis=1) / LEAST_INFORMATION
         return np.where(least > ALONG * np.maximum(std**2, np.finfo(float).tiny), np.inf, std)
 
     def missing(self, jacobian: Floats) -> Floats:
-        """(m,), share of the information about each quantity that is lost with the codes; 1 where it is not told."""
+        """(m,), share of the information about each quantity that is lost with the codes; 1 where nothing is left."""
         narrow = np.einsum("ij,jk,ik->i", jacobian, self.mean_field, jacobian)
         wide = self.std(jacobian) ** 2
         return np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
@@ -136,7 +136,7 @@ class Response:
         size = 1 / np.sqrt(np.abs(np.diag(self.fixed))[self.free])
         own, vectors = np.linalg.eigh(-self.fixed[free] * size * size[:, None])
         roots = size[:, None] * vectors / np.sqrt(np.maximum(own, FLAT**2))
-        flat, root = roots[:, own < FLAT], roots[:, own >= FLAT]  # flat: not told even if the codes were known
+        flat, root = roots[:, own < FLAT], roots[:, own >= FLAT]  # flat: no information even with known codes
         values, turned = np.linalg.eigh(root.T @ -self.hessian[free] @ root)
         directions = np.zeros((self.chart.size, len(own)))
         directions[self.free] = np.hstack([flat, root @ turned])
@@ -144,11 +144,11 @@ class Response:
 
 
 def respond(
-    model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, sweep: Sweep = serial_sweep, climb: bool = True
+    model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, sweep: Sweep = serial_sweep, ascent: bool = True
 ) -> Response:
-    """Climb to the optimum near q, and take the bound's second derivatives there."""
+    """Ascent to the optimum near q, and take the bound's second derivatives there."""
     warm: tuple[Any, ...] = (None,) * len(batches)
-    if climb:
+    if ascent:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ElboDecreased)  # of rounding, near the top
             top = ascend(model, batches, State(q), max_iter=CLIMB_ITERATIONS, tol=CLIMB_TOL, sweep=sweep).state
@@ -174,7 +174,7 @@ def respond(
 def _settled(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
     """A local posterior at its end, not kept, and its statistics."""
     if isinstance(batch, Rows):
-        local = settle(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
+        local = local_fixed_point(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
     else:  # a sum of rows that stands for them
         local = model.local_step(q, batch, warm)
     return None, model.statistics(batch, local)

@@ -11,22 +11,22 @@ from typing import Any
 from latens.core import Fit, Iteration
 from latens.inference.ascent import OnIteration
 
-__all__ = ["best_of", "climb_all", "highest", "labelled", "records"]
+__all__ = ["ascend_all", "best_of", "highest", "labelled", "records"]
 
-Climb = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
+Ascent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 
-def best_of(starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | None = None, *, map_: Map = map) -> Fit:
-    """Climb from every start; `map_` may be that of a pool. Ties go to the earlier start.
+def best_of(starts: Sequence[Any], ascent: Ascent, on_iteration: OnIteration | None = None, *, map_: Map = map) -> Fit:
+    """Ascent from every start; `map_` may be that of a pool. Ties go to the earlier start.
 
-    An interrupt or a callback's stop ends the round: what was climbed so far is compared.
+    An interrupt or a callback's stop ends the round: what was found so far is compared.
     """
-    return highest(climb_all(starts, climb, on_iteration, map_=map_))
+    return highest(ascend_all(starts, ascent, on_iteration, map_=map_))
 
 
-def climb_all(
-    starts: Sequence[Any], climb: Climb, on_iteration: OnIteration | None = None, *, map_: Map = map
+def ascend_all(
+    starts: Sequence[Any], ascent: Ascent, on_iteration: OnIteration | None = None, *, map_: Map = map
 ) -> list[Fit]:
     """The same, all fits in the order of their starts; those that an interrupt or a stop left out are missing."""
     if not starts:
@@ -38,7 +38,7 @@ def climb_all(
             return
         running.add(restart)
         try:
-            fit = climb(start, _until(over, labelled(on_iteration, restart)))
+            fit = ascent(start, _until(over, labelled(on_iteration, restart)))
             done[restart] = replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
         finally:
             running.discard(restart)
@@ -73,7 +73,7 @@ def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
 
 
 def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:
-    """The same callback, told which restart an iteration belongs to."""
+    """The same callback, given the number of the restart with each iteration."""
     if on_iteration is None:
         return None
 

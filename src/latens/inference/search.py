@@ -2,7 +2,7 @@
 
 A part is searched as if it were all there is: its rows count once, so that they weigh against the priors like so many
 rows. Weighted up to the number of all rows they would reward over-fitting, each needless parameter gaining as often as
-a row is counted. What the search finds there is climbed from on all rows, and moves go on, judged by the bound of all.
+a row is counted. From what the search finds there it ascends on all rows, and moves go on, judged by the bound of all.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from latens.core import Fit, Iteration, Loose, Movable, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.journal import UNRECORDED, Record
-from latens.inference.moves import Climb, improve
-from latens.inference.restarts import Map, climb_all, highest, records
+from latens.inference.moves import Ascent, improve
+from latens.inference.restarts import Map, ascend_all, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]
@@ -46,7 +46,7 @@ class Search:
         sample: Any,
         starts: Sequence[State],
         *,
-        screens: Sequence[Climb] = (),
+        screens: Sequence[Ascent] = (),
         rare: Callable[[State, np.random.Generator], Iterator[Any]] | None = None,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
@@ -76,7 +76,7 @@ class Search:
             found = self._found([part], part, starts, 0)
             starts = [State(fit.state.q) for fit in records(found, self.tol)]
             if any(fit.interrupted for fit in found):
-                fit = self._climb(batches, sweep)(starts[-1], 1, notify)
+                fit = self._ascend(batches, sweep)(starts[-1], 1, notify)
                 return replace(fit, converged=False, interrupted=True)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         return self.on_all(
@@ -84,7 +84,7 @@ class Search:
             part,
             starts,
             # components that are too many fall on rows that count once, those too few on rows that count as all
-            screens=[self._climb([part]), self._climb([weighted])],
+            screens=[self._ascend([part]), self._ascend([weighted])],
             rare=partial(self._rare, badly_explained, len(part)),
             sweep=sweep,
             notify=notify,
@@ -96,15 +96,15 @@ class Search:
         sample: Any,
         starts: Sequence[State],
         stage: int,
-        screens: Sequence[Climb] = (),
+        screens: Sequence[Ascent] = (),
         rare: Callable[[State, np.random.Generator], Iterator[Any]] | None = None,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
         map_: Map = map,
     ) -> list[Fit]:
-        """Starts in turn; those that get higher than all before them are moved, and told."""
-        climb = self._climb(batches, sweep)
-        fits = climb_all(starts, lambda start, on: climb(start, self.max_iter, on), notify, map_=map_)
+        """Starts in turn; those that get higher than all before them are moved, and reported."""
+        ascent = self._ascend(batches, sweep)
+        fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
         model = self.model
         if not self.moves or not isinstance(model, Movable) or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
@@ -115,7 +115,7 @@ class Search:
             return improve(
                 fit,
                 lambda state: self._candidates(state, sample, rng),
-                climb,
+                ascent,
                 screens=screens,
                 rare=None if rare is None else lambda state: rare(state, rng),
                 max_iter=self.max_iter,
@@ -136,12 +136,12 @@ class Search:
         proposed = model.candidates(state.q, state.stats, sample, rng, k if self.fixed else self.limit)
         return (q for q in proposed if q.n_components == k) if self.fixed else proposed
 
-    def _climb(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Climb:
-        def climb(start: State, steps: int, on: OnIteration | None) -> Fit:
+    def _ascend(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Ascent:
+        def ascent(start: State, steps: int, on: OnIteration | None) -> Fit:
             watch = on if self.over is None else _until(self.over, on)
             return self.journal.ascend(partial(self.ascend, batches, max_iter=steps, sweep=sweep), start, watch)
 
-        return climb
+        return ascent
 
     def _rare(
         self, badly_explained: Callable[[Any, int], Rows], size: int, state: State, rng: np.random.Generator

@@ -201,7 +201,7 @@ class Encoding:
             If they describe none.
         """
         if not isinstance(content, Mapping) or set(content) != ENTRIES:
-            raise ValueError(f"its encoding of columns is not told by {', '.join(sorted(ENTRIES))}")
+            raise ValueError(f"its encoding of columns is not given by {', '.join(sorted(ENTRIES))}")
         if content["version"] != VERSION or not isinstance(content["columns"], list):
             raise ValueError(f"its encoding of columns has version {str(content['version'])[:20]}; expected {VERSION}")
         if not isinstance(content["row_names"], str | None):

@@ -124,10 +124,10 @@ class Intake:
     def treated(self) -> list[tuple[str, str]]:
         """(column, what was done) for every column about which there is something to say."""
         return [
-            (column.name if len(self.parts) == 1 else f"{view}: {column.name}", told)
+            (column.name if len(self.parts) == 1 else f"{view}: {column.name}", reason)
             for view, part in self.parts.items()
             for column in part.columns
-            if (told := _told(column))
+            if (reason := _treatment_of(column))
         ]
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ def read(
     """Read a file into rows that models take, and say what was done with each column.
 
     Text files are read whatever their separator, encoding, decimal mark, header or marks of missing values. Columns
-    are told apart by what they hold: numbers, scales, counts, yes/no and categories are kept; constant columns, dates,
+    are classed by what they hold: numbers, scales, counts, yes/no and categories are kept; constant columns, dates,
     row counters and text that differs in every row are not. Nothing is dropped without a word: the kept, the dropped
     and the row names are all columns of the file.
 
@@ -168,7 +168,7 @@ def read(
         Rows by columns; a list of items in each line; a line for each value (sample, feature, value, perhaps view);
         or pairs. None finds out.
     sep : str, optional
-        The separator of a text file, where it cannot be told.
+        The separator of a text file, where it cannot be recognised.
     index_col : str, optional
         The column that names the rows.
     columns, drop, category : sequence of str
@@ -279,7 +279,7 @@ def _part(
     if isinstance(table, SparseTable):
         return _sparse_part(table, choices, format, transpose, label)
     if table.n_rows < 2:
-        raise TableRefused(f"{label} has {table.n_rows} row; columns can be told apart from two rows on.")
+        raise TableRefused(f"{label} has {table.n_rows} row; columns can be distinguished from two rows on.")
     if format is None and looks_long(table):
         raise TableRefused(
             f"{label} looks like a long table, one line per value ({', '.join(table.names)}): type --format long "
@@ -363,7 +363,7 @@ def _codes(missing: Sequence[float] | str) -> tuple[float, ...] | None:
     return tuple(map(float, missing))
 
 
-def _told(column: Column) -> str:
+def _treatment_of(column: Column) -> str:
     if column.is_kept:
         return column.note
     return f"{column.role}: {column.note}" if column.note else column.role

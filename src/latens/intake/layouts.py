@@ -82,7 +82,7 @@ def from_long(raw: RawTable) -> dict[str, RawTable]:
     Raises
     ------
     TableRefused
-        If these columns cannot be told, or a sample has two values of a feature.
+        If these columns cannot be recognised, or a sample has two values of a feature.
     """
     sample, feature, value, view = _long_columns(raw)
     parts = _labels(raw.values[view]) if view is not None else np.full(raw.n_rows, "x", dtype=object)

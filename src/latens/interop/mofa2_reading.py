@@ -178,9 +178,9 @@ def _explained(file: Any, groups: tuple[str, ...]) -> dict[str, Floats]:
         name: np.stack([_array(file, f"variance_explained/{there}/{group}") for group in groups])
         for name, there in (("per_factor", "r2_per_factor"), ("total", "r2_total"))
     }
-    told = file["variance_explained"].attrs.get("unit") == "percent"
+    stated_in_percent = file["variance_explained"].attrs.get("unit") == "percent"
     # old files hold fractions; R's MOFA2 tells them apart in the same way
-    percent = told or max(float(np.nanmax(part, initial=0.0)) for part in found.values()) >= 1
+    percent = stated_in_percent or max(float(np.nanmax(part, initial=0.0)) for part in found.values()) >= 1
     return {name: part / 100 if percent else part for name, part in found.items()}
 
 

@@ -150,7 +150,7 @@ class CheckpointStore:
 
         stored = decode(header["journal"], take, "the journal")
         if not isinstance(stored, StoredJournal):
-            raise FileRefused(f"its journal is told as a {type(stored).__name__}; expected a StoredJournal.")
+            raise FileRefused(f"its journal is given as a {type(stored).__name__}; expected a StoredJournal.")
         return _notes(stored)
 
 

@@ -88,7 +88,7 @@ def decode(node: Any, take: Take, where: str, depth: int = 0) -> Any:
             return _SPECIAL[special]
         case {"record": name, "fields": dict(parts), **rest} if not rest:
             return _decode_record(record_class(name), parts, take, where, depth)
-    raise FileRefused(f"{where} is told by the keys {str(list(node))[:80]}, which mean nothing in this format.")
+    raise FileRefused(f"{where} is given by the keys {str(list(node))[:80]}, which mean nothing in this format.")
 
 
 def _decode_record(cls: type, parts: dict[str, Any], take: Take, where: str, depth: int) -> Any:
@@ -107,7 +107,7 @@ def _decode_record(cls: type, parts: dict[str, Any], take: Take, where: str, dep
     for name, value in values.items():
         hint = hints_of(cls)[name]
         if not fits(value, hint):
-            raise FileRefused(f"{where}.{name} is {_told(value)}; expected {_plain(hint)}.")
+            raise FileRefused(f"{where}.{name} is {_description(value)}; expected {_plain(hint)}.")
     try:
         return cls(**values)
     except Exception as error:
@@ -128,7 +128,7 @@ def _needed(f: Field[Any]) -> bool:
     return f.default is MISSING and f.default_factory is MISSING
 
 
-def _told(value: Any) -> str:
+def _description(value: Any) -> str:
     """A value in a few words: hostile ones may be long."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}"

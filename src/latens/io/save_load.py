@@ -130,11 +130,11 @@ def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
     name = header["estimator"]
     estimator_class(name)
     if not isinstance(header["params"], dict):
-        raise FileRefused("its parameters are not told by name.")
+        raise FileRefused("its parameters are not given by name.")
     params = {key: decode(node, take, f"the parameter {key[:40]}") for key, node in header["params"].items()}
     fitted = decode(header["fitted"], take, "fitted")
     if not isinstance(fitted, EstimatorState):
-        raise FileRefused(f"what was fitted is told as a {type(fitted).__name__}; expected the record EstimatorState.")
+        raise FileRefused(f"what was fitted is given as a {type(fitted).__name__}; expected the record EstimatorState.")
     estimator = rebuilt(name, params, fitted)
     if len(used) != len(arrays):
         raise FileRefused(f"{len(arrays) - len(used)} of its arrays belong to nothing.")

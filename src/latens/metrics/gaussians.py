@@ -170,12 +170,12 @@ def _dense_trace_of_root(s: Floats, s0: Floats) -> float:
 
 def _gaussians(**given: Any) -> list[Any]:
     """Two Gaussians of as many columns, each a LowRankNormal or mean and covariance."""
-    told = [_gaussian(each, name) for name, each in given.items()]
-    sizes = [len(each.mean) if isinstance(each, LowRankNormal) else len(each[0]) for each in told]
+    gaussians = [_gaussian(each, name) for name, each in given.items()]
+    sizes = [len(each.mean) if isinstance(each, LowRankNormal) else len(each[0]) for each in gaussians]
     if sizes[0] != sizes[1]:
         (one, two), (d, d0) = given, sizes
         raise ValueError(f"{one} has {d} columns and {two} has {d0}; give two Gaussians over the same columns.")
-    return told
+    return gaussians
 
 
 def _gaussian(given: Any, name: str) -> Any:
@@ -195,7 +195,7 @@ def _gaussian(given: Any, name: str) -> Any:
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is a {type(given).__name__}, which tells no Gaussian; {expected}") from error
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1] or covariance.size == 0:
-        raise ValueError(f"{name} was told by an array of shape {covariance.shape}; {expected}")
+        raise ValueError(f"{name} was given as an array of shape {covariance.shape}; {expected}")
     mean = np.zeros(len(covariance)) if mean is None else mean
     if mean.shape != covariance.shape[:1]:
         raise ValueError(

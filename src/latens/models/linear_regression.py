@@ -107,9 +107,9 @@ class RegressionSums(Statistics):
             return self.xx, self.xy, self.yy
         mean, level = self.x / self.n, self.y / self.n
         xx, xy, yy = self.xx - np.outer(self.x, mean), self.xy - self.x * level, self.yy - self.y * level
-        varied, told = np.diag(xx) > ROUNDING * np.diag(self.xx), yy > ROUNDING * self.yy
+        varied, target_varies = np.diag(xx) > ROUNDING * np.diag(self.xx), yy > ROUNDING * self.yy
         xx = np.where(varied & varied[:, None], 0.5 * (xx + xx.T), 0.0)
-        return xx, np.where(varied & told, xy, 0.0), float(yy) if told else 0.0
+        return xx, np.where(varied & target_varies, xy, 0.0), float(yy) if target_varies else 0.0
 
     @cached_property
     def centred_spectrum(self) -> Spectrum:
@@ -188,7 +188,7 @@ class LinearRegression:
     alpha_prior: tuple[float, float] = (1e-6, 1e-6)  # shape and rate, where the posterior is a Gamma
     beta_prior: tuple[float, float] = (1e-6, 1e-6)
     intercept: bool = True
-    resolution: float = 1e-200  # mean square of y below which nothing is told: that of its rounding
+    resolution: float = 1e-200  # mean square of y below which there is no information: that of its rounding
 
     def prior(self, k: int) -> RegressionPosterior:
         d, (alpha, beta) = self.n_features, self._priors

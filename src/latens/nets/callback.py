@@ -85,8 +85,8 @@ class Collecting:
         self._last = -1  # global step of the latest snapshot
 
     def __repr__(self) -> str:
-        told = "no snapshots yet" if self.posterior is None else repr(self.posterior)
-        return f"PosteriorCallback({self.kind.__name__}, rank={self.rank}): {told}"
+        description = "no snapshots yet" if self.posterior is None else repr(self.posterior)
+        return f"PosteriorCallback({self.kind.__name__}, rank={self.rank}): {description}"
 
     # what Lightning calls
 

@@ -18,7 +18,7 @@ import numpy as np
 from latens.array import Floats
 from latens.errors import StillSnapshots
 from latens.families.low_rank import LowRankNormal
-from latens.nets.algebra.density import exactly, log_density
+from latens.nets.algebra.density import log_density, without_autocast
 from latens.nets.algebra.low_rank_update import blocks
 from latens.nets.sampling import Draws, random_numbers
 from latens.nets.selection import Chooser, Selection, Tensor
@@ -28,7 +28,7 @@ from latens.system.optional_imports import require
 __all__ = ["Collector", "check_same"]
 
 N_WATCHED = 4096  # weights whose steps from snapshot to snapshot are watched
-STILL = 1e-4  # a squared step below this share of the variance is no movement
+LEAST_SQUARED_STEP = 1e-4  # a squared step below this share of the variance is no movement
 N_STILL = 3  # such steps in a row before it is said
 KEYS = ("kind", "rank", "n", "names", "shapes")
 
@@ -68,13 +68,13 @@ class Collector(Draws):
         """What the host is to know before the next snapshot is taken in, (m,), not finite if a weight is not."""
         return require("torch", "torch").linalg.vector_norm(snapshot, ord=float("inf")).double()[None]
 
-    def _ahead(self, snapshot: Tensor, told: Tensor) -> bool:
-        """Whether the device takes the snapshot in by itself, unless something told is not finite."""
+    def _update_on_device(self, snapshot: Tensor, measures: Tensor) -> bool:
+        """Whether the device takes the snapshot in by itself, unless a measure is not finite."""
         return False
 
     @abstractmethod
-    def _take(self, snapshot: Tensor, told: Floats) -> None:
-        """Change mean, variance and rows by the n-th snapshot, of which `_measured` told."""
+    def _take(self, snapshot: Tensor, measures: Floats) -> None:
+        """Change mean, variance and rows by the n-th snapshot, of which `_measured` gave the measures."""
 
     @abstractmethod
     def _merge_rows(self, other: Self, n: int) -> Tensor:
@@ -86,7 +86,7 @@ class Collector(Draws):
 
     # collecting
 
-    @exactly
+    @without_autocast
     def update(self) -> Self:
         """Take in the weights as they are now: call it after chosen optimiser steps, such as once an epoch.
 
@@ -107,9 +107,9 @@ class Collector(Draws):
         moved = torch.stack([step, self._variance[::stride].mean()])
         on_device = torch.cat([self._measured(snapshot), moved])
         arrival = _sent(on_device)
-        taken = self._ahead(snapshot, on_device)
-        told = arrival()  # the one wait for the device
-        if not np.isfinite(told).all():
+        taken = self._update_on_device(snapshot, on_device)
+        measures = arrival()  # the one wait for the device
+        if not np.isfinite(measures).all():
             raise FloatingPointError(
                 f"snapshot {self.n + 1} has weights that are NaN or infinite, so it was not taken in; the training "
                 "has diverged: try a lower learning rate, or collect before it does."
@@ -117,14 +117,14 @@ class Collector(Draws):
         self.n += 1
         self._answer, self._watched = None, watched
         if not taken:
-            self._take(snapshot, told[:-2])
+            self._take(snapshot, measures[:-2])
         if before is not None:
-            self._warn(*told[-2:])
+            self._warn(*measures[-2:])
         return self
 
     def _warn(self, step: float, spread: float) -> None:
         """Say when the weights have all but stopped moving: mean squared step, and variance before it."""
-        self._n_still = self._n_still + 1 if step <= STILL * spread else 0
+        self._n_still = self._n_still + 1 if step <= LEAST_SQUARED_STEP * spread else 0
         if self._n_still == N_STILL:
             warnings.warn(
                 f"the last {N_STILL} snapshots have all but stopped moving (steps of "
@@ -134,7 +134,7 @@ class Collector(Draws):
                 stacklevel=4,
             )
 
-    @exactly
+    @without_autocast
     def merge(self, other: Self) -> Self:
         """Take in all snapshots of another posterior of the same kind, rank and weights.
 
@@ -182,7 +182,7 @@ class Collector(Draws):
         self._check_collected(1)
         return self._variance
 
-    @exactly
+    @without_autocast
     def covariance_factors(self) -> tuple[Tensor, Tensor]:
         """The covariance as a few factors and noise in each weight.
 
@@ -207,7 +207,7 @@ class Collector(Draws):
         host = (t.double().cpu().numpy() for t in (self.mean, factors, noise))
         return LowRankNormal(*host)
 
-    @exactly
+    @without_autocast
     def log_prob(self, weights: Tensor | Mapping[str, Tensor] | None = None) -> float:
         """Log density of weights.
 
@@ -256,7 +256,7 @@ class Collector(Draws):
 
     # draws
 
-    @exactly
+    @without_autocast
     def _draw(self, scale: float, source: Any) -> dict[str, Tensor]:
         """One z shared by all tensors."""
         mixing, noise = self._low_rank()

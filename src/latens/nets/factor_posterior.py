@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 from latens.array import Floats
-from latens.nets.algebra.low_rank_update import ahead, compressed, measured, shrunk, update
+from latens.nets.algebra.low_rank_update import compressed, measured, shrunk, update, update_on_device
 from latens.nets.collector import Collector
 from latens.nets.selection import Chooser, Tensor
 from latens.system.optional_imports import require
@@ -68,11 +68,11 @@ class FactorPosterior(Collector):
     def _measured(self, snapshot: Tensor) -> Tensor:
         return measured(snapshot, self._mean, self._variance, self._rows, self.n + 1)
 
-    def _ahead(self, snapshot: Tensor, told: Tensor) -> bool:
-        return ahead(snapshot, self._mean, self._variance, self._rows, self.n + 1, told)
+    def _update_on_device(self, snapshot: Tensor, measures: Tensor) -> bool:
+        return update_on_device(snapshot, self._mean, self._variance, self._rows, self.n + 1, measures)
 
-    def _take(self, snapshot: Tensor, told: Floats) -> None:
-        update(snapshot, self._mean, self._variance, self._rows, self.n, told)
+    def _take(self, snapshot: Tensor, measures: Floats) -> None:
+        update(snapshot, self._mean, self._variance, self._rows, self.n, measures)
 
     def _read_out(self) -> tuple[Floats, Tensor]:
         return shrunk(self._rows, self._variance, self.n)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from latens.array import Floats
-from latens.nets.algebra.density import exactly, log_volume
+from latens.nets.algebra.density import log_volume, without_autocast
 from latens.nets.collector import Collector, check_same
 from latens.nets.factor_posterior import FactorPosterior
 from latens.nets.sampling import Draws
@@ -79,7 +79,7 @@ class MultiPosterior(Draws):
     def _device_type(self) -> str:
         return self.members[0]._device_type
 
-    @exactly
+    @without_autocast
     def _weighed(self, weights: str | Sequence[float], log_joints: Sequence[float] | None) -> Floats:
         m = len(self.members)
         if isinstance(weights, str) and weights == "equal":
@@ -105,7 +105,7 @@ class MultiPosterior(Draws):
         parts = (w * member.mean.to(first) for w, member in zip(self.weights, self.members, strict=True))
         return sum(parts, start=first.new_zeros(first.shape))
 
-    @exactly
+    @without_autocast
     def covariance_factors(self) -> tuple[Tensor, Tensor]:
         """The mixture's own covariance as a few factors and noise in each weight.
 

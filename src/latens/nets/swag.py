@@ -59,7 +59,7 @@ class SWAG(Collector):
     def __init__(self, module: Any, rank: int = 20, parameters: Chooser = None) -> None:
         super().__init__(module, rank, parameters)
 
-    def _take(self, snapshot: Tensor, told: Floats) -> None:
+    def _take(self, snapshot: Tensor, measures: Floats) -> None:
         for part in blocks(self.selection.size):
             take(self._mean[part], self._variance[part], self._rows[:, part], snapshot[part], self.n)
 

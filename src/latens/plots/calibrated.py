@@ -69,9 +69,9 @@ def _reliability(probabilities: Any, y: Any, n_bins: int, label: str | None, ax:
 
 def _coverage(prediction: Any, y: Any, label: str | None, ax: Axes | None) -> Axes:
     shares = [coverage(y, prediction.mean, prediction.variance, float(level)) for level in LEVELS]
-    told = f"{100 * coverage(y, prediction.mean, prediction.variance):.0f} % inside 95 %"
+    note = f"{100 * coverage(y, prediction.mean, prediction.variance):.0f} % inside 95 %"
     ax = _diagonal(ax, 0.0)
-    ax.plot(LEVELS, shares, marker=".", label=_named(label, told))
+    ax.plot(LEVELS, shares, marker=".", label=_named(label, note))
     ax.set_xlabel("level of the interval")
     ax.set_ylabel("share of targets inside")
     ax.legend(loc="upper left", frameon=False)
@@ -86,5 +86,5 @@ def _diagonal(ax: Axes | None, lowest: float) -> Axes:
     return ax
 
 
-def _named(label: str | None, told: str) -> str:
-    return told if label is None else f"{label}: {told}"
+def _named(label: str | None, note: str) -> str:
+    return note if label is None else f"{label}: {note}"

@@ -40,13 +40,13 @@ def render(sections: Sequence[Section], title: str) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = {name: style_sheet(name) for name in ("palette", "charts", "page")}
     script = _template("page.js")
-    told = [chapter for chapter in map(_told, sections, range(1, len(sections) + 1)) if chapter["parts"]]
+    chapters = [chapter for chapter in map(_chapter, sections, range(1, len(sections) + 1)) if chapter["parts"]]
     return environment.from_string(_template("page.html")).render(
         sections=sections,
         title=title,
-        script=Markup(script) if told else None,
+        script=Markup(script) if chapters else None,
         script_hash=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
-        data=embedded_json(told),
+        data=embedded_json(chapters),
         **style,
     )
 
@@ -65,7 +65,7 @@ def embedded_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _told(section: Section, number: int) -> dict[str, Any]:
+def _chapter(section: Section, number: int) -> dict[str, Any]:
     """What the script knows of a chapter, by the anchor of the part."""
     parts = {part.anchor: part.data for part in section.parts if part.data is not None}
     return {"id": f"s{number}", "parts": parts}

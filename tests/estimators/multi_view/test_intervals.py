@@ -12,7 +12,7 @@ from scipy.special import expit
 import latens
 from latens.core import Rows
 from latens.errors import NotSettled
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from tests.contract.view_cases import log_counts
 
 KINDS = {"b": "bernoulli", "p": "poisson", "g": "gaussian"}
@@ -75,7 +75,7 @@ class TestUncertainty:
         views = {"g": rng.normal(size=(60, 2)) @ rng.normal(size=(2, 8)) + rng.normal(size=(60, 8))}
         model = latens.MultiViewFactorAnalysis(2, random_state=0).fit(views)
         rows = Rows(views["g"])
-        local = settle(model._model, model.posterior_, rows)
+        local = local_fixed_point(model._model, model.posterior_, rows)
         assert model._model.curved(model.posterior_, rows, local) is local
 
     def test_samples_that_show_nothing_have_the_spread_of_the_prior(self) -> None:
@@ -96,7 +96,7 @@ class TestSettling:
             local = model._model.local_step(model.posterior_, rows, local)
         with warnings.catch_warnings():
             warnings.simplefilter("error", NotSettled)
-            found = settle(model._model, model.posterior_, rows)
+            found = local_fixed_point(model._model, model.posterior_, rows)
         assert found.mean == pytest.approx(local.mean, abs=1e-6)
 
     def test_a_row_alone_is_what_it_is_among_others(self) -> None:
@@ -113,7 +113,7 @@ class TestSettling:
         def bound(local: Any) -> np.ndarray:
             return np.asarray(inner.row_bounds(q, rows, inner.local_step(q, rows, local)))
 
-        local = best = settle(inner, q, rows)
+        local = best = local_fixed_point(inner, q, rows)
         for _ in range(50):
             best = inner.local_step(q, rows, best)
         assert bound(local) == pytest.approx(bound(best), abs=1e-8)
@@ -122,7 +122,7 @@ class TestSettling:
         model, y, _ = fitted("p", 50, 1, 10, seed=70006)
         rows = model._frame.enter(model._table({"p": y}, None).rows)
         with pytest.warns(NotSettled, match=r"of 300 rows still moved after 3 local steps"):
-            settle(model._model, model.posterior_, rows, max_iter=3)
+            local_fixed_point(model._model, model.posterior_, rows, max_iter=3)
 
 
 @pytest.mark.filterwarnings("ignore::latens.errors.DoubtfulScale")

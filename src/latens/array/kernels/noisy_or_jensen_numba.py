@@ -13,13 +13,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-__all__ = ["LEAST", "count_lit", "weigh_ones"]
+__all__ = ["LEAST_WEIGHT", "count_lit", "weigh_ones"]
 
-LEAST = 1e-12  # weight of a cause for a one; exact zeros could never grow again
+LEAST_WEIGHT = 1e-12  # weight of a cause for a one; exact zeros could never grow again
 CERTAIN = 38.0
 OFF = 1e-13  # a cause that is on with less chance than this has no part in a row
-FLOOR = 1.001 * LEAST
-STILL = 1e-12  # nats: a step of the weights that brings less ends them
+FLOOR = 1.001 * LEAST_WEIGHT
+LEAST_GAIN = 1e-12  # nats: a step of the weights that brings less ends them
 
 
 @nb.njit(cache=True, nogil=True)
@@ -89,22 +89,22 @@ def _step(old, on, rate, leak, base, weight, lit, gain, bold, new, who):  # type
         for b in old:
             new[b] *= size / square
     whole, spare, count = 0.0, 1.0, 0
-    most, least = -base, size * LEAST * leak  # a slope is below -base and below rate / (LEAST leak)
+    most, least = -base, size * LEAST_WEIGHT * leak  # a slope is below -base and below rate / (LEAST_WEIGHT leak)
     for b in range(k):
-        value = LEAST
+        value = LEAST_WEIGHT
         if weight[b] > FLOOR:
             value = new[b] / size
         elif on[b] * most > size and on[b] * rate[b] > least:
-            chance, level = _log_lit(leak + rate[b] / LEAST)
-            value = LEAST * on[b] * (level - base - rate[b] / LEAST * (1.0 - chance) / chance) / size
+            chance, level = _log_lit(leak + rate[b] / LEAST_WEIGHT)
+            value = LEAST_WEIGHT * on[b] * (level - base - rate[b] / LEAST_WEIGHT * (1.0 - chance) / chance) / size
         if value > FLOOR:
             new[b] = value
             whole += value
             who[count] = b
             count += 1
         else:
-            new[b] = LEAST
-            spare -= LEAST
+            new[b] = LEAST_WEIGHT
+            spare -= LEAST_WEIGHT
     for t in range(count):
         new[who[t]] *= spare / whole
     return count
@@ -145,7 +145,7 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
                     for t in range(len(heavy)):
                         b = heavy[t]
                         who[t], lit[b], gain[b] = b, new_lit[b], new_gain[b]
-                    if new_worth - worth < STILL:
+                    if new_worth - worth < LEAST_GAIN:
                         break
                     worth = new_worth
                 for b in range(k):

@@ -3,7 +3,7 @@
     log p(y | eta)  >=  constant + response eta - precision eta^2 / 2
 
 Told is what moves with eta: it is (n, D), and 0 where `seen` (n, D) says that nothing was; None: everything was. The
-constants are told as their sums (D,) over rows, each as often as `weight` (n,) says; None: once.
+constants are given as their sums (D,) over rows, each as often as `weight` (n,) says; None: once.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from latens.array.kernels.fastmath_numba import COMPILED, log_beyond_one, log_no
 __all__ = ["touch_logistic", "touch_softplus"]
 
 N_FACTORS = 512  # numbers up to 2 whose product is still in range
-LEAST = -40.0  # below it log softplus(eta) is eta to the last digit
+LEAST_ETA = -40.0  # below it log softplus(eta) is eta to the last digit
 
 
 @nb.njit(**COMPILED)
@@ -70,7 +70,7 @@ def touch_softplus(y, eta, seen, weight, response, levels):  # type: ignore[no-u
         for j in range(d):
             rate[j] = max(at[j], 0.0) + log_beyond_one(power[j])
         for j in range(d):
-            log_rate[j] = at[j] if at[j] < LEAST else log_normal(rate[j])
+            log_rate[j] = at[j] if at[j] < LEAST_ETA else log_normal(rate[j])
         for j in range(d):
             slope = (power[j] if at[j] < 0 else 1.0) * (rate[j] - value[j]) / ((1.0 + power[j]) * rate[j])
             bend = (0.25 + 0.17 * value[j]) * at[j]

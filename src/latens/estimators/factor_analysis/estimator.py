@@ -386,7 +386,7 @@ class FactorAnalysis(FactorStreams):
         free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
         return int(max(1, min(free, n // 2, self._most(24))))
 
-    def _climb(
+    def _search_from(
         self,
         model: Any,
         data: Data,
@@ -399,7 +399,7 @@ class FactorAnalysis(FactorStreams):
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
             return self._follow(model, data, starts[0], frame)
-        return super()._climb(
+        return super()._search_from(
             model, data, sample, frame, rng, starts, moves or (self.prune and not model.points), afresh
         )
 

@@ -33,7 +33,7 @@ from latens.inference.bootstrap import refits
 from latens.inference.bound import measure
 from latens.inference.component_worth import component_worth
 from latens.inference.gibbs import Sampled, effective_size, gibbs, r_hat
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.response import Response, respond
 from latens.inference.sweep import tree_sum
 from latens.models.binary_factors.model import BinaryFactors
@@ -334,7 +334,10 @@ class Intervals:
     def _statistics(self, q: Any, batches: Sequence[Any]) -> Any:
         """Sums over blocks, or over the sums that stand for them, with the codes' posteriors at their end."""
         model = self._model
-        ends = [settle(model, q, each) if isinstance(each, Rows) else model.local_step(q, each) for each in batches]
+        ends = [
+            local_fixed_point(model, q, each) if isinstance(each, Rows) else model.local_step(q, each)
+            for each in batches
+        ]
         return tree_sum([model.statistics(each, end) for each, end in zip(batches, ends, strict=True)])
 
     def _bootstrap_answer(

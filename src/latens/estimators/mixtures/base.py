@@ -88,7 +88,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
     n_parameters_ : int
         Free parameters, of the weights and of all clusters.
     entropy_ : float
-        How well clusters are told apart: 1 less the entropy of the memberships over its largest value, from 0 to 1.
+        How well clusters are distinguished: 1 less the entropy of the memberships over its largest value, from 0 to 1.
     classification_table_ : Table
         For each cluster: rows assigned to it, and the mean probability of each cluster among them.
     classification_ : array (K, K)
@@ -248,7 +248,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
 
     @property
     def entropy_(self) -> float:
-        """How well the clusters are told apart, from 0 to 1: 1 less the entropy of the memberships over its largest."""
+        """How well clusters are distinguished, from 0 to 1: 1 less the entropy of the memberships over its largest."""
         check_is_fitted(self)
         largest = self.classification_.sum() * np.log(self.n_components_)
         return float(1 - self.membership_entropy_ / largest) if largest > 0 else 1.0

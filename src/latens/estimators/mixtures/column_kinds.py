@@ -147,18 +147,18 @@ def find_kinds(
     -------
     ColumnKinds
     """
-    chosen, told = _choices(given, names), {} if table is None else table[1]
+    chosen, stated = _choices(given, names), {} if table is None else table[1]
     kinds, levels = [], []
     for d, name in enumerate(names):
         values = _observed(rows, d)
         kind = chosen.get(name)
-        if told.get(name) in LEVELS and kind not in (None, *LEVELS):
+        if stated.get(name) in LEVELS and kind not in (None, *LEVELS):
             raise ValueError(
                 f"column {name!r} holds categories and cannot be {kind}; choose 'categorical' or 'ordinal', or turn it "
                 "into numbers."
             )
         if kind is None:
-            kind = told.get(name) or _guess(values)
+            kind = stated.get(name) or _guess(values)
             _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
         kinds.append(kind)
         levels.append(_levels_of(name, kind, values) if kind in LEVELS else ())
@@ -192,7 +192,7 @@ def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def _name(key: Any, names: Sequence[str]) -> str:
-    """Of a column that is told by its name, or by its number, which may be a text, as in files."""
+    """Of a column that is given by its name, or by its number, which may be a text, as in files."""
     text = str(key)
     if text not in names and text.isdecimal() and int(text) < len(names):
         return names[int(text)]

@@ -100,7 +100,7 @@ class LatentClassAnalysis(MixtureEstimator):
     share_ : array (K,)
         Share of the rows in each class.
     n_parameters_, entropy_, classification_table_
-        What reports of latent classes state beside `bic` and `aic`: free parameters, how well classes are told apart
+        What reports of latent classes state beside `bic` and `aic`: free parameters, how well classes are distinguished
         from 0 to 1, and how probable each class is on average among the rows assigned to one.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
         As in every estimator; the reference describes them once.

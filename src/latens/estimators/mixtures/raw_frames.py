@@ -1,4 +1,4 @@
-"""Raw data frames of pandas or polars as numbers, and back: columns of text are levels, told by their number.
+"""Raw data frames of pandas or polars as numbers, and back: columns of text are levels, given by their number.
 
 What each column holds is found by `latens.intake`; its encoding is learnt at the fit and applied to later frames.
 """

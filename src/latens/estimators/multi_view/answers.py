@@ -86,8 +86,8 @@ class MultiViewAnswers(Answers):
         """
 
         def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
-            told = self._model.curved(self.posterior_, rows, local) if return_std else local
-            return self._model.codes(rows, told)  # type: ignore[no-any-return]
+            answer_parts = self._model.curved(self.posterior_, rows, local) if return_std else local
+            return self._model.codes(rows, answer_parts)  # type: ignore[no-any-return]
 
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, codes)
@@ -162,8 +162,8 @@ class MultiViewAnswers(Answers):
             answers += [filled(table.rows, side) for side in limits]
         elif return_std:
             answers.append(filled(table.rows, std, spread=True))
-        told = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
-        return tuple(told) if len(told) > 1 else told[0]
+        outputs = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
     @in_view_blocks
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
@@ -303,7 +303,7 @@ class MultiViewAnswers(Answers):
         }
 
     def _table(self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None) -> WideTable:
-        """Samples as one wide table; what group they belong to is found out where it was not told."""
+        """Samples as one wide table; what group they belong to is inferred where it was not given."""
         table = self._read(X, groups, sample_weight, precision)
         if not self.layout_.groups:
             return table

@@ -16,7 +16,7 @@ from latens.estimators.multi_view.findings import levels_from_sums
 from latens.estimators.multi_view.wide_table import Layout
 from latens.estimators.rows.lazy import LazyRows
 from latens.estimators.rows.source_checks import check_columns
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.scale.dask_blocks import dask_source, is_dask
@@ -134,7 +134,7 @@ def _sum_levels(model: MultiView, rows: Rows, _: Any) -> tuple[None, _LevelSums]
 def _deviances(
     model: MultiView, q: MultiViewPosterior, usual: list[Floats], rows: Rows, _: Any
 ) -> tuple[None, Deviances]:
-    return None, deviances(model, q, usual, rows, settle(model, q, rows).mean)
+    return None, deviances(model, q, usual, rows, local_fixed_point(model, q, rows).mean)
 
 
 def _features(name: str, source: Source) -> tuple[str, ...]:
@@ -170,9 +170,9 @@ class _LoadBeside:
         parts = [load(handle) for load, handle in zip(self.loads, handles, strict=True)]
         lengths = [len(part) for part in parts]
         if len(set(lengths)) > 1:
-            told = ", ".join(f"{name} {n}" for name, n in zip(self.names, lengths, strict=True))
+            counts = ", ".join(f"{name} {n}" for name, n in zip(self.names, lengths, strict=True))
             raise ValueError(
-                f"a block has different numbers of rows by view ({told}); the views must hold the same rows in the "
+                f"a block has different numbers of rows by view ({counts}); the views must hold the same rows in the "
                 "same order, cut alike: the same block_rows, or the same chunks."
             )
         x = np.concatenate([part.x for part in parts], axis=1)

@@ -61,7 +61,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
     sparse_factors : bool
-        Whether a sample may go without a factor (spike and slab again). Factors are then told apart one by one, which
+        Whether a sample may go without a factor (spike and slab again). Factors are then separated one by one, which
         costs some accuracy where they overlap.
     scale_views : bool
         Whether a fit starts from views of equal weight, however many columns they have. What is learnt does not depend
@@ -302,12 +302,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             fitted = self._waiting.table
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-            if not enough:  # to be told of all samples
+            if not enough:  # warnings are about all samples, later
                 warnings.simplefilter("ignore", ConstantColumns)
                 warnings.simplefilter("ignore", FollowsTotals)
             # no moves: a factor may wait for samples still to come
             spare = first and enough and not self._plain
-            self._fit_views(fitted, moves=False, spare=spare, told=table if first and not enough else None)
+            self._fit_views(fitted, moves=False, spare=spare, remembered=table if first and not enough else None)
         if enough:
             self._waiting = None
         if not first:
@@ -396,8 +396,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         group[nowhere] = numbers[group[nowhere].astype(np.intp)]
         return replace(table, rows=replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)}))
 
-    def _fit_views(self, table: WideTable, *, moves: bool, spare: bool = False, told: WideTable | None = None) -> None:
-        """Fit the samples of a table, and remember them, or those `told`, the same in another order."""
+    def _fit_views(
+        self, table: WideTable, *, moves: bool, spare: bool = False, remembered: WideTable | None = None
+    ) -> None:
+        """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
         several = len(table.layout.groups) > 1
         table = table if several else ungrouped(table)
         kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
@@ -410,8 +412,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self._single = not str(table.rows.x.dtype).endswith("float64")
         self._fit(table.rows, None, moves=moves, spare=spare)
         entered = self.__dict__.pop("_entered").rows
-        if told is not None:
-            table = told if several else ungrouped(told)
+        if remembered is not None:
+            table = remembered if several else ungrouped(remembered)
             entered = self._frame.enter(occupied(table.rows))
         self._note(table, entered)
 
@@ -465,9 +467,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter, fewer=self.prune)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
-    def _climb(self, model: Any, data: Data, *rest: Any) -> Fit:
-        self._entered = data  # what was learnt is told of the same rows
-        return super()._climb(model, data, *rest)
+    def _search_from(self, model: Any, data: Data, *rest: Any) -> Fit:
+        self._entered = data  # what was learnt is reported of the same rows
+        return super()._search_from(model, data, *rest)
 
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""

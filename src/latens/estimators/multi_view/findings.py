@@ -18,7 +18,7 @@ from latens.estimators.multi_view.input_tables import listed
 from latens.estimators.multi_view.wide_table import WideTable
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Frame
-from latens.inference.local_fixed_point import settle
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP, View
@@ -62,9 +62,9 @@ def doubt_table(table: WideTable) -> None:
 def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
     """Codes (n, K) of rows in the model's units, block by block, and how much of the views they explain."""
     usual = levels(model, q, parts)
-    codes = [settle(model, q, part).mean for part in parts]
-    told = [deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)]
-    return np.concatenate([host(z) for z in codes]), reduce(add, told)
+    codes = [local_fixed_point(model, q, part).mean for part in parts]
+    unexplained = [deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)]
+    return np.concatenate([host(z) for z in codes]), reduce(add, unexplained)
 
 
 def levels(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> list[Floats]:
@@ -108,9 +108,9 @@ def densities_over_groups(rows: Rows, sizes: Floats, densities: Callable[[Rows],
     unknown = _ungrouped_rows(rows)
     if not len(unknown):
         return densities(rows)
-    told = host(densities(_in_groups(rows, np.nan_to_num(host(rows.aux[GROUP])))))
-    told[unknown] = logsumexp(_by_group(rows, unknown, sizes, densities), axis=1)
-    return like(told, rows.x)
+    found = host(densities(_in_groups(rows, np.nan_to_num(host(rows.aux[GROUP])))))
+    found[unknown] = logsumexp(_by_group(rows, unknown, sizes, densities), axis=1)
+    return like(found, rows.x)
 
 
 def _ungrouped_rows(rows: Rows) -> Index:
@@ -121,11 +121,11 @@ def _ungrouped_rows(rows: Rows) -> Index:
 def _by_group(rows: Rows, which: Index, sizes: Floats, densities: Callable[[Rows], Array]) -> Floats:
     """(n, G), log chance of each group times the density of those rows in it."""
     asked = replace(rows, weight=None).take(which)
-    told = [host(densities(_in_groups(asked, np.full(len(which), float(g))))) for g in range(len(sizes))]
+    by_group = [host(densities(_in_groups(asked, np.full(len(which), float(g))))) for g in range(len(sizes))]
     share = sizes / sizes.sum()
     # a group of the fit may have had no sample that counts
     common = np.where(sizes > 0, np.log(np.maximum(share, np.finfo(float).tiny)), -np.inf)
-    return np.stack(told, axis=1) + common
+    return np.stack(by_group, axis=1) + common
 
 
 def _in_groups(rows: Rows, group: Floats) -> Rows:

@@ -147,11 +147,13 @@ def long_groups(views: Any, groups: Any) -> Any:
     """The groups that a frame with one entry a line has itself, by sample, unless others are given."""
     if groups is not None or not _is_long(views) or "group" not in views.columns:
         return groups
-    told = views[["sample", "group"]].drop_duplicates()
-    several = told["sample"].duplicated()
+    group_of_sample = views[["sample", "group"]].drop_duplicates()
+    several = group_of_sample["sample"].duplicated()
     if several.any():
-        raise ValueError(f"sample {told['sample'][several].iloc[0]!r} is of several groups; give each sample one.")
-    return told.set_index("sample")["group"]
+        raise ValueError(
+            f"sample {group_of_sample['sample'][several].iloc[0]!r} is of several groups; give each sample one."
+        )
+    return group_of_sample.set_index("sample")["group"]
 
 
 def _is_long(views: Any) -> bool:

@@ -156,11 +156,17 @@ def _look(rows: Rows, columns: slice) -> Look:
 
 
 def _look_of_survey(survey: Survey, columns: slice) -> Look:
-    told = survey.columns(columns)
-    binary = bool(told.binary.all())
-    positive = told.low.min() >= 0 and not binary and len(told.low) >= LEAST_COLUMNS
-    variance = (told.deviation / np.sqrt(np.maximum(told.count, 1))) ** 2
-    return Look(told.low, told.high, bool(told.whole.all()), binary, bool(positive and _held_by_few(variance)))
+    columns_survey = survey.columns(columns)
+    binary = bool(columns_survey.binary.all())
+    positive = columns_survey.low.min() >= 0 and not binary and len(columns_survey.low) >= LEAST_COLUMNS
+    variance = (columns_survey.deviation / np.sqrt(np.maximum(columns_survey.count, 1))) ** 2
+    return Look(
+        columns_survey.low,
+        columns_survey.high,
+        bool(columns_survey.whole.all()),
+        binary,
+        bool(positive and _held_by_few(variance)),
+    )
 
 
 def _part(block: Rows, columns: slice) -> tuple[Array, Array | None]:

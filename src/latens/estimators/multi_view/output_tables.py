@@ -35,9 +35,9 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
         return type(views)(only, index=views.index, columns=_column_labels(layout.features[0], views.columns))
     rows = row_labels(views, row_names)
     if hasattr(views, "iloc"):
-        pandas, told = require("pandas", "frames"), {tuple(map(str, pair)): pair for pair in views.columns}
+        pandas, labels = require("pandas", "frames"), {tuple(map(str, pair)): pair for pair in views.columns}
         pairs = [(name, each) for name, names in zip(layout.views, layout.features, strict=True) for each in names]
-        columns = pandas.MultiIndex.from_tuples([told.get(pair, pair) for pair in pairs], names=views.columns.names)
+        columns = pandas.MultiIndex.from_tuples([labels.get(pair, pair) for pair in pairs], names=views.columns.names)
         return pandas.DataFrame(host(wide), index=rows, columns=columns)
     several = isinstance(views, list | tuple)
     if several or isinstance(views, Mapping):
@@ -56,8 +56,8 @@ def row_labels(views: Any, row_names: Sequence[str] | None) -> Any:
     if row_names is None:
         return None
     tables = views.values() if isinstance(views, Mapping) else views if isinstance(views, list | tuple) else [views]
-    told = {str(label): label for table in tables if hasattr(table, "iloc") for label in table.index}
-    return [told.get(name, name) for name in row_names]
+    labels = {str(label): label for table in tables if hasattr(table, "iloc") for label in table.index}
+    return [labels.get(name, name) for name in row_names]
 
 
 def _frame(part: Array, features: Sequence[str], rows: Any, given: Any) -> Any:
@@ -67,8 +67,8 @@ def _frame(part: Array, features: Sequence[str], rows: Any, given: Any) -> Any:
 
 def _column_labels(features: Sequence[str], given: Any) -> list[Any]:
     """Labels of the columns of a frame in the order of the fit; as they stand where they were matched by place."""
-    told = {str(label): label for label in given}
-    return [told[name] for name in features] if told.keys() == set(features) else list(given)
+    labels = {str(label): label for label in given}
+    return [labels[name] for name in features] if labels.keys() == set(features) else list(given)
 
 
 def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:

@@ -1,4 +1,4 @@
-"""Rows of several views matched by name, and what is told of each row: its group, its weight."""
+"""Rows of several views matched by name, and what is known of each row: its group, its weight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from latens.estimators.rows.validation import is_foreign
 
 __all__ = ["align", "group_numbers", "row_positions"]
 
-FEW, MOST = 0.1, 0.9  # shares of names in common that make rows look like features
+SHARED_BY_SAMPLES, SHARED_BY_FEATURES = 0.1, 0.9  # shares of names in common that make rows look like features
 HALF = 0.5  # share of a view's rows that another view should have, too
 
 
@@ -48,14 +48,14 @@ def _by_count(views: list[View], named: list[View]) -> tuple[tuple[str, ...] | N
     counts = [view.shape[0] for view in views]
     if len(set(counts)) > 1:
         widths = {view.shape[1] for view in views}
-        told = f"views have {_counted(counts)} rows"
+        heads = f"views have {_counted(counts)} rows"
         if len(widths) == 1:
             raise ValueError(
-                f"{told} but {widths.pop()} columns each: this looks like features x samples (as in R's MOFA2); "
+                f"{heads} but {widths.pop()} columns each: this looks like features x samples (as in R's MOFA2); "
                 "pass v.T"
             )
         raise ValueError(
-            f"{told}; arrays must have equal row counts. Give a row of NaN where a sample is missing, or data frames "
+            f"{heads}; arrays must have equal row counts. Give a row of NaN where a sample is missing, or data frames "
             "with row names, which are aligned."
         )
     if not named:
@@ -82,7 +82,7 @@ def _check_shared(views: list[View]) -> None:
     if len(views) > 1 and all(view.columns for view in views):
         rows = _share_in_common([view.rows or () for view in views])
         columns = _share_in_common([view.columns or () for view in views])
-        if rows < FEW and columns > MOST and views[0].shape[1] > 1:
+        if rows < SHARED_BY_SAMPLES and columns > SHARED_BY_FEATURES and views[0].shape[1] > 1:
             warn(
                 LooksTransposed(
                     f"the views share {100 * rows:.2g} % of their row names but {100 * columns:.3g} % of their column "
@@ -185,21 +185,21 @@ def group_numbers(
         if getattr(groups, "ndim", 1) != 1:
             raise ValueError(f"groups has {groups.ndim} dimensions; give one label for each row.")
         labels = list(groups)
-    told = [_label(label) for label in labels]
+    given = [_label(label) for label in labels]
     if known is None:
-        if None in told:
-            row = told.index(None)
+        if None in given:
+            row = given.index(None)
             first = row if names is None else repr(names[row])
             raise ValueError(
-                f"{told.count(None)} row(s) have no group, the first being {first}; give each row of a fit its group."
+                f"{given.count(None)} row(s) have no group, the first being {first}; give each row of a fit its group."
             )
         known = _ordered(labels)
         if not more:
-            _doubt_groups(told)
+            _doubt_groups(given)
     elif more:
-        known = _joined(known, [label for label in told if label is not None])
+        known = _joined(known, [label for label in given if label is not None])
     at = {group: float(i) for i, group in enumerate(known)}
-    strange = list(dict.fromkeys(label for label in told if label is not None and label not in at))
+    strange = list(dict.fromkeys(label for label in given if label is not None and label not in at))
     if strange:
         warn(
             UnknownGroups(
@@ -208,18 +208,18 @@ def group_numbers(
                 "fit all groups at once to tell them apart.",
             )
         )
-    return np.array([-1.0 if label is None else at.get(label, -1.0) for label in told]), known
+    return np.array([-1.0 if label is None else at.get(label, -1.0) for label in given]), known
 
 
-def _doubt_groups(told: Sequence[str | None]) -> None:
+def _doubt_groups(given: Sequence[str | None]) -> None:
     """Warn of groups of one sample, whose levels and factors nothing can tell apart."""
-    sizes = Counter(told)
+    sizes = Counter(given)
     single = [str(name) for name, size in sizes.items() if size == 1]
     if single:
         whole = "every group" if len(single) == len(sizes) else f"{len(single)} of {len(sizes)} groups"
         warn(
             GroupsOfOne(
-                f"{whole} of {len(told)} samples hold a single sample: {listed(single)}. Nothing can be learnt of the "
+                f"{whole} of {len(given)} samples hold a single sample: {listed(single)}. Nothing can be learnt of the "
                 "level of a feature in such a group.",
                 "If the labels are names of rows or a measured number, leave groups out; else join small groups.",
             )

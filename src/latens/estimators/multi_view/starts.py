@@ -25,7 +25,7 @@ from latens.models.multi_view.view import View, precision_of
 __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
 
 WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
-STILL = 0.25  # roundings of a column's size within which it does not vary
+ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
 MANY = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
 TRIED = 30  # iterations on the sample after which the better of two starts shows
@@ -78,16 +78,16 @@ def _variances(part: Rows, spread: float, sizes: Floats, single: bool) -> Floats
     mean = column_sums(part.weigh(part.x)) / counts
     gaps = (part.x - like(mean, part.x)) * part.mask
     variances = column_sums(part.weigh(gaps**2)) / counts
-    rounding = STILL * float(limits.eps) * (sizes + np.sqrt(part.squares / counts))
+    rounding = ROUNDINGS_OF_CONSTANT * float(limits.eps) * (sizes + np.sqrt(part.squares / counts))
     least = float(limits.tiny) ** 0.75  # its inverse is still a number
     return np.where(variances > rounding**2, np.maximum(variances, least), spread)
 
 
 def _usual_noise(given: Floats) -> Floats:
     """(D,), mean variance that known precisions (n, D) tell of, column by column, or of all where one has none."""
-    told = given > 0
-    variances = np.where(told, 1 / np.where(told, given, 1.0), 0.0)
-    counts, sums = told.sum(axis=0), variances.sum(axis=0)
+    is_given = given > 0
+    variances = np.where(is_given, 1 / np.where(is_given, given, 1.0), 0.0)
+    counts, sums = is_given.sum(axis=0), variances.sum(axis=0)
     return np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum() if counts.any() else 1.0)
 
 

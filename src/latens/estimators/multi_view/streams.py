@@ -21,12 +21,13 @@ from latens.models.multi_view.view import GROUP
 
 __all__ = ["Waiting", "are_enough"]
 
-LEAST, MOST, PER_FACTOR = 200, 1000, 20  # different samples before a stream begins: as many for each factor, in bounds
+# different samples before a stream begins: so many for each factor, within bounds
+LEAST_SAMPLES, MOST_SAMPLES, SAMPLES_PER_FACTOR = 200, 1000, 20
 
 
 def are_enough(rows: Rows, k: int) -> bool:
     """Whether a stream of at most `k` factors may begin with these; samples that repeat count once."""
-    least = int(np.clip(PER_FACTOR * k, LEAST, MOST))
+    least = int(np.clip(SAMPLES_PER_FACTOR * k, LEAST_SAMPLES, MOST_SAMPLES))
     return len(rows) >= least and len(sample_rows(rows, least)) == least
 
 

@@ -54,7 +54,7 @@ __all__ = ["BayesianLinearRegression"]
 
 LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that unit, is still a number
 NAMES = ("evidence", "gamma")
-CENTRAL = (0.025, 0.975)  # where a Normal that is told instead of another distribution agrees with it
+CENTRAL = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
 LARGEST_FLOAT = float(np.finfo(float).max)
 
@@ -441,8 +441,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     def _solve(self, sums: RegressionSums, frame: RegressionFrame, journal: Record) -> None:
         model = self._build(sums, frame)
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
-        climb = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=frame.target.log_scale)
-        fit = best_of(_starts(model, sums), lambda start, watch: journal.ascend(climb, State(start), watch))
+        ascent = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=frame.target.log_scale)
+        fit = best_of(_starts(model, sums), lambda start, watch: journal.ascend(ascent, State(start), watch))
         if not fit.converged and tol > 0:
             warnings.warn(
                 f"BayesianLinearRegression used all max_iter={max_iter} iterations before the bound settled to "

@@ -107,11 +107,11 @@ def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str]) -> None:
         if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
             pairs.append((names[i], names[j]))
     if pairs:
-        told = ", ".join(f"{str(a)!r} and {str(b)!r}" for a, b in pairs[:3])
+        named = ", ".join(f"{str(a)!r} and {str(b)!r}" for a, b in pairs[:3])
         rest = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
         warn(
             EqualColumns(
-                f"columns {told}{rest} are equal in every row: what they share counts twice, and may look like a "
+                f"columns {named}{rest} are equal in every row: what they share counts twice, and may look like a "
                 "component of its own.",
                 f"Keep one of each: X.drop(columns={[str(b) for _, b in pairs[:5]]}).",
             )

@@ -68,8 +68,8 @@ def chosen_rows(rows: Rows, which: Index) -> Rows:
 def distinct(rows: Rows) -> Rows:
     """Rows on the host, each once, with their number as weight; other holes make another row."""
     wide = side_by_side(rows)
-    told = host(wide.x) if wide.seen is None else np.concatenate([host(wide.x), host(wide.seen) > 0], axis=1)
-    _, first, which = np.unique(told, axis=0, return_index=True, return_inverse=True)
+    keys = host(wide.x) if wide.seen is None else np.concatenate([host(wide.x), host(wide.seen) > 0], axis=1)
+    _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
     return replace(chosen_rows(rows, first), weight=np.bincount(which.reshape(-1), weight, len(first)))
 

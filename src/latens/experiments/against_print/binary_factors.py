@@ -34,12 +34,12 @@ def equation_8(x: Floats, k: int, iterations: int, rng: np.random.Generator) -> 
         rows.append((step, printed.equation_8(x, mu, sigma, pie, Lambda), stale, right))
         mu, sigma, pie = printed.m_step(x, Lambda, printed.compute_ESS(Lambda))
     table = Numbers.of("equation-8", ("iteration", "equation 8, text", "listing", "right"), rows)
-    told = np.array(rows)
-    excess, stale_by = told[:, 1] - told[:, 3], float(np.max(np.abs(told[:, 2] - told[:, 3])))
+    runs = np.array(rows)
+    excess, stale_by = runs[:, 1] - runs[:, 3], float(np.max(np.abs(runs[:, 2] - runs[:, 3])))
     chart = line_chart(
         [
-            Line(told[:, 0], np.abs(excess), name="|equation 8 − F|"),
-            Line(told[:, 0], np.abs(told[:, 3]), name="|F|", tone=1),
+            Line(runs[:, 0], np.abs(excess), name="|equation 8 − F|"),
+            Line(runs[:, 0], np.abs(runs[:, 3]), name="|F|", tone=1),
         ],
         x_label="iteration",
         y_label="nats (log scale)",
@@ -47,13 +47,13 @@ def equation_8(x: Floats, k: int, iterations: int, rng: np.random.Generator) -> 
     )
     caption = (
         "Equation 8 of the text divides one logarithm by another where a code is off: log(1 − λ) is then almost 0. It "
-        f"ends {number(float(excess[-1]))} nats from the free energy, which is {number(float(told[-1, 3]))}."
+        f"ends {number(float(excess[-1]))} nats from the free energy, which is {number(float(runs[-1, 3]))}."
     )
     first = max(1, iterations // 5)
     both = line_chart(
         [
-            Line(told[first:, 0], told[first:, 2], name="listing", tone=1),
-            Line(told[first:, 0], told[first:, 3], name="right"),
+            Line(runs[first:, 0], runs[first:, 2], name="listing", tone=1),
+            Line(runs[first:, 0], runs[first:, 3], name="right"),
         ],
         x_label="iteration",
         y_label="free energy (nats)",
@@ -140,11 +140,11 @@ def cost(rng: np.random.Generator, n: int, k: int, sizes: tuple[int, ...]) -> Co
         rows.append((d, count / 1e6, (count - d**2 * n + n * d) / 1e6, 1e3 * printed_s, 1e3 * ours_s))
     columns = ("D", "document (million)", "without D² N (million)", "tr(X'X) as printed (ms)", "sum of squares (ms)")
     table = Numbers.of("cost", columns, rows)
-    told = np.array(rows)
+    runs = np.array(rows)
     chart = line_chart(
         [
-            Line(told[:, 0], told[:, 3], name="tr(X'X) by its matrix, O(D² N)", tone=1),
-            Line(told[:, 0], told[:, 4], name="sum of squares, O(D N)"),
+            Line(runs[:, 0], runs[:, 3], name="tr(X'X) by its matrix, O(D² N)", tone=1),
+            Line(runs[:, 0], runs[:, 4], name="sum of squares, O(D N)"),
         ],
         x_label=f"columns D, with N = {n} and K = {k}",
         y_label="CPU time (ms, log scale)",
@@ -154,7 +154,7 @@ def cost(rng: np.random.Generator, n: int, k: int, sizes: tuple[int, ...]) -> Co
         "section 1.3",
         "the M step costs O(K³ + K²N + KND + D²N + K²D)",
         f"right for the code as given; D²N comes from forming X'X for its trace and is avoidable: "
-        f"{told[-1, 3] / max(told[-1, 4], 1e-9):.0f} times the time of the sum of squares at D = {sizes[-1]}. Here X'X "
+        f"{runs[-1, 3] / max(runs[-1, 4], 1e-9):.0f} times the time of the sum of squares at D = {sizes[-1]}. Here X'X "
         "is never formed, and a step costs O(K³ + K²N + KND)",
         "agrees in part",
     )

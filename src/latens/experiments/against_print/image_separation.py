@@ -29,27 +29,27 @@ def signs(x: Floats, k: int, iterations: int, rng: np.random.Generator) -> Compa
         energy = printed.functional(x, q.lam, q.m, pi, sigma)
         entropy = -float(np.sum(xlogy(q.lam, q.lam) + xlogy(1 - q.lam, 1 - q.lam)))
         rows.append((step, energy, energy + 2 * entropy, inside + divergence, inside - divergence))
-    told = np.array(rows)
-    steps = told[:, 0]
+    values = np.array(rows)
+    steps = values[:, 0]
     missing = line_chart(
-        [Line(steps, told[:, 2] - told[:, 1], name="right − printed: twice the entropy of the codes")],
+        [Line(steps, values[:, 2] - values[:, 1], name="right − printed: twice the entropy of the codes")],
         x_label="iteration",
         y_label="nats (log scale)",
         log_y=True,
     )
     em = line_chart(
-        [Line(steps, told[:, 1], name="as printed", tone=1), Line(steps, told[:, 2], name="right")],
+        [Line(steps, values[:, 1], name="as printed", tone=1), Line(steps, values[:, 2], name="right")],
         x_label="iteration",
         y_label="F of EM (nats)",
-        y_range=_late(told[:, 1:3]),
+        y_range=_late(values[:, 1:3]),
     )
     bayes = line_chart(
-        [Line(steps, told[:, 3], name="as printed", tone=1), Line(steps, told[:, 4], name="right, a bound")],
+        [Line(steps, values[:, 3], name="as printed", tone=1), Line(steps, values[:, 4], name="right, a bound")],
         x_label="iteration",
         y_label="F(Q) of Bayes (nats)",
-        y_range=_late(told[:, 3:5]),
+        y_range=_late(values[:, 3:5]),
     )
-    first, last = told[0], told[-1]
+    first, last = values[0], values[-1]
     W, right = printed.m_step_w(x, path[-1].lam), -2 * printed.m_step_w(x, path[-1].lam)
     misfit = [float(np.mean((x - path[-1].lam @ one.T) ** 2)) for one in (W, right)]
     table = Numbers.of("signs", ("iteration", "F, print", "F, right", "F(Q), print", "F(Q), right"), rows)

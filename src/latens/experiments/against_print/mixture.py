@@ -151,16 +151,16 @@ def overflow(data: Floats, k: int, sigma: float, n_starts: int, rng: np.random.G
             warnings.simplefilter("ignore")  # that centres about 0 suit such rows badly is meant
             ours.fit(moved)
         rows.append((shift, lost / n_starts, float(not np.isfinite(ours.elbo_)), ours.elbo_))
-    told = np.array(rows)
+    values = np.array(rows)
     chart = line_chart(
-        [Line(told[:, 0], told[:, 1], name="as printed", tone=1), Line(told[:, 0], told[:, 2], name="latens")],
+        [Line(values[:, 0], values[:, 1], name="as printed", tone=1), Line(values[:, 0], values[:, 2], name="latens")],
         x_label="data moved by",
         y_label="share of runs that end in NaN",
     )
     claim = Claim(
         "appendix, cavi",
         "exponentials without their largest term",
-        f"at a shift of 30, {100 * told[3, 1]:.0f} % of the printed runs end in NaN; none of ours",
+        f"at a shift of 30, {100 * values[3, 1]:.0f} % of the printed runs end in NaN; none of ours",
         "error in the print",
     )
     table = Numbers.of("overflow", ("shift", "NaN, print", "NaN, latens", "bound, latens"), rows)

@@ -127,17 +127,17 @@ def plug_in(n: int, d: int, rng: np.random.Generator) -> Comparison:
         w = size * sign
         y = (draws < expit(np.outer(z, w))).astype(float)
         rows.append((size, _evidence(y, w), *_sums(y, w)))
-    told = np.array(rows)
+    values = np.array(rows)
     chart = line_chart(
         [
-            Line(told[:, 0], told[:, 3] - told[:, 1], name="as printed, at the means", tone=1),
-            Line(told[:, 0], told[:, 2] - told[:, 1], name="Jaakkola's bound"),
-            Line(told[:, 0], np.zeros(len(told)), dashed=True, name="evidence"),
+            Line(values[:, 0], values[:, 3] - values[:, 1], name="as printed, at the means", tone=1),
+            Line(values[:, 0], values[:, 2] - values[:, 1], name="Jaakkola's bound"),
+            Line(values[:, 0], np.zeros(len(values)), dashed=True, name="evidence"),
         ],
         x_label="size of the weights",
         y_label="nats above the evidence",
     )
-    worst = told[np.argmax(told[:, 3] - told[:, 1])]
+    worst = values[np.argmax(values[:, 3] - values[:, 1])]
     claim = Claim(
         "section 0.1.5",
         "the Bernoulli likelihood at the means, in the lower bound",

@@ -39,11 +39,11 @@ def mixing(n: int, d: int, k: int, rng: np.random.Generator) -> Comparison:
                 1 - float(np.sum((x[:, j] - rebuilt[:, j]) ** 2)) / total,
             )
         )
-    told = np.array(rows, dtype=float)
+    values = np.array(rows, dtype=float)
     chart = line_chart(
         [
-            Line(told[:, 0], told[:, 1], name="as printed", tone=1),
-            Line(told[:, 0], told[:, 2], name="regression on the sources"),
+            Line(values[:, 0], values[:, 1], name="as printed", tone=1),
+            Line(values[:, 0], values[:, 2], name="regression on the sources"),
         ],
         x_label="sensor",
         y_label="share of variance explained",
@@ -52,9 +52,9 @@ def mixing(n: int, d: int, k: int, rng: np.random.Generator) -> Comparison:
     claim = Claim(
         "equations 15 to 18",
         "the posterior of the loadings and noise of a sensor",
-        f"the update is that of a mean: it explains {100 * max(0.0, told[:, 1].mean()):.0f} % of the sensors' "
+        f"the update is that of a mean: it explains {100 * max(0.0, values[:, 1].mean()):.0f} % of the sensors' "
         "variance, the "
-        f"regression on the sources {100 * told[:, 2].mean():.0f} %",
+        f"regression on the sources {100 * values[:, 2].mean():.0f} %",
         "error in the print",
     )
     section = Section(
@@ -72,13 +72,13 @@ def tails(n: int, rng: np.random.Generator) -> Comparison:
     single = np.array([_settled(row[None])[0] for row in z[:200]])
     shared, own = _settled(z), np.array([_settled(z[:, [j]])[0] for j in range(len(TAILS))])
     rows = [(nu, float(np.median(single)), float(shared[0]), float(own[j])) for j, nu in enumerate(TAILS)]
-    told = np.array(rows)
+    values = np.array(rows)
     chart = line_chart(
         [
-            Line(told[:, 0], told[:, 0], dashed=True, name="truth"),
-            Line(told[:, 0], np.minimum(told[:, 1], CUT), name="one row, one alpha (print)", tone=1),
-            Line(told[:, 0], told[:, 2], name="all rows, one alpha", tone=2),
-            Line(told[:, 0], told[:, 3], name="all rows, own alpha"),
+            Line(values[:, 0], values[:, 0], dashed=True, name="truth"),
+            Line(values[:, 0], np.minimum(values[:, 1], CUT), name="one row, one alpha (print)", tone=1),
+            Line(values[:, 0], values[:, 2], name="all rows, one alpha", tone=2),
+            Line(values[:, 0], values[:, 3], name="all rows, own alpha"),
         ],
         x_label="true degrees of freedom",
         y_label="learnt (log scale)",
@@ -122,13 +122,13 @@ def _settled(z: Floats) -> Floats:
 def number_of_sources(n: int, d: int, k: int, upper: int, iterations: int, rng: np.random.Generator) -> Comparison:
     """Section 2.4.2: does alpha_k of a source that is not needed grow? Beside deletions judged by the bound."""
     x, _ = make_ica(n, d, k, noise="unequal", random_state=rng)
-    told = printed.learn_sources(x, upper, iterations, rng)
+    values = printed.learn_sources(x, upper, iterations, rng)
     model = latens.NoisyICA(upper, random_state=int(rng.integers(2**31))).fit(x)
     steps = np.arange(1, iterations + 1)
-    share = told.variance / told.variance.sum(axis=1, keepdims=True)
+    share = values.variance / values.variance.sum(axis=1, keepdims=True)
     order = np.argsort(-share[-1])
     lines = [
-        Line(steps, told.alpha[:, j], name=f"{k} strongest" if rank < k else "others", tone=0 if rank < k else 1)
+        Line(steps, values.alpha[:, j], name=f"{k} strongest" if rank < k else "others", tone=0 if rank < k else 1)
         for rank, j in enumerate(order)
     ]
     chart = line_chart(lines, x_label="iteration", y_label="alpha (log scale)", log_y=True)
@@ -137,16 +137,16 @@ def number_of_sources(n: int, d: int, k: int, upper: int, iterations: int, rng: 
         for r, j in enumerate(order)
     ]
     second = line_chart(shares, x_label="iteration", y_label="share of the signal (log scale)", log_y=True)
-    off = int(np.sum(told.alpha[-1] > CUT))
+    off = int(np.sum(values.alpha[-1] > CUT))
     claim = Claim(
         "section 2.4.2",
         "alpha_k tends to infinity for sources that are not needed, so that their number is learnt",
         f"from {upper} sources where {k} are true, {off} have alpha above {CUT:g} after {iterations} iterations "
         "(largest "
-        f"{number(float(told.alpha[-1].max()))}); deletions judged by the bound leave {model.n_components_}",
+        f"{number(float(values.alpha[-1].max()))}); deletions judged by the bound leave {model.n_components_}",
         "agrees" if upper - off == k else "does not come back",
     )
-    rows = [(int(j), told.alpha[-1, j], share[-1, j]) for j in order]
+    rows = [(int(j), values.alpha[-1, j], share[-1, j]) for j in order]
     section = Section(
         "The number of sources by u_k ~ Gamma(alpha_k / 2, 1)",
         figures=(

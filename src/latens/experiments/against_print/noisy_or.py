@@ -71,11 +71,11 @@ def jensen(n_draws: int, k: int, rng: np.random.Generator) -> Comparison:
                 excess[:, 1].max(),
             )
         )
-    told = np.array(rows, dtype=float)
+    values = np.array(rows, dtype=float)
     chart = line_chart(
         [
-            Line(told[:, 0], told[:, 1], name="as printed, no leak", tone=1),
-            Line(told[:, 0], told[:, 3], name="with a leak"),
+            Line(values[:, 0], values[:, 1], name="as printed, no leak", tone=1),
+            Line(values[:, 0], values[:, 3], name="with a leak"),
         ],
         x_label=f"sources on, of {k}",
         y_label="share above the truth",
@@ -83,9 +83,9 @@ def jensen(n_draws: int, k: int, rng: np.random.Generator) -> Comparison:
     )
     height = line_chart(
         [
-            Line(told[:, 0], told[:, 2], name="as printed, no leak", tone=1),
-            Line(told[:, 0], told[:, 4], name="with a leak"),
-            Line(told[:, 0], np.zeros(k), dashed=True, name="truth"),
+            Line(values[:, 0], values[:, 2], name="as printed, no leak", tone=1),
+            Line(values[:, 0], values[:, 4], name="with a leak"),
+            Line(values[:, 0], np.zeros(k), dashed=True, name="truth"),
         ],
         x_label=f"sources on, of {k}",
         y_label="highest, nats above the truth",
@@ -93,8 +93,8 @@ def jensen(n_draws: int, k: int, rng: np.random.Generator) -> Comparison:
     claim = Claim(
         "slide Decomposable lower bound",
         "log P(X = 1 | s) ≥ Σ q s log(1 − exp(−θ/q))",
-        f"above the truth in {100 * told[:-1, 1].mean():.0f} % of draws with some sources off, by up to "
-        f"{told[:, 2].max():.2f} nats: with s = 0 the term drops out instead of being log 0. With a leak it is never "
+        f"above the truth in {100 * values[:-1, 1].mean():.0f} % of draws with some sources off, by up to "
+        f"{values[:, 2].max():.2f} nats: with s = 0 the term drops out instead of being log 0. With a leak it is never "
         "above",
         "error in the print",
     )
@@ -200,7 +200,7 @@ def closed_form(x: Floats, lam: Floats, theta: Floats, q: Floats) -> Floats:
     u = np.maximum(theta.T / q, 1e-300)
     y = u / -np.expm1(-u)
     step = np.einsum("nd,ndk,nk,ndk->kd", x, q, lam, y) / np.maximum(lam.sum(axis=0), 1e-300)[:, None]
-    return np.asarray(np.clip(step, printed.LEAST, printed.MOST))  # the ends of the search
+    return np.asarray(np.clip(step, printed.LEAST_THETA, printed.MOST_THETA))  # the ends of the search
 
 
 def run_print(settings: Any, rng: np.random.Generator, progress: Progress) -> Result:

@@ -35,7 +35,7 @@ def draw(model: printed.Model, n: int, rng: np.random.Generator) -> Floats:
 
 def warm_up(d: int, k: int, tops: tuple[float, ...], n: int, n_warm: int, rng: np.random.Generator) -> Comparison:
     """Online EM under both readings of the warm-up, online SGA and batch EM, on the same rows."""
-    rows, figures, told = list[tuple[Any, ...]](), [], dict[float, dict[str, Floats]]()
+    rows, figures, courses = list[tuple[Any, ...]](), [], dict[float, dict[str, Floats]]()
     for top in tops:
         truth = printed.generate_model(d, k, 1.0, top, rng)
         x, F = draw(truth, n, rng), printed.factors_initialisation(d, k, rng)
@@ -47,7 +47,7 @@ def warm_up(d: int, k: int, tops: tuple[float, ...], n: int, n_warm: int, rng: n
         at = np.unique(np.geomspace(max(2, n_warm // 2), n, 40).astype(int))
         lines = {name: np.array([distance(path[t - 1], truth) for t in at]) for name, path in paths.items()}
         batch = [distance(one, truth) for one in printed.batch_em(x, F, 200)[1]]
-        told[top] = {**lines, "batch EM": np.array(batch)}
+        courses[top] = {**lines, "batch EM": np.array(batch)}
         drawn = [Line(at, values, name=name, tone=tone) for tone, (name, values) in enumerate(lines.items())]
         drawn.append(Line(at, np.full(len(at), batch[-1]), dashed=True, name="batch EM, all rows"))
         chart = line_chart(
@@ -55,7 +55,7 @@ def warm_up(d: int, k: int, tops: tuple[float, ...], n: int, n_warm: int, rng: n
         )
         caption = f"D = {d}, K = {k}, spectrum [1, {top:g}]; F and psi rest for the first {n_warm} rows."
         figures.append(Figure(chart, caption, name=f"warm-up-{top:g}"))
-        for name, values in told[top].items():
+        for name, values in courses[top].items():
             rows.append((f"[1, {top:g}]", name, values[-1] if np.isfinite(values[-1]) else "diverged"))
     columns = ("spectrum", "algorithm", "relative covariance distance at the end")
     return Comparison(
@@ -70,7 +70,7 @@ def warm_up(d: int, k: int, tops: tuple[float, ...], n: int, n_warm: int, rng: n
             figures=tuple(figures),
         ),
         Numbers.of("warm-up", columns, rows),
-        (_away(told[tops[0]], tops[0], d),),
+        (_away(courses[tops[0]], tops[0], d),),
     )
 
 

@@ -18,7 +18,7 @@ from latens.experiments.printed.listing import Listing, Repair
 
 __all__ = ["LISTINGS", "Sources", "learn_alpha", "learn_sources", "log_p_z", "solve_digamma", "update_mixing"]
 
-LEAST, MOST = 1e-6, 1e8  # ends of the search for alpha
+LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e8  # ends of the search for alpha
 
 
 class Sources(NamedTuple):
@@ -56,9 +56,9 @@ def learn_alpha(E_log_u: Floats, E_u: Floats) -> float:
     def slope(alpha: float) -> float:
         return float(np.log(alpha / 2) - digamma(alpha / 2)) + rest
 
-    if slope(MOST) >= 0:
-        return MOST
-    return float(brentq(slope, LEAST, MOST, xtol=1e-12, rtol=1e-13))
+    if slope(MOST_ALPHA) >= 0:
+        return MOST_ALPHA
+    return float(brentq(slope, LEAST_ALPHA, MOST_ALPHA, xtol=1e-12, rtol=1e-13))
 
 
 def solve_digamma(E_log_u_k: float) -> float:

@@ -18,8 +18,8 @@ from latens.experiments.printed.listing import Listing, Repair
 
 __all__ = ["LISTING", "Found", "functional", "infer", "jensen", "learn", "log_probability", "search_theta", "update_q"]
 
-LEAST, MOST = 1e-6, 30.0  # of theta in the search
-FEWEST = 1e-12  # of a share q
+LEAST_THETA, MOST_THETA = 1e-6, 30.0  # of theta in the search
+LEAST_SHARE = 1e-12  # of a share q
 
 
 class Found(NamedTuple):
@@ -59,7 +59,7 @@ def update_q(lam: Floats, theta: Floats, q: Floats) -> Floats:
     u = theta.T / q
     with np.errstate(over="ignore"):
         slope = lam[:, None, :] * (f(u) - u / np.expm1(u))
-    share = np.maximum(q * -slope, FEWEST)
+    share = np.maximum(q * -slope, LEAST_SHARE)
     return np.asarray(share / share.sum(axis=2, keepdims=True))
 
 
@@ -84,7 +84,9 @@ def search_theta(x: Floats, lam: Floats, theta: Floats, q: Floats) -> tuple[Floa
             slope = np.sum(weight / np.expm1(np.minimum(u, 700.0)), axis=0) - dark
             return -float(np.sum(weight * share * f(u)) - dark @ t), -slope
 
-        answer = minimize(loss, theta[:, j], jac=True, method="L-BFGS-B", bounds=[(LEAST, MOST)] * len(theta))
+        answer = minimize(
+            loss, theta[:, j], jac=True, method="L-BFGS-B", bounds=[(LEAST_THETA, MOST_THETA)] * len(theta)
+        )
         found[:, j], count = answer.x, count + int(answer.nfev)
     return found, count
 
@@ -100,7 +102,7 @@ def learn(
         lam = infer(x, theta, pi, q)
         q = update_q(lam, theta, q)
         theta, evaluations = search_theta(x, lam, theta, q)
-        pi = np.clip(lam.mean(axis=0), FEWEST, 1 - FEWEST)
+        pi = np.clip(lam.mean(axis=0), LEAST_SHARE, 1 - LEAST_SHARE)
         count += evaluations
         functionals.append(functional(x, theta, pi, lam, q))
     return Found(theta, pi, lam, q, np.array(functionals), count)

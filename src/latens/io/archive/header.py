@@ -85,7 +85,7 @@ def _check_entries(entries: Any) -> None:
     for number, entry in enumerate(entries):
         name = f"arrays/{number}"
         if not isinstance(entry, dict) or set(entry) != {"name", "dtype", "shape", "layout", "sha256"}:
-            raise FileRefused(f"{name} is not told by name, dtype, shape, layout and sha256.")
+            raise FileRefused(f"{name} is not given by name, dtype, shape, layout and sha256.")
         if entry["name"] != name:
             raise FileRefused(f"{name} is called {str(entry['name'])[:80]!r}; arrays are numbered in their order.")
         if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:

@@ -81,7 +81,7 @@ def layout_of(array: Numbers) -> list[int]:
 
 
 def with_layout(array: Numbers, layout: Sequence[int]) -> Numbers:
-    """The same C-ordered numbers with their axes laid out as told by `layout_of`."""
+    """The same C-ordered numbers with their axes laid out as `layout_of` says."""
     if list(layout) == sorted(layout):
         return array
     return np.ascontiguousarray(array.transpose(layout)).transpose(np.argsort(layout))

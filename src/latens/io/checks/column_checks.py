@@ -21,8 +21,8 @@ def check_columns(model: Any, state: State, kept: Mapping[str, Any], n_features:
     if not isinstance(model, Mixture):
         return
     kinds, mixed, learnt = kept.get("columns_"), model.clusters, state.q.clusters
-    told = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
-    if any(told) != all(told):
+    has_kinds = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
+    if any(has_kinds) != all(has_kinds):
         raise FileRefused("it tells of kinds of columns in one place and not in another.")
     if kinds is not None and isinstance(mixed, MixedColumns):
         _check_kinds(kinds, mixed, learnt, n_features)

@@ -20,7 +20,7 @@ from latens.models.multi_view.view import GROUP, precision_of
 
 __all__ = ["check_kept", "check_samples", "check_views", "kept_of", "sizes_of_views"]
 
-NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what is told of samples may be gone
+NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what is known of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
 
 
@@ -108,18 +108,18 @@ def _check_known(waiting: Waiting, rows: Rows) -> None:
 
 
 def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
-    """Refuse what is told of the samples of a fit where it has not the shape that the fit would give it."""
+    """Refuse what is stated of the samples of a fit where it has not the shape that the fit would give it."""
     if not isinstance(model, MultiView):
         return
     sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
     check_sizes([*arrays_with_shapes(kept["deviances_"], "deviances_")], sizes)
     if kept.get("_waiting") is not None:
         _check_waiting(kept["_waiting"], kept["layout_"], state.stats.n)
-    told = [name for name in OF_SAMPLES if name in kept]
-    if not told:
+    stated = [name for name in OF_SAMPLES if name in kept]
+    if not stated:
         return
-    if len(told) < len(OF_SAMPLES):
-        raise FileRefused(f"of the samples it tells {', '.join(told)} alone; expected {', '.join(OF_SAMPLES)}.")
+    if len(stated) < len(OF_SAMPLES):
+        raise FileRefused(f"of the samples it tells {', '.join(stated)} alone; expected {', '.join(OF_SAMPLES)}.")
     scores, names, group = (kept[name] for name in OF_SAMPLES)
     living = len(living_components(model, state)[0])
     if scores.ndim != 2 or scores.shape[1] not in (living, state.q.n_components):  # all of them with prune=False

@@ -19,20 +19,20 @@ __all__ = ["check_agreement"]
 
 def check_agreement(name: str, params: Mapping[str, Any], model: Any) -> None:
     """Refuse a parameter that the model denies; parameters that a model does not record are not judged."""
-    for parameter, told_by in TELLING.get(name, {}).items():
-        if parameter in params and not _agrees(params[parameter], told := told_by(model)):
+    for parameter, recorded_by in TELLING.get(name, {}).items():
+        if parameter in params and not _agrees(params[parameter], recorded := recorded_by(model)):
             raise FileRefused(
                 f"it states {parameter}={str(params[parameter])[:40]!r}, but its model was built with "
-                f"{parameter}={told!r}. If the parameter was changed after fit, change it back or fit again."
+                f"{parameter}={recorded!r}. If the parameter was changed after fit, change it back or fit again."
             )
 
 
-def _agrees(given: Any, told: Any) -> bool:
-    """Whether a parameter is what the model tells; of what is told by name, a part or one word may be given."""
-    if not isinstance(told, dict):
-        return bool(given == told)
-    given = dict.fromkeys(told, given) if isinstance(given, str) else given
-    return given is None or (isinstance(given, dict) and all(told.get(key) == given[key] for key in given))
+def _agrees(given: Any, recorded: Any) -> bool:
+    """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given."""
+    if not isinstance(recorded, dict):
+        return bool(given == recorded)
+    given = dict.fromkeys(recorded, given) if isinstance(given, str) else given
+    return given is None or (isinstance(given, dict) and all(recorded.get(key) == given[key] for key in given))
 
 
 def _prior(model: Any) -> str:

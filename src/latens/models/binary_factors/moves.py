@@ -23,7 +23,7 @@ N_MERGES = 4
 N_SPLITS = 3  # causes split, each in three ways
 ALIKE = 0.5  # correlation of codes, or cosine of loadings whose codes exclude each other, from which a pair is tried
 EXCESS = 1.3  # variance about a cause, over what noise alone may show, from which it is split
-FEW = 5  # rows that a half of a split cause needs
+LEAST_ROWS_OF_HALF = 5  # rows that a half of a split cause needs
 
 
 def propose(
@@ -135,7 +135,7 @@ def _half(gap: Floats, code: Floats) -> tuple[float, Index] | None:
     on = code > 0.5
     rows = gap[on]
     n, d = rows.shape
-    if n < 2 * FEW:
+    if n < 2 * LEAST_ROWS_OF_HALF:
         return None
     rows = rows - rows.mean(axis=0)
     along = rows @ rows[np.argmax(np.sum(rows**2, axis=1))]
@@ -145,7 +145,7 @@ def _half(gap: Floats, code: Floats) -> tuple[float, Index] | None:
     upper = np.zeros(len(code), bool)
     upper[on] = along > 0
     usual = (1 + np.sqrt(d / n)) ** 2  # the largest variance of n rows of noise
-    if np.mean(along**2) < EXCESS * usual or min(upper.sum(), n - upper.sum()) < FEW:
+    if np.mean(along**2) < EXCESS * usual or min(upper.sum(), n - upper.sum()) < LEAST_ROWS_OF_HALF:
         return None
     return float(np.sum(along**2)), upper
 

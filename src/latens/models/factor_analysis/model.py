@@ -362,7 +362,7 @@ class ExactFactors(Factors):
 
 
 def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
-    """Sums over the rows behind a covariance, all about its own mean but told about the origin."""
+    """Sums over the rows behind a covariance, centred at its own mean but stated about the origin."""
     n, mean, p = batch.n_rows, batch.mean, local.weights
     shift = mean - local.center  # of the mean from the posterior's
     known = batch.times(p)  # (D, K), covariance times P

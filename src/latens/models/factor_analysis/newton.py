@@ -35,7 +35,7 @@ MOST_DENSE = 700  # columns beyond which a few leading eigenvectors come cheaper
 N_STEPS = 200
 LONGEST = 3.0  # e-folds of noise in one step
 NEAR = 1e-9  # e-folds from the floor that are on it
-LEAST, MOST = 1e-11, 1e8  # damping, in units of each column's curvature
+LEAST_DAMPING, MOST_DAMPING = 1e-11, 1e8  # damping, in units of each column's curvature
 FLAT = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
 
 
@@ -107,7 +107,7 @@ def most_likely(cov: Floats | Root, k: int, floor: Floats, share: Floats | float
     if not varies.any() or k == 0:
         return loadings, noise
     log_psi = np.broadcast_to(np.log(share), (len(cov),))[varies]
-    point = _climb(corr, min(k, len(size)), lowest, log_psi)
+    point = _ascend(corr, min(k, len(size)), lowest, log_psi)
     loadings[varies, : point.k] = size[:, None] * point.loadings
     noise[varies] = size**2 * np.exp(point.log_psi)
     return loadings, noise
@@ -122,7 +122,7 @@ def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion:
     varies, _, corr, lowest = _standardised(cov, floor)
     d, log_psi, costs = len(corr), np.zeros(int(varies.sum())), [float(np.count_nonzero(varies)) * n]
     for k in range(1, min(most, d) + 1):
-        point = _climb(corr, k, lowest, np.minimum(log_psi, np.log(0.5)))
+        point = _ascend(corr, k, lowest, np.minimum(log_psi, np.log(0.5)))
         log_psi = point.log_psi
         costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * price)
         if k > 1 and costs[-1] > costs[-2] > costs[-3]:
@@ -154,16 +154,16 @@ def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats
     return w, v
 
 
-def _climb(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Profile:
+def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
-    log_psi, damping = np.maximum(log_psi, lowest), LEAST
+    log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
     point: Profile = ThinPoint(corr, log_psi, k) if isinstance(corr, Root) else _Point(corr, log_psi, k)
     for _ in range(N_STEPS):
         slope = _free_slope(point, lowest)
         if np.max(np.abs(slope)) < FLAT:
             break
         step = point.step(slope)
-        while damping < MOST:
+        while damping < MOST_DAMPING:
             move = np.clip(step.damped(damping), -LONGEST, LONGEST)
             there = point.at(np.maximum(point.log_psi + move, lowest))
             if _is_better(there, point, slope, lowest):
@@ -171,7 +171,7 @@ def _climb(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Prof
             damping *= 10
         else:
             break
-        point, damping = there, max(LEAST, damping / 100)
+        point, damping = there, max(LEAST_DAMPING, damping / 100)
     return point
 
 

@@ -34,7 +34,7 @@ N_PRODUCTS = 200  # of conjugate gradients in one step
 
 @dataclass(frozen=True)
 class Root:
-    """A covariance matrix Z'Z, told by the few rows of Z (R, D)."""
+    """A covariance matrix Z'Z, given by the few rows of Z (R, D)."""
 
     rows: Floats
 

@@ -26,7 +26,7 @@ __all__ = ["Covariance", "LowRank", "Scatter", "smallest_noise", "summed"]
 
 
 class Covariance(Protocol):
-    """A batch told by its first two moments."""
+    """A batch given by its first two moments."""
 
     @property
     def n_rows(self) -> float: ...

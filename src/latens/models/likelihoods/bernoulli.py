@@ -30,7 +30,7 @@ class Bernoulli(Likelihood):
     name: ClassVar[str] = "bernoulli"
 
     def tangent(self, rows: Rows, at: Predictor) -> Tangent:
-        response = rows.once("logistic", lambda: masked(rows.x - 0.5, rows.seen))
+        response = rows.cached("logistic", lambda: masked(rows.x - 0.5, rows.seen))
         return Tangent(response, *touch_logistic(at.square(), rows.seen, rows.weight), at)
 
     def level(self, rows: Rows, tangent: Tangent) -> Array:

@@ -40,7 +40,7 @@ __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refus
 COMMON = 5.0  # mean count from which a column is common: about here both bounds lose the same
 LEAST_TAU, MOST_TAU = 0.02, 1e6  # between which q(x) is looked for; any q(x) gives a bound
 MOST_STEPS, CLOSE, LONGEST = 30, 1e-9, 2.0  # of Newton's method: steps, their size at the end, and at most
-LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are told
+LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
 RARE_START, COMMON_START = (
     (0.05, 10.0),
     (0.05, 100.0),
@@ -270,7 +270,7 @@ def _places(rare: Floats) -> tuple[Index, Index]:
 
 def _part(rows: Rows, place: Index) -> Rows:
     """Some columns; made once, as they are asked for in every step."""
-    parts: Any = rows.once(
+    parts: Any = rows.cached(
         f"columns {place.tobytes().hex()}",
         lambda: Rows(take(rows.x, place, axis=1), None if rows.seen is None else take(rows.seen, place, axis=1)),
     )

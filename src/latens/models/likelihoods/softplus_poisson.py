@@ -39,7 +39,7 @@ class SoftplusPoisson(Likelihood):
     name: ClassVar[str] = "poisson"
 
     def tangent(self, rows: Rows, at: Predictor) -> Tangent:
-        precision = rows.once("softplus", lambda: masked(softplus_curvature(rows.x), rows.seen))
+        precision = rows.cached("softplus", lambda: masked(softplus_curvature(rows.x), rows.seen))
         response, levels = touch_softplus(rows.x, at.mean(), rows.seen, rows.weight)
         return Tangent(response, precision, levels, at)
 

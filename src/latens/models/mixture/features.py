@@ -59,7 +59,7 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     if clusters.joint and batch.seen is not None:
         return fill(clusters, log_weights, batch, x)
     if isinstance(clusters, MixedColumns) and x is batch.x:  # indicators take longer to make than to multiply
-        view = Features(batch.once("features", lambda: clusters.expand(x, batch.seen)), x.shape[1])
+        view = Features(batch.cached("features", lambda: clusters.expand(x, batch.seen)), x.shape[1])
     else:
         view = expand(clusters, x, batch.seen)
     theta, level = clusters.natural

@@ -308,7 +308,7 @@ class Mixture:
             weight = xp.ones_like(batch.x[:, :1]) if batch.weight is None else batch.weight[:, None]
             return mixed.base_sums(batch.x, weight)  # type: ignore[union-attr]
 
-        return np.asarray(batch.once("base sums", sums))
+        return np.asarray(batch.cached("base sums", sums))
 
 
 def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float:
@@ -334,6 +334,6 @@ def _student(clusters: Any, batch: Rows) -> tuple[Array, Filled, list[Array]]:
         level = gammaln(0.5 * (dof + columns)) - gammaln(0.5 * dof) - 0.5 * (columns * np.log(np.pi * dof) + p.log_det)
         parts.append(like(level, x) - like(0.5 * (dof + columns), x) * xp.log1p(form / like(dof, x)))
         free = dof + columns
-        spare = np.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is told
+        spare = np.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is reported
         stretch.append((like(dof, x) + form) / like(spare, x))
     return in_row_order(filled, parts), filled, stretch

@@ -28,7 +28,7 @@ from latens.models.multi_view.codes import JointCodes, SparseCodes
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
 
-FEW = 0.4  # share of missing entries up to which sums over what is there are best taken by complement
+MOST_MISSING_BY_COMPLEMENT = 0.4  # share of missing entries up to which sums are taken by complement
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +361,7 @@ def _over_seen_rows(part: Rows, values: Array) -> Floats:
 
 
 def _few_gaps(part: Rows) -> bool:
-    return is_numpy_array(part.x) and len(part.gaps[0][1]) <= FEW * part.x.size
+    return is_numpy_array(part.x) and len(part.gaps[0][1]) <= MOST_MISSING_BY_COMPLEMENT * part.x.size
 
 
 def _by_complement(gaps: tuple[Index, Index], values: Array, whole: Array, there: Array) -> Array:

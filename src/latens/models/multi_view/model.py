@@ -260,14 +260,14 @@ class MultiView:
 
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
-        xp, told, local = array_namespace(batch.x), {}, self.curved(q, batch, local)
+        xp, expected, local = array_namespace(batch.x), {}, self.curved(q, batch, local)
         at = Regressors.of(local, self.members(batch))
         for view in self.views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
-            told[view.name] = view.likelihood.expect(eta, spread, view.about(p.noise, batch))
-        return told
+            expected[view.name] = view.likelihood.expect(eta, spread, view.about(p.noise, batch))
+        return expected
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
         """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown."""
@@ -367,7 +367,7 @@ class MultiView:
             _, rows, kind = np.unique(shown, axis=0, return_index=True, return_inverse=True)
             return rows, kind.reshape(-1)
 
-        rows, kind = batch.once("kinds", find)
+        rows, kind = batch.cached("kinds", find)
         return (rows, kind) if len(rows) * FEW_ROWS <= len(batch) else (None, None)
 
     def _code_prior(self, q: MultiViewPosterior, members: Array) -> tuple[Array, Array | None]:

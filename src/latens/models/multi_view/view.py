@@ -38,7 +38,7 @@ class View:
         return self.likelihood.takes_precision
 
     def about(self, noise: Any, batch: Rows | None = None) -> Columns:
-        """What the likelihood is told of the columns: their noise, and what is known of the entries of a batch."""
+        """What the likelihood is given of the columns: their noise, and what is known of the entries of a batch."""
         return Columns(noise, None if batch is None else self.given_precision(batch))
 
     def given_precision(self, batch: Rows) -> Array | None:

@@ -10,7 +10,7 @@ from latens.array import Floats
 
 __all__ = ["GAUSSIAN", "best_split", "best_tail", "given_away", "lighter_than_gaussian", "project"]
 
-GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian; more, and sources are no longer told apart
+GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian: sources of more are alike
 HEAVIEST = 0.2
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6

@@ -32,7 +32,7 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized, unit
 from latens.array.kernels.noisy_or import meets_kernels, score_all
-from latens.array.kernels.noisy_or_jensen_numba import LEAST, count_lit, weigh_ones
+from latens.array.kernels.noisy_or_jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
 from latens.array.special import logsumexp, xlogx
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import host, like
@@ -140,7 +140,7 @@ class JensenNoisyOr:
         if warm is None:
             on = self._first(q, batch)
             weight = np.repeat(np.maximum(on, 1e-3), np.diff(bounds), axis=0) * rate[columns]
-            weight = np.maximum(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300), LEAST)
+            weight = np.maximum(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300), LEAST_WEIGHT)
             weight /= weight.sum(axis=1, keepdims=True)
         else:
             on, weight = warm.on.copy(), warm.weight.copy()

@@ -13,12 +13,12 @@ from latens.nets.algebra.low_rank_update import blocks
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
-__all__ = ["exactly", "log_density", "log_volume"]
+__all__ = ["log_density", "log_volume", "without_autocast"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def exactly(method: Method) -> Method:
+def without_autocast(method: Method) -> Method:
     """Run a method without gradients, and in its own precision even inside an autocast region."""
 
     @functools.wraps(method)

@@ -7,7 +7,7 @@ While fewer than K + 2 snapshots were seen A'A is S itself. Then each new row is
 least direction is dropped, in units of the noise psi = diag S - colsum A^2 (at least FLOOR of the variance): what
 A forgets stays in the exact diagonal. Two passes over the weights, (8 + 3 K) words for each of them: `measured` makes
 the Gram matrix, from which the host tells what to drop, and `update` writes; or the device does both by itself, in
-`ahead`. Everything goes block by block, so that nothing of size D is allocated besides the snapshot.
+`update_on_device`. Everything goes block by block, so that nothing of size D is allocated besides the snapshot.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from latens.nets.algebra.moments import absorb, grown
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
-__all__ = ["ahead", "blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update"]
+__all__ = ["blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update", "update_on_device"]
 
 BLOCK = 2**18  # weights at a time
 FLOOR = 0.1  # least noise that directions are measured in, as a share of a weight's variance
-LEAST = 1e-3  # least noise of the answer, likewise
+LEAST_NOISE = 1e-3  # least noise of the answer, likewise
 PASSES = 5  # of noise and factors in turn
 
 
@@ -65,25 +65,25 @@ def measured(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: 
     return _inner(snapshot, mean, variance, rows, n)[tuple(np.triu_indices(len(rows) + 1))]
 
 
-def ahead(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, told: Tensor) -> bool:
-    """Take in the n-th snapshot before the host has seen what `measured` told, if there are kernels for it.
+def update_on_device(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, measures: Tensor) -> bool:
+    """Take in the n-th snapshot before the host has seen what `measured` returned, if there are kernels for it.
 
-    They leave everything as it is if an entry of told, which may be longer, is not finite.
+    They leave everything as it is if an entry of `measures`, which may be longer, is not finite.
     """
     if n <= len(rows) + 1 or not triton.are_served(rows):
         return False
-    triton.turn(snapshot, mean, variance, rows, 1 / n, triton.mirror(told, len(rows), n))
+    triton.turn(snapshot, mean, variance, rows, 1 / n, triton.mirror(measures, len(rows), n))
     return True
 
 
-def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, told: Floats) -> None:
-    """Take in the n-th snapshot, in place, given what `measured` told of it.
+def update(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: int, measures: Floats) -> None:
+    """Take in the n-th snapshot, in place, given what `measured` returned for it.
 
     rows is (K, D), of which min(n - 1, K) then hold something.
     """
     torch = require("torch", "torch")
     if n > len(rows) + 1:
-        given = torch.from_numpy(_least_lost(_whole(told, len(rows) + 1), n)).to(rows.dtype)
+        given = torch.from_numpy(_least_lost(_whole(measures, len(rows) + 1), n)).to(rows.dtype)
         mirror = given.to(rows.device, non_blocking=True)
         return _turn(snapshot, mean, variance, rows, n, mirror)
     for part in blocks(len(mean)):
@@ -106,9 +106,9 @@ def _inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, n: in
     return inner
 
 
-def _whole(told: Floats, k: int) -> Floats:
+def _whole(measures: Floats, k: int) -> Floats:
     """(k, k) of the entries of its upper triangle."""
-    return np.asarray(told[_places(k)])
+    return np.asarray(measures[_places(k)])
 
 
 @functools.cache
@@ -189,7 +189,7 @@ def shrunk(rows: Tensor, variance: Tensor, n: int) -> tuple[Floats, Tensor]:
         mixing = torch.as_tensor(factors, dtype=rows.dtype, device=rows.device)
         for part in blocks(rows.shape[1]):
             explained = ((mixing @ rows[:, part]) ** 2).sum(0)
-            noise[part] = torch.maximum(variance[part] - explained, LEAST * variance[part])
+            noise[part] = torch.maximum(variance[part] - explained, LEAST_NOISE * variance[part])
     return factors, noise
 
 

@@ -49,11 +49,11 @@ def inner(snapshot: Tensor, mean: Tensor, variance: Tensor, rows: Tensor, g: flo
     return sums.sum(0, dtype=torch.float64)
 
 
-def mirror(told: Tensor, k: int, n: int) -> Tensor:
-    """(2, k + 1), as `sketch` makes it of the Gram matrix, with which told begins; NaN if any of it is not finite."""
+def mirror(measures: Tensor, k: int, n: int) -> Tensor:
+    """(2, k + 1), as `sketch` makes it of the Gram matrix, the first of `measures`; NaN if any of it is not finite."""
     torch = require("torch", "torch")
-    made = torch.empty((2, k + 1), device=told.device)
-    given = (told, made, len(told), n**-0.5, (1 - 1 / n) ** 0.5, k, 16 if k < 16 else 32, SQUARINGS)
+    made = torch.empty((2, k + 1), device=measures.device)
+    given = (measures, made, len(measures), n**-0.5, (1 - 1 / n) ** 0.5, k, 16 if k < 16 else 32, SQUARINGS)
     triton_kernels.least[(1,)](*given, num_warps=4)
     return made
 

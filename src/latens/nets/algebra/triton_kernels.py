@@ -95,15 +95,15 @@ if find_spec("triton") is not None:
         tl.store(sums + _place(own * 0 + K, K, K), tl.sum(acc[n_pairs + arc], 1), mask=own == 0)
 
     @triton.jit
-    def least(told, mirror, n_told, root, keep, K: tl.constexpr, side: tl.constexpr, squarings: tl.constexpr):
-        """The least direction as that in which a high power of the inverse is largest; NaN if anything told is."""
+    def least(measures, mirror, n_measures, root, keep, K: tl.constexpr, side: tl.constexpr, squarings: tl.constexpr):
+        """The least direction as that in which a high power of the inverse is largest; NaN if any measure is."""
         at = tl.arange(0, 1024)
-        told_all = tl.load(told + at, mask=at < n_told, other=0.0)
-        fine = tl.sum(tl.where(tl.abs(told_all) < float("inf"), 0, 1), 0) == 0
+        all_measures = tl.load(measures + at, mask=at < n_measures, other=0.0)
+        fine = tl.sum(tl.where(tl.abs(all_measures) < float("inf"), 0, 1), 0) == 0
         one = tl.arange(0, side)
         i, j = one[:, None], one[None, :]
         inside = (i <= K) & (j <= K)
-        a = tl.load(told + _place(i, j, K), mask=inside, other=0.0)
+        a = tl.load(measures + _place(i, j, K), mask=inside, other=0.0)
         a = a * tl.where(i == K, root, 1.0) * tl.where(j == K, root, 1.0)
         trace = tl.sum(tl.sum(tl.where(i == j, a, 0.0), 1), 0)
         a += tl.where((i == j) & inside, 1e-14 * trace + 1e-300, 0.0)

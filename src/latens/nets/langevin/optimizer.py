@@ -1,7 +1,7 @@
 """The sampler of `langevin` as an optimiser of torch: once it has learnt its preconditioner, its steps are draws.
 
     pilots     w <- w - lr g, then w <- w - eta P g + noise;   three gradients a step tell curvature H and noise C of g
-    draws      w <- w - eta P g + Normal(0, (2 eta - eta^2) P - eta^2 P C P),    P = H^-1 as it was told
+    draws      w <- w - eta P g + Normal(0, (2 eta - eta^2) P - eta^2 P C P),    P = H^-1 as it was estimated
 
 g is the gradient of minus the log posterior: n_rows times that of the mean loss, plus prior_precision times w. Exact
 where the loss is quadratic; elsewhere to first order in eta, about the place where the pilots ended. H and C are

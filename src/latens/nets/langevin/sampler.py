@@ -31,7 +31,7 @@ SMALLEST = 1e-6  # curvature, beside the largest: directions in which the poster
 
 @dataclass(frozen=True)
 class Secants:
-    """Running sums from which curvature and gradient noise are told."""
+    """Running sums from which curvature and gradient noise are estimated."""
 
     n: int
     steps: Floats  # (D, D), sum of delta delta'

@@ -11,7 +11,7 @@ from latens.report.charts.svg import BROAD, CURVE, LETTER, PICTURE, RULE, TEXT, 
 __all__ = ["course_chart"]
 
 WIDTH, PITCH, BOTTOM = 880.0, 56.0, 24.0
-N_PIXELS = 700  # stretches of time that are told apart
+N_PIXELS = 700  # stretches of time that are distinguished
 NAMED = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="end" data-k="{}">{}</text>')
 
 

@@ -85,7 +85,7 @@ def _cell(strength: float, shown: float, why: str, dense: bool) -> Markup:
     level = int(np.searchsorted(STEPS, abs(strength), side="right"))
     kind = "" if level == 0 else f"{'p' if strength > 0 else 'm'}{level}"
     value = strength if np.isnan(shown) else float(shown)
-    told = signed(strength) if np.isnan(shown) else number(value)
+    text = signed(strength) if np.isnan(shown) else number(value)
     visible = not dense and (abs(strength) >= WRITTEN or not np.isnan(shown))
-    title = f"{told}; {why}" if why else told if not visible else ""
-    return CELL.format(f"{kind} unsound".strip() if why else kind, value, title, told if visible else "")
+    title = f"{text}; {why}" if why else text if not visible else ""
+    return CELL.format(f"{kind} unsound".strip() if why else kind, value, title, text if visible else "")

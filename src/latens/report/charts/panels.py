@@ -94,7 +94,7 @@ def band_panels(
             place = at + float(places(np.array([value]), x[:1])[0, 0])
             parts.append(TEXT.format("tick", place, TOP + height + 16, "middle", label))
         parts.append(TEXT.format("label", at + width / 2, TOP + height + 32, "middle", x_label))
-    return PICTURE.format(WIDTH, TOP + height + BOTTOM, _told(panels), Markup().join(parts))
+    return PICTURE.format(WIDTH, TOP + height + BOTTOM, _note(panels), Markup().join(parts))
 
 
 def field_panels(panels: list[Field], corners: tuple[float, float, float, float], groups: list[np.ndarray]) -> Markup:
@@ -119,7 +119,7 @@ def field_panels(panels: list[Field], corners: tuple[float, float, float, float]
             dots = (RINGED.format(at + a * width, TOP + (1 - b) * height, colour) for a, b in places)
             parts.append(Markup().join(dots))
         parts.append(TEXT.format("label", at + width / 2, 16, "middle", panel.title))
-    return PICTURE.format(WIDTH, TOP + height + 4, _told(panels), Markup().join(parts))
+    return PICTURE.format(WIDTH, TOP + height + 4, _note(panels), Markup().join(parts))
 
 
 def _room(labels: list[str], n: int) -> tuple[float, float]:
@@ -138,5 +138,5 @@ def _listed(points: np.ndarray) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
 
 
-def _told(panels: list[Band] | list[Field]) -> str:
+def _note(panels: list[Band] | list[Field]) -> str:
     return ", ".join(panel.title for panel in panels)

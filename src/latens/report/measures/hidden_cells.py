@@ -58,10 +58,10 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     hide[np.isfinite(rows).sum(axis=1) - hide.sum(axis=1) < 1] = False
     if hide.sum() < FEWEST:
         return None
-    told = filled_rows(model, np.where(hide, np.nan, rows))
-    if told is None:
+    filled = filled_rows(model, np.where(hide, np.nan, rows))
+    if filled is None:
         return None
-    mean, std = told
+    mean, std = filled
     spread = np.where(sample.spread > 0, sample.spread, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -93,8 +93,8 @@ def filled_rows(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            told = model.impute(asked, return_std=True)
+            filled = model.impute(asked, return_std=True)
         except (ValueError, TypeError):  # rows with a group, a precision or an exposure that are not at hand
             return None
-    mean, std = (list(part.values()) if isinstance(part, dict) else [part] for part in told)
+    mean, std = (list(part.values()) if isinstance(part, dict) else [part] for part in filled)
     return np.concatenate(mean, axis=1), np.concatenate(std, axis=1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Axis", "Colour", "axes_of", "colours_of", "packed"]
 
 MOST_AXES, MOST_COLOURS = 14, 12
-MOST_LEVELS = 6  # told apart by colour; the others share one
+MOST_LEVELS = 6  # distinguished by colour; the others share one
 N_BINS = 5  # of a number, as colours
 WIDE = 400  # columns above which principal directions are those of the strongest
 
@@ -119,7 +119,7 @@ def packed(values: np.ndarray) -> dict[str, Any]:
 
 
 def _levelled(levels: list[str], codes: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """At most so many levels as can be told apart; the rest are one."""
+    """At most so many levels as can be distinguished; the rest are one."""
     if len(levels) <= MOST_LEVELS:
         return list(levels), codes
     return [*levels[: MOST_LEVELS - 1], "others"], np.minimum(codes, MOST_LEVELS - 1)

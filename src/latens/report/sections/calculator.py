@@ -29,12 +29,14 @@ def calculator(entry: Entry) -> Section | None:
     ):
         return None
     title = "Calculator"
-    told = ask()
-    if told is None:
+    formulas = ask()
+    if formulas is None:
         return None
-    if len(told["columns"]) > MOST_INPUTS:
-        return Section(title, f"Left out: {len(told['columns']):,} columns are too many to type.", anchor="calculator")
-    data = {"names": entry.labels, "example": _example(entry), **_compact(told)}
+    if len(formulas["columns"]) > MOST_INPUTS:
+        return Section(
+            title, f"Left out: {len(formulas['columns']):,} columns are too many to type.", anchor="calculator"
+        )
+    data = {"names": entry.labels, "example": _example(entry), **_compact(formulas)}
     size = len(json.dumps(data))
     if size > MOST_BYTES:
         return Section(title, f"Left out: its numbers would take {size / 1e6:.1f} MB of the page.", anchor="calculator")

@@ -13,7 +13,7 @@ MOST_ROWS = 400
 
 
 def profiles(entry: Entry) -> Section | None:
-    """The columns of each class, the kinds that were taken, and how well the classes are told apart."""
+    """The columns of each class, the kinds that were taken, and how well the classes are distinguished."""
     if not hasattr(entry.model, "classification_table_") or not hasattr(entry.model, "profiles_"):
         return None
     found = entry.model.profiles_

@@ -16,7 +16,7 @@ __all__ = ["columns", "listing"]
 Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and component: ends, sound, why not
 
 MOST_COMPONENTS = 64
-TOP = 5  # columns told of a component
+TOP = 5  # columns values of a component
 MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
@@ -38,9 +38,9 @@ def listing(entry: Entry) -> Section | None:
     rows = []
     for i in range(min(k, MOST_COMPONENTS)):
         share = f"{100 * sizes.share[i]:.1f} %"
-        told = [text[i] for _, text in extra]
+        values = [text[i] for _, text in extra]
         top = [] if profile is None else [_top(profile, known, i)]
-        rows.append((str(i), component_name(i, entry.labels[i]), share, *told, *top))
+        rows.append((str(i), component_name(i, entry.labels[i]), share, *values, *top))
     heads += [name for name, _ in extra]
     heads += ["strongest columns"] if rows and len(rows[0]) > len(heads) else []
     rows.append(("", "together", f"{100 * sizes.total:.1f} %", *[""] * (len(heads) - 3)))
@@ -63,7 +63,7 @@ def columns(entry: Entry) -> Section | None:
     keep = np.sort(np.argsort(-np.max(np.abs(profile.strength[:, :k]), axis=1), kind="stable")[:most])
     why = _doubts(entry, profile)
     at = {int(column): row for row, column in enumerate(keep)}
-    told = heat_table(
+    cells = heat_table(
         "column",
         [profile.columns[i] for i in keep],
         entry.labels[:k],
@@ -76,7 +76,7 @@ def columns(entry: Entry) -> Section | None:
         text += f" Of {d:,} columns, the {most} with the largest entries."
     text += " Hatched: the interval is not sound." if why else ""
     narrow = Markup(". {}").format(entry.certainty.note) if entry.certainty.narrow else Markup("")
-    return Section("Columns by components", text, body=told + KEY.format(narrow), anchor="columns")
+    return Section("Columns by components", text, body=cells + KEY.format(narrow), anchor="columns")
 
 
 def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
@@ -102,18 +102,18 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
         value, shown = float(profile.strength[d, k]), float(profile.shown[d, k])
         if abs(value) < 0.05:
             continue
-        told = signed(value) if np.isnan(shown) else number(shown)
+        text = signed(value) if np.isnan(shown) else number(shown)
         ends = known.get((d, k))
         span = Markup("")
         if ends is not None and np.isfinite(ends[:2]).all():
             lower, upper = (signed(end) if np.isnan(shown) else number(end) for end in ends[:2])
             span = RANGE.format("" if ends[2] else " doubt", "" if ends[2] else ends[3], lower, upper)
-        parts.append(LINE.format("up" if value > 0 else "down", told, profile.columns[d], span))
+        parts.append(LINE.format("up" if value > 0 else "down", text, profile.columns[d], span))
     return Markup(" ").join(parts) if parts else Markup("none stands out")
 
 
 def _doubts(entry: Entry, profile: Profile) -> dict[tuple[int, int], str]:
-    """By (column, component), why an interval is not sound; mean field is told of once, not in every cell."""
+    """By (column, component), why an interval is not sound; mean field is values of once, not in every cell."""
     if entry.certainty.narrow:
         return {}
     return {at: ends[3] for at, ends in _intervals(entry, profile).items() if not ends[2]}

@@ -71,7 +71,7 @@ def sentence(entry: Entry) -> str:
 
 
 def verdicts(entry: Entry, chapter: str) -> Markup | None:
-    """Converged, number below its cap, hidden cells, stable: each in words, with a link to where it is told in full."""
+    """Converged, number below its cap, hidden cells, stable: each in words, with a link to where more is said."""
     model, items = entry.model, []
     if not hasattr(model, "posterior_"):
         return None

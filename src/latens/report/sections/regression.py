@@ -12,9 +12,9 @@ from latens.report.subject import Entry
 
 __all__ = ["predictions", "weights"]
 
-ODD = 10  # rows told of
+ODD = 10  # rows listed of
 
-MOST_DRAWN, MOST_TOLD = 24, 200  # of the columns; a page with more of them is not read
+MOST_DRAWN, MOST_LISTED = 24, 200  # of the columns; a page with more of them is not read
 
 
 def weights(entry: Entry) -> Section | None:
@@ -25,10 +25,10 @@ def weights(entry: Entry) -> Section | None:
     centres, errors = np.asarray(model.coef_), np.asarray(model.coef_std_)
     names = entry.columns or [f"column {i}" for i in range(len(centres))]
     surest = np.argsort(-np.abs(centres) / np.maximum(errors, np.finfo(float).tiny), kind="stable")
-    told, drawn = np.sort(surest[:MOST_TOLD]), np.sort(surest[:MOST_DRAWN])
+    listed, drawn = np.sort(surest[:MOST_LISTED]), np.sort(surest[:MOST_DRAWN])
     rows = [
         (names[i], number(float(centres[i])), number(float(errors[i])), number(float(centres[i] / errors[i])))
-        for i in told
+        for i in listed
     ]
     rows.append(("intercept", number(float(model.intercept_)), "", ""))
     spread = model.column_spread_
@@ -46,7 +46,7 @@ def weights(entry: Entry) -> Section | None:
         note += f" Of {len(centres):,} columns, the {MOST_DRAWN} whose weights are surest to differ from 0."
     return Section(
         "Weights",
-        f"{MOST_TOLD} of {len(centres):,} are shown." if len(centres) > MOST_TOLD else "",
+        f"{MOST_LISTED} of {len(centres):,} are shown." if len(centres) > MOST_LISTED else "",
         facts=tuple((name, number(float(value))) for name, value in facts.items()),
         figures=(Figure(chart, note),),
         table=Table(("column", "weight", "s.d.", "weight / s.d."), tuple(rows), sortable=True),

@@ -10,13 +10,13 @@ from latens.report.subject import Entry
 
 __all__ = ["trust"]
 
-MOST = 60  # intervals told
+MOST_INTERVALS = 60  # intervals rows
 METHODS = {
     "response": "Response: what hidden codes leave unknown is counted.",
     "gibbs": "Draws from the posterior itself by Gibbs sampling.",
     "integration": "Integrated over the precisions.",
 }
-FEW = ("weights", "usage", "share", "tails", "noise_variance")  # told before the loadings
+FIRST_LISTED = ("weights", "usage", "share", "tails", "noise_variance")  # rows before the loadings
 
 
 def trust(entry: Entry) -> Section | None:
@@ -33,8 +33,10 @@ def trust(entry: Entry) -> Section | None:
         method = METHODS.get(certainty.table.method)
         notes += [method] if method else []
         table = _table(entry)
-        if len(certainty.table.rows) > MOST:
-            notes.append(f"{MOST} of {len(certainty.table.rows):,} intervals are shown; model.intervals(X) has all.")
+        if len(certainty.table.rows) > MOST_INTERVALS:
+            notes.append(
+                f"{MOST_INTERVALS} of {len(certainty.table.rows):,} intervals are shown; model.intervals(X) has all."
+            )
     return Section("Can I trust it", notes=tuple(notes), table=table, anchor="trust")
 
 
@@ -63,15 +65,15 @@ def _worth(entry: Entry) -> list[str]:
 
 def _table(entry: Entry) -> Table:
     rows = entry.certainty.table.rows
-    order = sorted(range(len(rows)), key=lambda i: (rows[i][0] not in FEW, i))[:MOST]
-    told, labels = [], _labels(entry)
+    order = sorted(range(len(rows)), key=lambda i: (rows[i][0] not in FIRST_LISTED, i))[:MOST_INTERVALS]
+    rows, labels = [], _labels(entry)
     for i in order:
         parameter, component, feature, view, estimate, _, lower, upper, sound, why = rows[i]
         what = " · ".join(part for part in (labels.get(component, component), view, feature) if part)
         ends = [number(float(end)) if np.isfinite(end) else "–" for end in (estimate, lower, upper)]
-        told.append((parameter.replace("_", " "), what, *ends, "sound" if sound else why))
+        rows.append((parameter.replace("_", " "), what, *ends, "sound" if sound else why))
     return Table(
-        ("number", "of", "estimate", "lower", "upper", "95 % interval"), tuple(told), prose=True, sortable=True
+        ("number", "of", "estimate", "lower", "upper", "95 % interval"), tuple(rows), prose=True, sortable=True
     )
 
 

@@ -12,7 +12,7 @@ from latens.report.subject import Entry
 
 __all__ = ["explained", "features", "overview", "top_entries"]
 
-STRONGEST = 6  # features told of each factor
+STRONGEST = 6  # features listed of each factor
 MOST_FEATURES, MOST_SAMPLES = 10, 400  # of the heat map of a factor's strongest features
 MOST_FACTORS = 6
 ABSENT, THERE = (226, 214, 178), (90, 130, 170)

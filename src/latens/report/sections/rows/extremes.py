@@ -44,8 +44,8 @@ def _typical(entry: Entry) -> Table:
             ends = [members[np.argsort(-density[members], kind="stable")[:TYPICAL]]]
         elif entry.family in ("factors", "views", "sources"):
             ends.append(np.argsort(z, kind="stable")[:TYPICAL])
-        told = [", ".join(f"{sample.label(int(i))} ({_score(z[i], grouped)})" for i in at) for at in ends]
-        rows.append((component_name(k, name), *told))
+        parts = [", ".join(f"{sample.label(int(i))} ({_score(z[i], grouped)})" for i in at) for at in ends]
+        rows.append((component_name(k, name), *parts))
     both = len(rows[0]) > 2 if rows else False
     heads = ("component", "highest", "lowest") if both else ("component", "most typical rows")
     return Table(heads, tuple(rows), prose=True)
@@ -98,9 +98,9 @@ def _surprises(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
     if 1 < d <= MOST_COLUMNS_ALONE and hasattr(entry.model, "impute") and not _of_text(entry):
         asked = np.repeat(values, d, axis=0)
         asked[np.arange(len(asked)), np.tile(np.arange(d), len(values))] = np.nan
-        told = filled_rows(entry.model, asked)
-        if told is not None:
-            mean, std = (np.diagonal(part.reshape(len(values), d, d), axis1=1, axis2=2) for part in told)
+        answers = filled_rows(entry.model, asked)
+        if answers is not None:
+            mean, std = (np.diagonal(part.reshape(len(values), d, d), axis1=1, axis2=2) for part in answers)
             width = np.where(std > 0, std, spread)
             return np.asarray(np.nan_to_num((values - mean) / width))
     expected = _expected(entry, rows)
@@ -120,6 +120,6 @@ def _expected(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = model.inverse_transform(np.asarray(sample.codes[rows]))
-    wide = np.concatenate(list(told.values()), axis=1) if isinstance(told, dict) else np.asarray(told)
+        expected = model.inverse_transform(np.asarray(sample.codes[rows]))
+    wide = np.concatenate(list(expected.values()), axis=1) if isinstance(expected, dict) else np.asarray(expected)
     return np.asarray(wide, dtype=np.float64) if wide.shape[1] == sample.values.shape[1] else None

@@ -11,7 +11,7 @@ from latens.report.subject import Entry
 
 __all__ = ["against_known"]
 
-MOST = 40  # tests told
+MOST_TESTS = 40  # tests listed
 
 
 def against_known(entry: Entry) -> Section | None:
@@ -23,7 +23,7 @@ def against_known(entry: Entry) -> Section | None:
     names = entry.labels[: sample.codes.shape[1]]
     found = associate(sample.codes, [str(k) for k in range(len(names))], columns)
     rows = []
-    for factor, column, test, effect, _, adjusted, n in found.rows[:MOST]:
+    for factor, column, test, effect, _, adjusted, n in found.rows[:MOST_TESTS]:
         k = int(factor)
         span = _span(test, effect, n)
         rows.append((component_name(k, names[k]), column, test, signed(effect), span, f"{adjusted:.2g}", f"{n:,}"))
