@@ -41,6 +41,8 @@ from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import NoisyOrCauses
+from latens.scale.dask_blocks import is_dask
+from latens.scale.scan import Scan
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
@@ -51,6 +53,7 @@ METHODS = ("auto", "response", "mean-field", "bootstrap", "gibbs")
 MOST_COORDINATES = 500  # up to which all second derivatives are taken
 N_DRAWS = 400  # of the posterior, for mean field
 N_REFITS = 40  # of the bootstrap
+REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
 N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
@@ -114,8 +117,9 @@ class Intervals:
             "bootstrap" fits rows drawn anew from X 40 times, each from this fit; it needs X, and differs from call to
             call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, factor analysis
             with `prior="ard"`, binary factors and noisy-OR with exact steps. "auto" is response while the posterior
-            has at most 500 coordinates, and else mean field; where a component is worth fewer than 3 nats, there are at
-            most 2,000 rows and X is given, gibbs if the model can.
+            has at most 500 coordinates; of larger ones bootstrap where X is given and rows are few enough for it to end
+            in seconds, and else mean field; where a component is worth fewer than 3 nats, there are at most 2,000 rows
+            and X is given, gibbs if the model can.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -140,12 +144,13 @@ class Intervals:
         if method == "response" and n_coordinates > MOST_COORDINATES:
             raise ValueError(
                 f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}. Fit fewer "
-                f"components or columns, or choose method='mean-field', whose intervals are too narrow."
+                f"components or columns, or choose method='bootstrap', or 'mean-field', whose intervals are too narrow."
             )
         worth, automatic = np.full(self.n_components_, np.nan), method == "auto"
         if method == "gibbs":
             numbers, answer = self._gibbs_answer(numbers, X, fit_params)
-        elif method == "bootstrap":
+        elif method == "bootstrap" or (automatic and n_coordinates > MOST_COORDINATES and self._can_refit(X)):
+            method = "bootstrap"
             with one_blas_thread():
                 batches = self._rows_in_blocks(X, fit_params)
                 numbers, answer = self._bootstrap_answer(numbers, batches)
@@ -214,6 +219,13 @@ class Intervals:
             axis=1,
         )
         return filled(published, numbers, drawn)
+
+    def _can_refit(self, X: Any) -> bool:
+        """Whether refits of these rows take seconds; rows that are read from files are not drawn anew."""
+        if X is None or isinstance(X, Scan) or is_dask(X) or isinstance(self.model_, Walking):
+            return False
+        scratch = self.model_.floats_per_row(self.n_components_)
+        return bool(self.state_.stats.n * len(self.frame_.origin) * scratch <= REFIT_WORK)
 
     def _worth(self, batches: Sequence[Any]) -> Floats:
         """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""

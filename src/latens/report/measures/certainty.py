@@ -64,9 +64,9 @@ def certainty_of(entry: Entry) -> Certainty:
         rows = 0 if kept or entry.sample is None else len(entry.sample)
         n_coordinates = _n_coordinates(model)
         slow = rows * n_coordinates > MOST_WORK
-        if n_coordinates > 500 or slow:
+        if slow and n_coordinates <= 500:  # of larger posteriors "auto" does by itself what takes seconds
             method = "mean-field"
-        if method == "mean-field" and n_numbers > MOST_NUMBERS:
+        if (method == "mean-field" or n_coordinates > 500) and n_numbers > MOST_NUMBERS:
             return Certainty(None, f"{n_numbers:,} numbers are too many for a page. {type_this}")
     try:
         with warnings.catch_warnings():
