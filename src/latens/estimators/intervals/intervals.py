@@ -222,10 +222,10 @@ class Intervals:
 
     def _can_refit(self, X: Any) -> bool:
         """Whether refits of these rows take seconds; rows that are read from files are not drawn anew."""
-        if X is None or isinstance(X, Scan) or is_dask(X) or isinstance(self.model_, Walking):
+        if X is None or isinstance(X, Scan) or is_dask(X) or isinstance(self._model, Walking):
             return False
-        scratch = self.model_.floats_per_row(self.n_components_)
-        return bool(self.state_.stats.n * len(self.frame_.origin) * scratch <= REFIT_WORK)
+        scratch = self._model.floats_per_row(self.n_components_)
+        return bool(self._state.stats.n * len(self._frame.origin) * scratch <= REFIT_WORK)
 
     def _worth(self, batches: Sequence[Any]) -> Floats:
         """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""
@@ -365,10 +365,7 @@ class Intervals:
             entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
             std = np.nan_to_num(np.std(entered, axis=0, ddof=1), nan=np.inf, posinf=np.inf)
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
-        if isinstance(self._model, Factors) and self.n_components_ > 1:
-            why[[n.parameter == "components" for n in numbers]] = (
-                "not identified: factors may be turned into each other"
-            )
+        why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
         return numbers, _Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
 
