@@ -31,6 +31,9 @@ from latens.plots.fitted import fitted
 from latens.system.atomic_write import replacing
 from latens.system.optional_imports import require
 
+# what MOFA2 knows instead of a likelihood that it does not have
+NEAREST = {"categorical": "bernoulli", "ordinal": "bernoulli", "negative-binomial": "poisson"}
+
 __all__ = ["write_mofa2"]
 
 
@@ -121,7 +124,7 @@ def _write_options(write: _Writer, model: Any, layout: Layout) -> None:
         "ard_factors": len(layout.groups) > 1,
         "ard_weights": True,
     }
-    kinds = [model.likelihoods_[view] for view in layout.views]
+    kinds = [NEAREST.get(model.likelihoods_[view], model.likelihoods_[view]) for view in layout.views]
     write.file["model_options/likelihoods"] = np.array(kinds, dtype="S")
     for name, value in options.items():
         write.file[f"model_options/{name}"] = np.bytes_(str(value))

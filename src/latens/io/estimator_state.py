@@ -17,7 +17,14 @@ from latens.estimators.regression.units import RegressionFrame
 from latens.estimators.rows.units import Frame
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns
-from latens.io.checks.multi_view_checks import check_kept, check_samples, check_views, kept_of, sizes_of_views
+from latens.io.checks.multi_view_checks import (
+    check_kept,
+    check_samples,
+    check_views,
+    columns_of_rows,
+    kept_of,
+    sizes_of_views,
+)
 from latens.io.checks.parameter_checks import check_agreement
 from latens.io.checks.shape_checks import arrays_with_shapes, check_axes, check_sizes, switches_of
 from latens.io.checks.type_checks import fits, hints_of
@@ -113,7 +120,7 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         raise FileRefused(f"its sums are a {type(state.stats).__name__}, which a {type(model).__name__} does not take.")
     if d < 1:
         raise FileRefused(f"it claims {d} columns; expected at least 1.")
-    check_sizes([*arrays_with_shapes(frame, "frame")], {"d": d})
+    check_sizes([*arrays_with_shapes(frame, "frame")], {"d": columns_of_rows(fitted.attributes, d)})
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:

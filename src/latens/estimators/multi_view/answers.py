@@ -19,6 +19,7 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.block_views import in_view_blocks
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
+from latens.estimators.multi_view.level_columns import contracted, with_levels
 from latens.estimators.multi_view.likelihood_guess import check_likelihoods
 from latens.estimators.multi_view.output_tables import (
     as_given,
@@ -116,8 +117,8 @@ class MultiViewAnswers(Answers):
         codes = check_codes(X, self.n_components_)
         group = group_numbers(groups, [], None, len(codes), self.layout_.groups)[0]
         wide = self._model.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
-        wide = self._leave(wide)
-        return wide if self._plain else as_given(wide, self.layout_, {}, None)
+        wide = contracted(self._leave(wide), self.layout_)
+        return wide if self._plain else as_given(wide, self.layout_.as_read, {}, None)
 
     @in_view_blocks
     def impute(
@@ -128,7 +129,10 @@ class MultiViewAnswers(Answers):
         coverage: float | None = None,
         precision: Any = None,
     ) -> Any:
-        """All views with what is missing filled in, in data units; chances for binary views, expected counts.
+        """All views with what is missing filled in, in data units.
+
+        Chances for binary views, expected counts, the most probable level of categories (`impute_proba` has their
+        chances); the deviation of a level is that of whether it is right.
 
         How uncertain they are is by the curvature of the likelihoods themselves, as in `transform`.
 
@@ -153,17 +157,45 @@ class MultiViewAnswers(Answers):
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._frame.leave_direction(array_namespace(mean).sqrt(variance))
-        answers = [filled(table.rows, mean)]
+        answers = [contracted(filled(table.rows, mean), self.layout_)]
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
             limits = limits_by_view(mean, std, self._model.views, share)
-            answers += [filled(table.rows, side) for side in limits]
+            answers += [contracted(filled(table.rows, side), self.layout_) for side in limits]
         elif return_std:
-            answers.append(filled(table.rows, std, spread=True))
-        outputs = [as_given(wide, self.layout_, X, table.row_names) for wide in answers]
+            spread = contracted(filled(table.rows, mean), self.layout_, spread=True) if self.layout_.levels else None
+            wide = filled(table.rows, std, spread=True)
+            answers.append(wide if spread is None else _spreads(wide, spread, self.layout_))
+        outputs = [as_given(wide, self.layout_.as_read, X, table.row_names) for wide in answers]
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+    def impute_proba(self, X: Any, groups: Any = None, precision: Any = None) -> dict[str, dict[str, Array]]:
+        """Probabilities of the levels of views of levels.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            Any subset of the views.
+        groups, precision
+            As in `impute`.
+
+        Returns
+        -------
+        dict of dict of arrays (n, C)
+            By view and column, in the order of `levels_`: of a new entry of the same sample, given all that it shows.
+        """
+        table = self._table(encoded_views(self, X), groups, precision=precision)
+        chances = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))[0]
+        bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
+        return {view: own.probabilities(chances[:, bounds[view]]) for view, own in self.layout_.levels.items()}
+
+    @property
+    def levels_(self) -> dict[str, dict[str, list[Any]]]:
+        """Of views of levels, by column: its levels, in the order of `impute_proba`."""
+        check_is_fitted(self)
+        return {view: own.by_column for view, own in self.layout_.levels.items()}
 
     @in_view_blocks
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
@@ -232,8 +264,8 @@ class MultiViewAnswers(Answers):
             The factor values that made them.
         """
         wide, codes = self._draw(n_samples, globals)
-        wide = self._leave(wide)
-        return wide if self._plain else as_given(wide, self.layout_, {}, None), codes * signs(self.posterior_)
+        wide = contracted(self._leave(wide), self.layout_)
+        return wide if self._plain else as_given(wide, self.layout_.as_read, {}, None), codes * signs(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
         """For each factor, the features that it moves most beside their noise.
@@ -320,12 +352,13 @@ class MultiViewAnswers(Answers):
             encoded_views(self, X),
             groups=groups,
             sample_weight=sample_weight,
-            layout=replace(self.layout_, precise=()),
+            layout=replace(self.layout_.as_read, precise=()),
             layer=self.layer,
             use_var=self.use_var,
             estimator=self,
         )
         check_likelihoods(table, self.likelihoods_)
+        table = with_levels(table, self.layout_.levels)
         return with_precision(table, precision, self.layout_.precise)
 
     def _named(self, codes: Array, rows: Any) -> Any:
@@ -334,3 +367,11 @@ class MultiViewAnswers(Answers):
         if asked != "pandas" or rows is None:
             return codes
         return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)
+
+
+def _spreads(wide: Array, of_levels: Array, layout: Layout) -> Array:
+    """Deviations (n, D): those of levels from one table, those of other columns from the other."""
+    parts = []
+    for view, bounds, own in zip(layout.views, layout.bounds, layout.as_read.bounds, strict=True):
+        parts.append(of_levels[:, own] if view in layout.levels else wide[:, bounds])
+    return array_namespace(wide).concat(parts, axis=1)

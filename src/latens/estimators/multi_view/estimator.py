@@ -22,6 +22,7 @@ from latens.estimators.multi_view.block_views import explain_source, is_in_block
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
 from latens.estimators.multi_view.input_tables import is_plain
 from latens.estimators.multi_view.known_precision import with_precision
+from latens.estimators.multi_view.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.likelihood_guess import guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.starts import (
     posterior_from_codes,
@@ -56,8 +57,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     n_components : int, optional
         Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
     likelihoods : dict of str, optional
-        View to "gaussian", "bernoulli", "poisson" or "negative-binomial". What is not given is guessed from the values
-        (see `likelihoods_`). Counts have a dispersion that is learnt, which "poisson" expects to be small.
+        View to "gaussian", "bernoulli", "categorical", "ordinal", "poisson" or "negative-binomial". What is not given
+        is guessed from the values (see `likelihoods_`). Counts have a dispersion that is learnt, which "poisson"
+        expects to be small. Columns of levels have a loading for each level but the last, "column = level" by name.
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
     sparse_factors : bool
@@ -406,6 +408,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
         if other:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
+        table = with_levels(table, levels := levels_of(table, kinds))
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds
@@ -413,7 +416,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self._fit(table.rows, None, moves=moves, spare=spare)
         entered = self.__dict__.pop("_entered").rows
         if remembered is not None:
-            table = remembered if several else ungrouped(remembered)
+            table = with_levels(remembered if several else ungrouped(remembered), levels)
             entered = self._frame.enter(occupied(table.rows))
         self._note(table, entered)
 
@@ -425,6 +428,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 raise ValueError(f"{name} cannot be given beside views that are read in blocks; leave it out.")
         source, layout = wide_source(X, self)
         kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
+        leveled = [name for name, kind in kinds.items() if kind in LEVEL_KINDS]
+        if leveled:
+            raise ValueError(
+                f"view {leveled[0]!r} is {kinds[leveled[0]]}, whose levels are found in rows that are in memory; give "
+                "blocks to partial_fit one after another, or fit to a sample of the rows."
+            )
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (layout, kinds):
             del self.posterior_
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)

@@ -15,6 +15,7 @@ from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
 from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.level_columns import LEVEL_KINDS
 from latens.estimators.multi_view.wide_table import WideTable
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Frame
@@ -138,7 +139,7 @@ def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> N
     for view in model.views:
         part, columns = rows.columns(view.columns), view.columns
         there = host(part.present) > 0
-        if columns.stop - columns.start < FEWEST or there.sum() < 3:
+        if columns.stop - columns.start < FEWEST or there.sum() < 3 or view.likelihood.name in LEVEL_KINDS:
             continue
         level = host(part.mask @ like(frame.origin[columns], part.x))
         totals = (host(part.x @ like(scale[columns], part.x)) + level)[there] / host(part.observed)[there]

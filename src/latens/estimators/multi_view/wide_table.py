@@ -5,7 +5,7 @@ Where groups were given, rows carry the number of their group beside their value
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -28,6 +28,7 @@ from latens.estimators.multi_view.input_tables import (
     read_views,
     single,
 )
+from latens.estimators.multi_view.level_columns import LevelColumns
 from latens.estimators.multi_view.row_names import align, group_numbers, row_positions
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
 from latens.intake import join_views
@@ -52,6 +53,14 @@ class Layout:
     features: tuple[tuple[str, ...], ...]  # names of the columns of each view
     groups: tuple[str, ...] = ()  # names of the groups; () where none were given
     precise: tuple[str, ...] = ()  # views whose precisions are known, entry by entry
+    levels: dict[str, LevelColumns] = field(default_factory=dict)  # of views whose columns are made of levels
+
+    @property
+    def as_read(self) -> Layout:
+        """The layout of tables as they are given: columns of levels are one column each."""
+        named = zip(self.views, self.features, strict=True)
+        features = tuple(self.levels[view].names if view in self.levels else own for view, own in named)
+        return replace(self, features=features, levels={})
 
     @property
     def bounds(self) -> list[slice]:

@@ -18,7 +18,7 @@ from latens.io.checks.type_checks import fits, hints_of
 from latens.models.multi_view.model import MultiView
 from latens.models.multi_view.view import GROUP, precision_of
 
-__all__ = ["check_kept", "check_samples", "check_views", "kept_of", "sizes_of_views"]
+__all__ = ["check_kept", "check_samples", "check_views", "columns_of_rows", "kept_of", "sizes_of_views"]
 
 NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what is known of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
@@ -46,6 +46,11 @@ def sizes_of_views(model: Any) -> dict[str, int]:
     return {f"d.{number}": view.stop - view.start for number, view in enumerate(model.views)}
 
 
+def columns_of_rows(kept: Mapping[str, Any], n_features: int) -> int:
+    """Columns of the rows that the model sees: those of the data, or more where columns of levels are several."""
+    return int(kept["layout_"].n_columns) if "layout_" in kept else n_features
+
+
 def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
     """Refuse views that the model, its posterior and what is kept of the fit do not tell alike."""
     if not isinstance(model, MultiView):
@@ -64,8 +69,9 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
     for view in model.views:
         if not view.precision_unit > 0:
             raise FileRefused(f"view {view.name[:40]!r} has precisions in units of {view.precision_unit:g}.")
-    if layout.n_columns != n_features or (kept["_plain"] and len(names) > 1):
-        raise FileRefused(f"its views have {layout.n_columns} columns and its data {n_features}, or it is one table.")
+    read = layout.as_read.n_columns
+    if read != n_features or (kept["_plain"] and len(names) > 1):
+        raise FileRefused(f"its views have {read} columns and its data {n_features}, or it is one table.")
     if len(layout.groups) == 1 or max(1, len(layout.groups)) != model.n_groups:
         raise FileRefused(f"its layout has {len(layout.groups)} group(s) and its model {model.n_groups}.")
     for part in (state.q, state.stats):
@@ -79,7 +85,7 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
     """Refuse samples that wait where they are not those of the fit: of its columns, its groups and its number."""
     own, samples = waiting.layout, waiting.samples
     groups = own.groups if len(own.groups) > 1 else ()
-    if replace(own, groups=groups) != layout or len(set(own.groups)) < len(own.groups):
+    if replace(own, groups=groups) != layout.as_read or len(set(own.groups)) < len(own.groups):
         raise FileRefused("the samples that wait have other views, columns or groups than its layout.")
     check_sizes([*arrays_with_shapes(samples, "_waiting")], {"d": own.n_columns})
     rows = samples.rows

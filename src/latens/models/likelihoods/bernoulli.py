@@ -19,7 +19,7 @@ from latens.array.special import expit, softplus
 from latens.core import Rows
 from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent, averages
 
-__all__ = ["Bernoulli"]
+__all__ = ["Bernoulli", "Categorical", "Ordinal"]
 
 NEVER = 2.0**-52  # chances are no nearer to 0 or 1
 RARE = 1e-3  # chances nearer to 0 or 1 than this start here
@@ -74,3 +74,21 @@ class Bernoulli(Likelihood):
             f"holds other values than 0 and 1 (from {look.smallest:g} to {look.largest:g}); pass "
             "(v > cut).astype(float), or choose another likelihood."
         )
+
+
+@record
+class Categorical(Bernoulli):
+    """Levels without order, a yes/no column for each but the last (`latens.estimators.multi_view.level_columns`)."""
+
+    name: ClassVar[str] = "categorical"
+
+    @classmethod
+    def refusal(cls, look: Look) -> str | None:
+        return None
+
+
+@record
+class Ordinal(Categorical):
+    """Levels in order, likewise: each yes/no column says whether an entry that is not lower is at that level."""
+
+    name: ClassVar[str] = "ordinal"

@@ -6,7 +6,7 @@ for the same names (`latens.families`).
 
 from __future__ import annotations
 
-from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.bernoulli import Bernoulli, Categorical, Ordinal
 from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Likelihood
@@ -23,5 +23,5 @@ NAMES: dict[str, str] = {
 }
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
-    kind.name: kind for kind in (Gaussian, Bernoulli, PoissonCounts, NegativeBinomial)
+    kind.name: kind for kind in (Gaussian, Bernoulli, Categorical, Ordinal, PoissonCounts, NegativeBinomial)
 }
