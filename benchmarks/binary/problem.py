@@ -10,8 +10,8 @@ from benchmarks.data import Sums, draw_sums
 from benchmarks.setting import FIRST_SEED
 from latens.core import Rows
 from latens.estimators.rows.sampling import blocks
-from latens.families.least_squares import LeastSquares
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import MeanField
 
@@ -35,5 +35,5 @@ def draw_undecided(n: int, d: int, k: int) -> Sums:
 def problem_of(sums: Sums, n_sweeps: int) -> Problem:
     k, d = sums.components.shape
     model = BinaryFactors(n_features=d, points=True, e_step=MeanField(n_sweeps=n_sweeps))
-    q = BinaryPosterior(Share.of(sums.usage), LeastSquares(sums.components, np.full(1, sums.noise_variance)))
+    q = BinaryPosterior(PointBeta.of(sums.usage), PointNormalGamma(sums.components, np.full(1, sums.noise_variance)))
     return Problem(model, q, blocks(Rows(sums.x), model.floats_per_row(k)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from latens.core import Rows
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
 from tests.contract import class_cases, evidence, factor_cases, ica_cases, mixture_cases, noisy_or_cases, view_cases
@@ -32,7 +32,7 @@ def _start_binary(model: BinaryFactors, k: int, x: np.ndarray, rng: np.random.Ge
     size = float(np.sqrt(np.mean(x**2)))
     mean = rng.normal(size=q.loadings.mean.shape) * size
     usage = q.usage.observe(rng.uniform(0.3, 2, k), rng.uniform(0.3, 2, k))
-    if isinstance(q.loadings, LeastSquares):
+    if isinstance(q.loadings, PointNormalGamma):
         return BinaryPosterior(usage, replace(q.loadings, mean=mean, noise=np.full_like(q.loadings.noise, size**2)))
     weights = replace(q.loadings.weights, mean=mean, precision=q.loadings.weights.precision + 3 * np.eye(len(mean)))
     alpha = Gamma(rng.uniform(1, 3, len(mean)), rng.uniform(1, 3, len(mean)))

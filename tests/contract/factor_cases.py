@@ -12,7 +12,7 @@ from scipy.stats import norm, qmc
 
 from latens.core import Rows
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.factor_analysis.model import FactorPosterior, Factors
 from tests.contract import evidence
 
@@ -21,9 +21,9 @@ def start(model: Factors, k: int, x: np.ndarray, rng: np.random.Generator) -> Fa
     q = model.prior(k)
     size = float(np.sqrt(np.mean(x**2)))
     mean, center = rng.normal(size=(k, model.n_features)) * size, rng.normal(size=model.n_features) * 0.3 * size
-    if isinstance(q.loadings, LeastSquares):
+    if isinstance(q.loadings, PointNormalGamma):
         noise = size**2 * rng.uniform(0.5, 2, model.n_features)
-        return FactorPosterior(LeastSquares(mean, noise, model.floor), center)
+        return FactorPosterior(PointNormalGamma(mean, noise, model.floor), center)
     weights = replace(q.loadings.weights, mean=mean, precision=q.loadings.weights.precision + 3 * np.eye(k))
     alpha = Gamma(rng.uniform(1, 3, k), rng.uniform(1, 3, k))
     return FactorPosterior(replace(q.loadings, weights=weights, alpha=alpha), center)

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from latens.core import Rows
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from tests.contract import evidence
@@ -26,9 +26,9 @@ def start(kinds: str, model: NoisyIca, k: int, x: np.ndarray, rng: np.random.Gen
     mean = rng.normal(size=q.loadings.mean.shape) * size
     light = np.array([kinds == "light" or (kinds == "mixed" and i % 2 == 0) for i in range(k)], dtype=bool)
     shapes = Shapes(rng.uniform(2.5, 8, k), np.where(light, rng.uniform(0.4, 0.9, k), 0.0))
-    if isinstance(q.loadings, LeastSquares):
+    if isinstance(q.loadings, PointNormalGamma):
         noise = size**2 * rng.uniform(0.5, 2, model.n_features)
-        return replace(q, shapes=shapes, loadings=LeastSquares(mean, noise, model.floor))
+        return replace(q, shapes=shapes, loadings=PointNormalGamma(mean, noise, model.floor))
     weights = replace(q.loadings.weights, mean=mean, precision=q.loadings.weights.precision + 3 * np.eye(len(mean)))
     alpha = Gamma(rng.uniform(1, 3, len(mean)), rng.uniform(1, 3, len(mean)))
     return replace(q, shapes=shapes, loadings=replace(q.loadings, weights=weights, alpha=alpha))

@@ -18,10 +18,10 @@ from latens.core import Rows
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
-from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from tests.contract.evidence import observed
@@ -30,7 +30,7 @@ from tests.contract.noisy_or_cases import Cut, ones_of
 WEIGHTS = {
     "dirichlet": lambda: Dirichlet(np.array([0.7])),
     "process": lambda: Sticks.prior(2.3, 1.7),
-    "uniform": lambda: Proportions(np.ones(1)),
+    "uniform": lambda: KnownDirichlet(np.ones(1)),
 }
 
 
@@ -69,7 +69,7 @@ def log_evidence(model: Mixture, q: MixturePosterior, rows: Rows) -> float:
 def log_labels(weights: Any, counts: np.ndarray) -> float:
     """log p(labels), the weights integrated out."""
     k, n = len(counts), counts.sum()
-    if isinstance(weights, Proportions):
+    if isinstance(weights, KnownDirichlet):
         return float(-n * np.log(k))
     if isinstance(weights, Dirichlet):
         a = weights.concentration[0]

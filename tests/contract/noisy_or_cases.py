@@ -15,10 +15,10 @@ from scipy.special import betaln, gammaln, logsumexp
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
-from latens.families.fractions import Fractions
 from latens.families.gamma import Gamma
-from latens.families.rate import Rate
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_dirichlet import PointDirichlet
+from latens.families.point_gamma import PointGamma
 from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from tests.contract.evidence import observed, states
@@ -83,8 +83,8 @@ def start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> CauseP
     d, p = model.n_features, model.n_profiles
     shapes = ((p, k), (k, d), (d,))
     if model.points:
-        usage, causes, leak = (Share.of(rng.uniform(0.1, 0.8, shape)) for shape in shapes)
-        return CausePosterior(Fractions(rng.dirichlet(np.full(p, 3.0))), usage, causes, leak)
+        usage, causes, leak = (PointBeta.of(rng.uniform(0.1, 0.8, shape)) for shape in shapes)
+        return CausePosterior(PointDirichlet(rng.dirichlet(np.full(p, 3.0))), usage, causes, leak)
     usage, causes, leak = (Beta(rng.uniform(0.5, 3, shape), rng.uniform(0.5, 3, shape)) for shape in shapes)
     return CausePosterior(Dirichlet(rng.uniform(0.5, 3, p)), usage, causes, leak)
 
@@ -170,8 +170,8 @@ def jensen_options(points: bool) -> dict[str, Any]:
 def jensen_start(model: Any, k: int, x: np.ndarray, rng: np.random.Generator) -> RatePosterior:
     d = model.n_features
     if model.points:
-        rates = (Rate(rng.uniform(0.1, 1.5, shape)) for shape in ((k, d), (d,)))
-        return RatePosterior(Share.of(rng.uniform(0.2, 0.7, k)), *rates)
+        rates = (PointGamma(rng.uniform(0.1, 1.5, shape)) for shape in ((k, d), (d,)))
+        return RatePosterior(PointBeta.of(rng.uniform(0.2, 0.7, k)), *rates)
     gammas = (Gamma(rng.uniform(0.5, 3, shape), rng.uniform(1, 4, shape)) for shape in ((k, d), (d,)))
     return RatePosterior(Beta(rng.uniform(0.5, 3, k), rng.uniform(0.5, 3, k)), *gammas)
 

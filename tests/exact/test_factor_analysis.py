@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from latens.core import Rows
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
 from latens.models.factor_analysis.newton import _Point, best_rank, most_likely
 from latens.models.factor_analysis.newton_wide import Root, ThinPoint
@@ -232,7 +232,7 @@ def assert_same(one: Any, two: Any) -> None:
 def test_compressed_rows_leave_one_batch_for_the_exact_model() -> None:
     rows = random_rows(np.random.default_rng(19), 30, 4, holes=False, weighted=True)
     total = ExactFactors(4).compress(rows)
-    q = FactorPosterior(LeastSquares(np.zeros((1, 4)), np.ones(4)), np.zeros(4))
+    q = FactorPosterior(PointNormalGamma(np.zeros((1, 4)), np.ones(4)), np.zeros(4))
     likelihood = multivariate_normal(np.zeros(4), np.eye(4)).logpdf(rows.x) @ rows.weight
     assert sum(ExactFactors(4).data_terms(q, total).values()) == pytest.approx(likelihood)
 

@@ -12,8 +12,8 @@ from scipy import stats as distributions
 from scipy.special import digamma, expit, logsumexp
 
 from latens.core import Rows
-from latens.families.least_squares import LeastSquares
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
@@ -21,7 +21,9 @@ from tests.contract.evidence import row_log_joints, states
 
 
 def point(rng: np.random.Generator, k: int, d: int, noise: float = 0.7) -> BinaryPosterior:
-    return BinaryPosterior(Share.of(rng.uniform(0.1, 0.9, k)), LeastSquares(rng.normal(size=(k, d)), np.array([noise])))
+    return BinaryPosterior(
+        PointBeta.of(rng.uniform(0.1, 0.9, k)), PointNormalGamma(rng.normal(size=(k, d)), np.array([noise]))
+    )
 
 
 def free_energy(x: np.ndarray, lam: np.ndarray, q: BinaryPosterior) -> float:

@@ -14,9 +14,9 @@ from scipy.stats import multivariate_normal, multivariate_t, norm
 from latens.core import Rows, State
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.dirichlet import Dirichlet
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
-from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.inference.ascent import ascend
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
@@ -100,7 +100,7 @@ def document_bound(x: np.ndarray, phi: np.ndarray, m: np.ndarray, s2: np.ndarray
 
 
 def document_model(p: int, sigma2: float) -> Mixture:
-    return Mixture(Proportions(np.ones(1)), NormalMeans(np.ones((1, 1)), np.zeros((1, p)), np.full((1, 1), sigma2)))
+    return Mixture(KnownDirichlet(np.ones(1)), NormalMeans(np.ones((1, 1)), np.zeros((1, p)), np.full((1, 1), sigma2)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -314,11 +314,11 @@ def test_sorting_sticks_never_lowers_what_the_counts_are_worth() -> None:
     def worth(order: np.ndarray) -> float:
         family = prior.tiled(4)
         for _ in range(200):
-            family = prior.tiled(4).observe(counts[order], family)
+            family = prior.tiled(4).observe(counts[order], current=family)
         return family.log_likelihood(counts[order]) - family.kl(prior.tiled(4))
 
     assert worth(np.argsort(-counts)) > worth(np.arange(4))
-    q = prior.tiled(4).observe(counts, prior.tiled(4))
+    q = prior.tiled(4).observe(counts, current=prior.tiled(4))
     assert np.allclose(q.only(np.arange(4)).breaks.on, q.breaks.on)
     assert q.mean.sum() == pytest.approx(1)
     assert q.only(np.array([1, 3])).mean[0] > 0.5

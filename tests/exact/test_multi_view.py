@@ -14,7 +14,7 @@ from scipy.special import expit, gammaln, logsumexp
 
 from latens.array.packed_symmetric import unpacked
 from latens.core import Rows, State
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import ascend
@@ -236,7 +236,7 @@ def test_the_bound_is_below_what_draws_say_with_two_factors(name: str) -> None:
 # likelihoods
 
 
-COLUMNS = Columns(Known(np.ones(1)))
+COLUMNS = Columns(KnownGamma(np.ones(1)))
 
 
 def log_likelihood(kind: str, y: Any, eta: Any) -> Any:
@@ -295,7 +295,7 @@ def test_expected_entries_are_integrals(kind: str) -> None:
 
 
 def test_expected_measurements_add_their_noise() -> None:
-    mean, variance, noise = np.array([[1.0, -2.0]]), np.array([[0.5, 2.0]]), Known(np.array([10.0, 5.0]))
+    mean, variance, noise = np.array([[1.0, -2.0]]), np.array([[0.5, 2.0]]), KnownGamma(np.array([10.0, 5.0]))
     first, spread = KINDS["gaussian"].expect(mean, variance, Columns(noise))
     assert np.array_equal(first, mean)
     assert spread == pytest.approx(np.array([[0.6, 2.2]]))

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from latens.core import Rows, State
 from latens.errors import BoundNotFinite
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.inference.online import Accumulate, follow
 from latens.models.factor_analysis.model import FactorPosterior
 from latens.models.factor_analysis.online import FAR, OnlineEM, OnlineGradient, OnlinePosterior, OnlineStatistics
@@ -22,7 +22,7 @@ def data(rng: np.random.Generator, n: int, d: int, k: int) -> np.ndarray:
 
 def start(d: int, k: int, rng: np.random.Generator) -> OnlinePosterior:
     loadings = np.linalg.qr(rng.normal(size=(d, k)))[0].T
-    return OnlinePosterior(LeastSquares(loadings, np.ones(d), 1e-300), np.zeros(d))
+    return OnlinePosterior(PointNormalGamma(loadings, np.ones(d), 1e-300), np.zeros(d))
 
 
 def test_online_em_is_the_printed_algorithm() -> None:
@@ -110,7 +110,7 @@ def one_step(
         a, h = sums.zx / n, local.spread + sums.zz / n
         f = np.linalg.solve(h, a)
         psi = np.maximum(sums.xx / n + np.sum((h @ f) * f - 2 * f * a, axis=0), model.floor)
-    return replace(q, loadings=LeastSquares(f, psi, model.floor)), sums
+    return replace(q, loadings=PointNormalGamma(f, psi, model.floor)), sums
 
 
 def step_by_step(model: OnlineEM, q: OnlinePosterior, x: np.ndarray) -> tuple[OnlinePosterior, OnlineStatistics]:
@@ -171,7 +171,7 @@ def test_passes_agree_for_columns_of_very_different_size(name: str) -> None:
     rng = np.random.default_rng(22)
     x, q = data(rng, 200, 60, 2), start(60, 2, rng)
     units = 10.0 ** np.repeat([-60.0, 60.0, 20.0, 0.0], 15)  # noises of 1e-120 to 1e120
-    q = replace(q, loadings=LeastSquares(q.loadings.mean * units, units**2, 1e-300))
+    q = replace(q, loadings=PointNormalGamma(q.loadings.mean * units, units**2, 1e-300))
     model = replace(MODELS[name], n_features=60, floor=1e-300)
     state, _ = walked(model, q, x * units, [120, 80])
     want, _ = step_by_step(model, q, x * units)

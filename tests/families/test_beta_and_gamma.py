@@ -1,4 +1,4 @@
-"""Beta, Gamma and Share: moments, divergences and updates against integrals over their densities."""
+"""Beta, Gamma and their point twins: moments, divergences and updates against integrals over their densities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
 
 PAIRS = [((0.7, 1.3), (2.0, 0.6)), ((5.0, 2.5), (1.0, 1.0)), ((30.0, 70.0), (0.5, 0.5)), ((1.0, 1.0), (1.0, 1.0))]
 
@@ -129,7 +129,7 @@ def test_likelihood_of_counts_is_linear_in_them() -> None:
     q = Beta(np.array([2.0, 3.0]), np.array([1.0, 4.0]))
     on, off = np.array([1.0, 2.5]), np.array([0.5, 0.0])
     assert q.log_likelihood(3 * on, 3 * off) == pytest.approx(3 * q.log_likelihood(on, off))
-    point = Share(np.array([0.2, 0.6]))
+    point = PointBeta(np.array([0.2, 0.6]))
     assert point.log_likelihood(on, off) == pytest.approx(np.log(0.2) + 0.5 * np.log(0.8) + 2.5 * np.log(0.6))
 
 
@@ -145,18 +145,18 @@ def test_draws_have_the_moments_of_their_family(pair: tuple[float, float]) -> No
 
 def test_a_draw_of_a_beta_is_a_point_with_no_divergence() -> None:
     draw = beta((2.0, 3.0)).sample(np.random.default_rng(2))
-    assert isinstance(draw, Share)
-    assert draw.kl(Share(np.array([0.9]))) == 0
+    assert isinstance(draw, PointBeta)
+    assert draw.kl(PointBeta(np.array([0.9]))) == 0
     assert draw.sample(np.random.default_rng(3)) is draw
 
 
 def test_a_point_estimate_is_the_ratio_of_counts() -> None:
-    assert Share(np.array([0.5])).observe(np.array([3.0]), np.array([9.0])).mean == pytest.approx([0.25])
+    assert PointBeta(np.array([0.5])).observe(np.array([3.0]), np.array([9.0])).mean == pytest.approx([0.25])
 
 
 @pytest.mark.parametrize(("on", "off"), [(0.0, 7.0), (7.0, 0.0), (0.0, 0.0)])
 def test_logarithms_of_extreme_shares_stay_finite(on: float, off: float) -> None:
-    share = Share(np.array([0.5])).observe(np.array([on]), np.array([off]))
+    share = PointBeta(np.array([0.5])).observe(np.array([on]), np.array([off]))
     assert np.all(np.isfinite(share.mean_log))
     # a cause that is never on costs nothing: the likelihood of its silence is 1
     assert share.log_likelihood(np.array([on]), np.array([off])) == pytest.approx(0, abs=1e-12)
@@ -167,7 +167,7 @@ def test_only_keeps_parts_in_the_given_order() -> None:
     on, off = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
     assert np.array_equal(Beta(on, off).only(keep).off, [6.0, 4.0])
     assert np.array_equal(Gamma(on, off).only(keep).shape, [3.0, 1.0])
-    assert np.array_equal(Share(on / 10).only(keep).mean, [0.3, 0.1])
+    assert np.array_equal(PointBeta(on / 10).only(keep).mean, [0.3, 0.1])
 
 
 def test_draws_of_a_vague_gamma_are_positive_and_have_inverses() -> None:

@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.special import gammaln
 
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -242,7 +242,7 @@ def test_only_is_the_marginal_of_the_kept_weights(n_noises: int) -> None:
 
 def test_point_density_is_a_normal_density(n_noises: int, holes: bool) -> None:
     rng = np.random.default_rng(12)
-    q = LeastSquares(rng.normal(size=(2, 3)), rng.uniform(0.5, 2, n_noises))
+    q = PointNormalGamma(rng.normal(size=(2, 3)), rng.uniform(0.5, 2, n_noises))
     states, x, seen = random_data(rng, 5, holes)
     each = stats.norm((states @ q.mean)[None], np.sqrt(q.noise)).logpdf(x[:, None])
     expected = np.sum(each * seen[:, None], axis=2)
@@ -253,21 +253,21 @@ def test_point_density_is_a_normal_density(n_noises: int, holes: bool) -> None:
 def test_point_estimate_beats_every_other_point(n_noises: int, holes: bool) -> None:
     rng = np.random.default_rng(13)
     told = sums(*random_data(rng, 30, holes))
-    start = LeastSquares(np.zeros((2, 3)), np.ones(n_noises))
-    best = start.observe(*told, start)
+    start = PointNormalGamma(np.zeros((2, 3)), np.ones(n_noises))
+    best = start.observe(*told, current=start)
     top = best.log_likelihood(*told)
     for _ in range(50):
         mean = best.mean + 0.1 * rng.normal(size=best.mean.shape)
         noise = best.noise * np.exp(0.1 * rng.normal(size=n_noises))
-        assert LeastSquares(mean, noise).log_likelihood(*told) < top
+        assert PointNormalGamma(mean, noise).log_likelihood(*told) < top
 
 
 def test_point_estimate_of_a_direction_nobody_used_is_zero() -> None:
     rng = np.random.default_rng(14)
     z, x, seen = random_data(rng, 20, False)
     z[:, 1] = 0.0
-    start = LeastSquares(np.ones((2, 3)), np.ones(1))
-    best = start.observe(*sums(z, x, seen), start)
+    start = PointNormalGamma(np.ones((2, 3)), np.ones(1))
+    best = start.observe(*sums(z, x, seen), current=start)
     assert np.all(best.mean[1] == 0)
     assert best.mean[0] == pytest.approx(z[:, 0] @ x / (z[:, 0] @ z[:, 0]))
 
@@ -280,8 +280,8 @@ def test_point_estimate_of_a_cause_that_is_nearly_always_on_keeps_its_digits(n_m
     z[0, 1] -= 1e-5
     x = z @ rng.normal(size=(3, 3)) + 0.1 * rng.normal(size=(30, 3))
     seen, zz, zx, xx = sums(z, x, np.ones(x.shape, bool))
-    start = LeastSquares(np.zeros((3, 3)), np.ones(1))
-    best = start.observe(seen, np.repeat(zz, n_matrices, axis=0), zx, xx, start)
+    start = PointNormalGamma(np.zeros((3, 3)), np.ones(1))
+    best = start.observe(seen, np.repeat(zz, n_matrices, axis=0), zx, xx, current=start)
     truth = np.linalg.lstsq(z[:, :2], x, rcond=None)[0]
     assert best.noise[0] == pytest.approx(np.mean((x - z[:, :2] @ truth) ** 2), rel=0.1)
     assert best.noise[0] == pytest.approx(np.mean((x - z @ best.mean) ** 2), rel=1e-4)
@@ -289,8 +289,8 @@ def test_point_estimate_of_a_cause_that_is_nearly_always_on_keeps_its_digits(n_m
 
 def test_point_noise_never_falls_below_its_floor() -> None:
     z, x = np.eye(2), np.arange(6.0).reshape(2, 3)
-    start = LeastSquares(np.zeros((2, 3)), np.ones(1), floor=1e-3)
-    assert start.observe(*sums(z, x, np.ones((2, 3), bool)), start).noise == pytest.approx([1e-3])
+    start = PointNormalGamma(np.zeros((2, 3)), np.ones(1), floor=1e-3)
+    assert start.observe(*sums(z, x, np.ones((2, 3), bool)), current=start).noise == pytest.approx([1e-3])
 
 
 def relevance(rng: np.random.Generator, n_noises: int, k: int = 2) -> tuple[Relevance, Relevance]:
@@ -334,7 +334,7 @@ def test_each_half_of_a_relevance_step_raises_the_bound(n_noises: int, holes: bo
     told = sums(*random_data(rng, 15, holes))
     heights = [q.log_likelihood(*told) - q.kl(prior)]
     for _ in range(30):
-        after = prior.observe(*told, q)
+        after = prior.observe(*told, current=q)
         half = replace(q, weights=after.weights)
         for step in (half, after):
             heights.append(step.log_likelihood(*told) - step.kl(prior))
@@ -351,7 +351,7 @@ def test_a_weight_without_use_gets_a_large_relevance() -> None:
     q = prior
     told = sums(z, x, np.ones(x.shape, bool))
     for _ in range(50):
-        q = prior.observe(*told, q)
+        q = prior.observe(*told, current=q)
     used, unused = q.alpha.mean
     assert unused > 50 * used
 

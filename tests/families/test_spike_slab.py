@@ -11,7 +11,7 @@ from scipy import stats as laws
 
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 
@@ -64,7 +64,7 @@ def test_the_divergence_vanishes_where_nothing_was_learnt() -> None:
     precision, share = np.array([2.0, 0.5]), np.array([0.3, 0.6])
     q = SpikeSlab(np.tile(share, (3, 1)), np.zeros((3, 2)), np.tile(1 / precision, (3, 1)), 1 / precision)
     sure = Beta(1e12 * share, 1e12 * (1 - share))
-    assert q.kl(Known(precision), sure) == pytest.approx(0, abs=1e-9)
+    assert q.kl(KnownGamma(precision), sure) == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("on", [0.0, 1.0])

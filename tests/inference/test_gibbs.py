@@ -165,7 +165,9 @@ class WithoutRelevance(BinaryFactors):
         prior = self.prior(len(stats.on))
         current = replace(prior.loadings, alpha=Gamma(np.full(K, 30.0), np.ones(K)))
         usage = prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))
-        return BinaryPosterior(usage.sample(rng), prior.loadings.observe(*stats.regression, current).sample(rng))
+        return BinaryPosterior(
+            usage.sample(rng), prior.loadings.observe(*stats.regression, current=current).sample(rng)
+        )
 
 
 def test_wrong_conditionals_are_caught() -> None:

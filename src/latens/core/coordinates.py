@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 from latens.array import Floats
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 
 __all__ = ["Chart"]
 
@@ -77,7 +77,7 @@ def _leaves(value: Any, path: Path) -> Iterator[_Leaf]:
             move, size = MOVES[domain](np.asarray(part, dtype=float))
             if size:
                 yield _Leaf(here, move, size)
-        elif f.metadata.get("transient") or isinstance(part, Known):
+        elif f.metadata.get("transient") or isinstance(part, KnownGamma):
             continue
         elif is_dataclass(part):
             yield from _leaves(part, here)

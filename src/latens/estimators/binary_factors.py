@@ -18,10 +18,10 @@ from latens.estimators.rows.units import Frame
 from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
+from latens.families.point_beta import PointBeta
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
-from latens.families.share import Share
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
 
@@ -247,9 +247,9 @@ def _posterior_at(model: BinaryFactors, parts: Floats, variance: float) -> Binar
     k = len(parts) - model.intercept
     q = model.prior(k)
     usage = np.full(k, 0.3)
-    if isinstance(q.loadings, LeastSquares):
-        start = LeastSquares(parts, np.full_like(q.loadings.noise, variance), model.floor)
-        return BinaryPosterior(Share.of(usage), start)
+    if isinstance(q.loadings, PointNormalGamma):
+        start = PointNormalGamma(parts, np.full_like(q.loadings.noise, variance), model.floor)
+        return BinaryPosterior(PointBeta.of(usage), start)
     shape = np.full_like(q.loadings.weights.shape, N_STARTING_ROWS)
     weights = NormalGamma(parts, N_STARTING_ROWS * np.eye(len(parts))[None], shape, shape * variance)
     sizes = np.sum(parts**2, axis=1) / variance

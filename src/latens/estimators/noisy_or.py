@@ -19,10 +19,10 @@ from latens.estimators.rows.units import Frame
 from latens.estimators.starts import positive_parts
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
-from latens.families.fractions import Fractions
 from latens.families.gamma import Gamma
-from latens.families.rate import Rate
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_dirichlet import PointDirichlet
+from latens.families.point_gamma import PointGamma
 from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.moves import grouped, with_profiles
@@ -279,14 +279,16 @@ def _column_means(sample: Rows) -> Floats:
 def _posterior_at(model: NoisyOrCauses, usage: Floats, strength: Floats, leak: Floats) -> CausePosterior:
     """A posterior about given probabilities, unsure enough to move."""
     if model.points:
-        return CausePosterior(Fractions(np.ones(1)), Share.of(usage), Share.of(strength), Share.of(leak))
+        return CausePosterior(
+            PointDirichlet(np.ones(1)), PointBeta.of(usage), PointBeta.of(strength), PointBeta.of(leak)
+        )
     betas = (Beta(N_STARTING_ROWS * mean, N_STARTING_ROWS * (1 - mean)) for mean in (usage, strength, leak))
     return CausePosterior(Dirichlet(np.full(1, N_STARTING_ROWS)), *betas)
 
 
 def _rates_at(model: JensenNoisyOr, usage: Floats, causes: Floats, leak: Floats) -> RatePosterior:
     if model.points:
-        return RatePosterior(Share.of(usage), Rate(causes), Rate(leak))
+        return RatePosterior(PointBeta.of(usage), PointGamma(causes), PointGamma(leak))
     n = N_STARTING_ROWS
     gammas = (Gamma(n * rate, np.full_like(rate, n)) for rate in (causes, leak))
     return RatePosterior(Beta(n * usage, n * (1 - usage)), *gammas)

@@ -13,8 +13,8 @@ from latens.datasets import make_shapes
 from latens.experiments.document_starts import ascent, random_codes
 from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Progress, Result
 from latens.experiments.printed import binary_factors as printed
-from latens.families.least_squares import LeastSquares
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import MeanField, Switches
 from latens.report import Figure, Section
@@ -156,7 +156,7 @@ def _converge(
 ) -> Course:
     """Sweep by sweep from the same codes, with features and usage as learnt and the noise as given."""
     model = Frozen(x.shape[1], points=True, e_step=MeanField(n_sweeps=1, tol=0.0))
-    q = BinaryPosterior(Share.of(fitted.usage_), LeastSquares(fitted.components_, np.full(1, sigma**2)))
+    q = BinaryPosterior(PointBeta.of(fitted.usage_), PointNormalGamma(fitted.components_, np.full(1, sigma**2)))
     before = sum(model.data_terms(q, model.statistics(Rows(x), start)).values())
     fit = ascent(model, x, State(q, locals=(start,)), max_iter=settings.n_sweeps, tol=0.0)
     return Course(sigma, learnt, np.array([before, *(step.elbo for step in fit.trace)]), len(x))

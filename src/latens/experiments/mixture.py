@@ -13,8 +13,8 @@ from latens.datasets import make_mixture
 from latens.experiments.against_print import mixture as against
 from latens.experiments.experiment import Experiment, Numbers, Print, Progress, Result
 from latens.experiments.printed import mixture as printed
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.normal_means import NormalMeans
-from latens.families.proportions import Proportions
 from latens.inference.ascent import ascend
 from latens.models.mixture.model import Mixture, MixturePosterior
 from latens.report import Figure, Section
@@ -84,9 +84,9 @@ def _printed(settings: Settings, rng: np.random.Generator, progress: Progress) -
 def _from_document(name: str, settings: Settings, x: np.ndarray, rng: np.random.Generator) -> Start:
     """Centres from Normal(0, 1) and variances from its square, whatever the data."""
     (_, d), k, prior = x.shape, settings.n_components, settings.sigma**2
-    model = Mixture(Proportions(np.ones(1)), NormalMeans(np.ones((1, 1)), np.zeros((1, d)), np.full((1, 1), prior)))
+    model = Mixture(KnownDirichlet(np.ones(1)), NormalMeans(np.ones((1, 1)), np.zeros((1, d)), np.full((1, 1), prior)))
     clusters = NormalMeans(np.ones((k, 1)), rng.normal(size=(k, d)), rng.normal(size=(k, 1)) ** 2)
-    start = State(MixturePosterior(Proportions(np.full(k, 1 / k)), clusters))
+    start = State(MixturePosterior(KnownDirichlet(np.full(k, 1 / k)), clusters))
     fit = ascend(model, [Rows(x)], start, max_iter=1000, tol=TOL)
     q, history = fit.state.q.clusters, np.array([event.elbo for event in fit.trace])
     # the prior's quadratic term enters the document's sum with the wrong sign: twice that term too much

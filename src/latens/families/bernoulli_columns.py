@@ -16,14 +16,14 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record
 from latens.array.transfer import like
 from latens.families.beta import Beta
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
 
 __all__ = ["BernoulliColumns"]
 
 
 @record
 class BernoulliColumns:
-    chance: Beta | Share = part("k d")  # a Share after a draw
+    chance: Beta | PointBeta = part("k d")  # a point after a draw
     joint: ClassVar[bool] = False
 
     @property
@@ -52,7 +52,7 @@ class BernoulliColumns:
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
         """(K,), log evidence of each cluster's entries under the prior `self`."""
         before, after = self.chance, self.observe(seen, x, xx).chance
-        if isinstance(before, Share) or isinstance(after, Share):
+        if isinstance(before, PointBeta) or isinstance(after, PointBeta):
             raise TypeError("evidence needs a Beta prior; points have none.")
         return np.asarray(np.sum(betaln(after.on, after.off) - betaln(before.on, before.off), axis=1))
 

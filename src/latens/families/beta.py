@@ -13,7 +13,7 @@ from scipy.special import betaln, digamma
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
 
 __all__ = ["Beta"]
 
@@ -35,7 +35,7 @@ class Beta:
         both = digamma(self.on + self.off)
         return digamma(self.on) - both, digamma(self.off) - both
 
-    def observe(self, on: Floats, off: Floats) -> Beta:
+    def observe(self, on: Floats, off: Floats, *, current: Any = None) -> Beta:
         """Posterior after `on` successes and `off` failures, which may be fractional."""
         return Beta(self.on + on, self.off + off)
 
@@ -54,8 +54,8 @@ class Beta:
     def _betaln(self) -> Floats:
         return np.asarray(betaln(self.on, self.off))
 
-    def sample(self, rng: np.random.Generator) -> Share:
-        return Share.of(rng.beta(self.on, self.off))
+    def sample(self, rng: np.random.Generator) -> PointBeta:
+        return PointBeta.of(rng.beta(self.on, self.off))
 
     def only(self, keep: Index) -> Beta:
         return Beta(self.on[keep], self.off[keep])

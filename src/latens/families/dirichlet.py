@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
-from latens.families.proportions import Proportions
+from latens.families.known_dirichlet import KnownDirichlet
 
 __all__ = ["Dirichlet"]
 
@@ -34,7 +34,7 @@ class Dirichlet:
         """The same for k components."""
         return Dirichlet(np.full(k, self.concentration[0]))
 
-    def observe(self, counts: Floats, current: Any = None) -> Dirichlet:
+    def observe(self, counts: Floats, *, current: Any = None) -> Dirichlet:
         """Posterior after memberships with these counts, which may be fractional."""
         return Dirichlet(self.concentration + counts)
 
@@ -46,8 +46,8 @@ class Dirichlet:
         gap = (self.concentration - other.concentration) @ self.mean_log
         return float(gap + _log_norm(other.concentration) - _log_norm(self.concentration))
 
-    def sample(self, rng: np.random.Generator) -> Proportions:
-        return Proportions(rng.dirichlet(self.concentration))
+    def sample(self, rng: np.random.Generator) -> KnownDirichlet:
+        return KnownDirichlet(rng.dirichlet(self.concentration))
 
     def only(self, keep: Index) -> Dirichlet:
         return Dirichlet(self.concentration[keep])

@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 
 __all__ = ["Gamma"]
 
@@ -46,7 +46,7 @@ class Gamma:
         """E[1/t]; infinite for shape <= 1."""
         return np.where(self.shape > 1, self.rate / np.maximum(self.shape - 1, 1e-300), np.inf)
 
-    def observe(self, count: Floats | float, squares: Floats) -> Gamma:
+    def observe(self, count: Floats | float, squares: Floats, *, current: Any = None) -> Gamma:
         """Posterior of a precision after `count` zero-mean normal values with that sum of squares."""
         return Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
 
@@ -74,9 +74,9 @@ class Gamma:
         )
         return float(np.sum(each))
 
-    def sample(self, rng: np.random.Generator) -> Known:
+    def sample(self, rng: np.random.Generator) -> KnownGamma:
         """A draw; one that a vague Gamma puts below all numbers is the smallest whose inverse can be squared."""
-        return Known(np.maximum(rng.gamma(self.shape, 1 / self.rate), SMALLEST_DRAW))
+        return KnownGamma(np.maximum(rng.gamma(self.shape, 1 / self.rate), SMALLEST_DRAW))
 
     def only(self, keep: Index) -> Gamma:
         return Gamma(self.shape[keep], self.rate[keep])

@@ -13,7 +13,7 @@ import numpy as np
 from latens.array import Floats
 from latens.array.fields import positive, real
 from latens.array.linalg import log_determinant
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["LowRankNormal"]
 

@@ -20,8 +20,8 @@ from latens.array.fields import positive, real, record
 from latens.array.special import gammaln
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LOG_2PI
 from latens.families.normal_means import NormalMeans
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["NormalColumns"]
 

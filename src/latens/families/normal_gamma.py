@@ -10,6 +10,7 @@ and broadcasts, here and in the statistics, which therefore still add.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -21,7 +22,7 @@ from latens.array.linalg import cholesky, inverse, log_determinant, solve_column
 from latens.array.special import gammaln
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 
 __all__ = ["NormalGamma"]
 
@@ -68,7 +69,7 @@ class NormalGamma:
         uncertain: Floats = self._copies(self.spread) * self.spread.sum(axis=0)
         return certain + uncertain
 
-    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> NormalGamma:
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, *, current: Any = None) -> NormalGamma:
         """Posterior after sums over observed entries: zz_d = sum E[zz'], zx = sum E[z]x', xx_d = sum x^2."""
         precision = self.precision + zz
         weighted = times_columns(self.precision, self.mean) + zx
@@ -122,11 +123,11 @@ class NormalGamma:
         normal += np.sum(self.tau * np.sum(shift * times_columns(other.precision, shift), axis=0))
         return float(0.5 * normal) + self.noise.kl(other.noise)
 
-    def sample(self, rng: np.random.Generator) -> LeastSquares:
+    def sample(self, rng: np.random.Generator) -> PointNormalGamma:
         noise = self.noise.sample(rng).mean_inverse
         roots = cholesky(self.spread)
         draw = times_columns(roots, rng.normal(size=self.mean.shape)) * np.sqrt(noise)
-        return LeastSquares(self.mean + draw, noise)
+        return PointNormalGamma(self.mean + draw, noise)
 
     def only(self, keep: Index) -> NormalGamma:
         """The marginal of some of the weights."""

@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, real, record, sized
 from latens.array.transfer import like
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["NormalMeans"]
 

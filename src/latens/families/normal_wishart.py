@@ -17,8 +17,8 @@ from latens.array import Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, inverse, log_determinant
 from latens.array.packed_symmetric import packed, unpacked
-from latens.families.least_squares import LOG_2PI
 from latens.families.normals import Normals
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["NormalWishart"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import positive_definite, real, record
 from latens.array.linalg import cholesky
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["Normals"]
 

@@ -20,14 +20,14 @@ from latens.array.fields import part, record
 from latens.array.special import gammaln
 from latens.array.transfer import host, like
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 
 __all__ = ["PoissonColumns"]
 
 
 @record
 class PoissonColumns:
-    rate: Gamma | Known = part("k d")  # Known after a draw
+    rate: Gamma | KnownGamma = part("k d")  # known after a draw
     joint: ClassVar[bool] = False
 
     @property
@@ -81,7 +81,7 @@ class PoissonColumns:
 
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: negative binomial."""
-        if isinstance(self.rate, Known):
+        if isinstance(self.rate, KnownGamma):
             theta, level = self.natural
             return x @ like(theta.T, x) + seen @ like(level.T, x) + self.base_measure(x, seen)[:, None]
         shape, more = self.rate.shape, np.log1p(1 / self.rate.rate)
@@ -97,9 +97,9 @@ class PoissonColumns:
         return rng.poisson(self.mean[label]).astype(np.float64)
 
     def sample(self, rng: np.random.Generator) -> PoissonColumns:
-        if isinstance(self.rate, Known):
+        if isinstance(self.rate, KnownGamma):
             return self
-        return PoissonColumns(Known(np.maximum(self.rate.sample(rng).mean, np.finfo(float).tiny)))
+        return PoissonColumns(KnownGamma(np.maximum(self.rate.sample(rng).mean, np.finfo(float).tiny)))
 
     def only(self, keep: Index) -> PoissonColumns:
         return PoissonColumns(self.rate.only(keep))

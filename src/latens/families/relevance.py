@@ -14,8 +14,8 @@ import numpy as np
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
+from latens.families.point_normal_gamma import PointNormalGamma
 
 __all__ = ["Relevance"]
 
@@ -62,7 +62,7 @@ class Relevance:
     def spread(self) -> Floats:
         return self.weights.spread
 
-    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: Any) -> Relevance:
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, *, current: Any) -> Relevance:
         """One coordinate step from the prior `self`: weights and noise given E[alpha], then alpha."""
         weights = self._given(current.alpha).observe(seen, zz, zx, xx)
         d = weights.mean.shape[1]
@@ -71,8 +71,8 @@ class Relevance:
         return Relevance(weights, self.alpha.observe(d, squares))
 
     def draw_given(
-        self, sums: tuple[Floats, Floats, Floats, Floats], point: LeastSquares, rng: np.random.Generator
-    ) -> LeastSquares:
+        self, sums: tuple[Floats, Floats, Floats, Floats], point: PointNormalGamma, rng: np.random.Generator
+    ) -> PointNormalGamma:
         """From the prior `self`: relevances given the weights `point`, then weights and noise given them and sums."""
         sizes = np.sum(point.tau * point.mean**2, axis=1)
         alpha = self.alpha.observe(point.mean.shape[1], sizes).sample(rng).mean
@@ -91,7 +91,7 @@ class Relevance:
         jensen = 0.5 * self.mean.shape[1] * float(np.sum(np.log(self.alpha.mean) - self.alpha.mean_log))
         return float(self.weights.kl(other._given(self.alpha)) + jensen + self.alpha.kl(other.alpha))
 
-    def sample(self, rng: np.random.Generator) -> LeastSquares:
+    def sample(self, rng: np.random.Generator) -> PointNormalGamma:
         return self.weights.sample(rng)
 
     def only(self, keep: Index) -> Relevance:

@@ -15,7 +15,7 @@ from latens.array import Floats, Index
 from latens.array.fields import positive, real, record, unit
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 
 __all__ = ["SpikeSlab"]
 
@@ -52,7 +52,7 @@ class SpikeSlab:
         slab = np.sum(self.on * np.log(self.variance), axis=0) + (len(self.on) - self.used) * np.log(self.idle)
         return np.asarray(np.sum(entr(self.on) + entr(1 - self.on), axis=0) + 0.5 * (slab + len(self.on)))
 
-    def kl(self, alpha: Gamma | Known, theta: Beta | None) -> Floats:
+    def kl(self, alpha: Gamma | KnownGamma, theta: Beta | None) -> Floats:
         """(K,), E over q(alpha, theta) of the divergence from the spike and slab they set; without theta all are on."""
         d, (log_on, log_off) = len(self.on), (0.0, 0.0) if theta is None else theta.mean_log
         slab = 0.5 * (d * alpha.mean_log - alpha.mean * self.sizes)

@@ -18,7 +18,7 @@ from latens.array import Floats, Index
 from latens.array.fields import part, record
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.proportions import Proportions
+from latens.families.known_dirichlet import KnownDirichlet
 
 __all__ = ["Sticks"]
 
@@ -57,7 +57,7 @@ class Sticks:
     def tiled(self, k: int) -> Sticks:
         return Sticks(Beta(np.ones(k - 1), np.full(k - 1, self.alpha.mean[0])), self.alpha)
 
-    def observe(self, counts: Floats, current: Any) -> Sticks:
+    def observe(self, counts: Floats, *, current: Any) -> Sticks:
         """One coordinate step from the prior `self`: breaks given E[alpha], then alpha."""
         breaks = _broken(counts, float(current.alpha.mean[0]))
         rate = self.alpha.rate - np.sum(breaks.mean_log[1])
@@ -73,9 +73,9 @@ class Sticks:
         prior = self.alpha.mean_log + (self.alpha.mean - 1) * log_off
         return float(np.sum(own - prior)) + self.alpha.kl(other.alpha)
 
-    def sample(self, rng: np.random.Generator) -> Proportions:
+    def sample(self, rng: np.random.Generator) -> KnownDirichlet:
         broken = rng.beta(self.breaks.on, self.breaks.off)
-        return Proportions(np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken)))
+        return KnownDirichlet(np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken)))
 
     def only(self, keep: Index) -> Sticks:
         """What the counts of these components, in this order, say at the same alpha."""

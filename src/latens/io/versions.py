@@ -35,9 +35,17 @@ class Step:
 STEPS: dict[int, Step] = {
     1: Step(records={"Fitted": "EstimatorState"}, fields={"Fitted": {"kept": "attributes"}}),
     2: Step(
-        records={"Poisson": "SoftplusPoisson"},
         parameters={"BayesianLinearRegression": {"alpha": "weight_precision", "beta": "noise_precision"}},
         attributes={"plain_": "_plain", "waiting_": "_waiting"},
+        records={
+            "Fractions": "PointDirichlet",
+            "Known": "KnownGamma",
+            "LeastSquares": "PointNormalGamma",
+            "Poisson": "SoftplusPoisson",
+            "Proportions": "KnownDirichlet",
+            "Rate": "PointGamma",
+            "Share": "PointBeta",
+        },
         dropped={"MultiViewStatistics": ("rest",)},
         change=measurements_alone,
     ),

@@ -14,12 +14,12 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, cross_sums, like
 from latens.core import Rows
-from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance
 
 __all__ = ["evidence", "level", "predicted_variance", "products", "second_with_ones", "sharp", "with_ones"]
 
-Loadings = Relevance | LeastSquares
+Loadings = Relevance | PointNormalGamma
 SINGLE = 1e-10  # between the rounding errors of double and of single precision
 
 

@@ -29,7 +29,7 @@ from latens.array.fields import part, positive_definite, real, record, sized
 from latens.array.graded_eigen import GradedAxes, graded_axes
 from latens.core import Statistics
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["LinearRegression", "Nothing", "RegressionPosterior", "RegressionSums", "Spectrum", "regression_sums"]
 

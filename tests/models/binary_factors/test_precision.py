@@ -10,8 +10,8 @@ import pytest
 
 from latens.array.transfer import host
 from latens.core import Rows, State
-from latens.families.least_squares import LeastSquares
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.inference.ascent import ascend
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
@@ -26,7 +26,7 @@ def low_noise(seed: int, n: int = 8, d: int = 4, k: int = 12) -> tuple[Any, Bina
     rng = np.random.default_rng(seed)
     x = (rng.normal(size=(n, d)) + rng.choice([0.0, 3.0])).astype(np.float32)
     model = BinaryFactors(d, points=True, intercept=True, floor=FLOOR, e_step=Truncated())
-    q = BinaryPosterior(Share.of(np.full(k, 0.3)), LeastSquares(rng.normal(size=(k + 1, d)), np.ones(1), FLOOR))
+    q = BinaryPosterior(PointBeta.of(np.full(k, 0.3)), PointNormalGamma(rng.normal(size=(k + 1, d)), np.ones(1), FLOOR))
     return x, model, q
 
 
@@ -48,7 +48,7 @@ def test_codes_of_single_rows_are_those_of_double_rows(library: str, e_step: Any
     codes, parts = (rng.random((40, 5)) < 0.4).astype(float), rng.normal(size=(5, 6))
     x = (codes @ parts + 1e-3 * rng.normal(size=(40, 6))).astype(np.float32)
     model = BinaryFactors(6, points=True, e_step=e_step)
-    q = BinaryPosterior(Share.of(np.full(5, 0.4)), LeastSquares(parts, np.full(1, 1e-6)))
+    q = BinaryPosterior(PointBeta.of(np.full(5, 0.4)), PointNormalGamma(parts, np.full(1, 1e-6)))
     batch = Rows(xp.asarray(x))
     local = model.local_step(q, batch)
     local = model.local_step(q, batch, local)

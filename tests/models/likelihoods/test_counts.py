@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from latens.core import Rows
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Columns, Predictor
@@ -27,12 +27,12 @@ def lost_nats(mean: float, tau: float) -> float:
     likelihood = NegativeBinomial.for_rows(Rows(np.full((2, D), mean)))
     rare = bool(likelihood.rare.any())
     model = MultiView((View("v", 0, D, likelihood, inclusion=None),))
-    loadings, noise = 0.5 * rng.normal(size=(D, K)), Known(np.full(D, tau))
+    loadings, noise = 0.5 * rng.normal(size=(D, K)), KnownGamma(np.full(D, tau))
     level = likelihood.link(np.full(D, mean), Columns(noise))
     flat, ones = np.zeros((D, K)), np.ones(K)
     weights, offsets = SpikeSlab(np.ones((D, K)), loadings, flat, ones), Offsets(level[:, None], np.zeros((D, 1)))
     posterior = ViewPosterior(weights, offsets, Gamma(ones, ones), None, noise)
-    q = MultiViewPosterior({"v": posterior}, Known(np.ones((1, K))))
+    q = MultiViewPosterior({"v": posterior}, KnownGamma(np.ones((1, K))))
     y = likelihood.draw(rng.normal(size=(N, K)) @ loadings.T + level, Columns(noise), rng)
     rows, local = Rows(y), model.local_step(q, Rows(y))
     for _ in range(200):
@@ -63,7 +63,7 @@ def test_the_bound_loses_a_tenth_of_a_nat_an_entry_at_most(mean: float) -> None:
 
 @pytest.mark.parametrize("rare", [0.0, 1.0])
 def test_the_mean_and_variance_of_new_counts_are_those_of_draws(rare: float) -> None:
-    rng, tau = np.random.default_rng(0), Columns(Known(np.array([4.0])))
+    rng, tau = np.random.default_rng(0), Columns(KnownGamma(np.array([4.0])))
     likelihood = NegativeBinomial(np.array([rare]))
     mean, variance = np.array([[0.4]]), np.array([[0.2]])
     eta = 0.4 + np.sqrt(0.2) * rng.normal(size=(400_000, 1))
@@ -77,7 +77,7 @@ def test_the_mean_and_variance_of_new_counts_are_those_of_draws(rare: float) -> 
 
 @pytest.mark.parametrize("rare", [0.0, 1.0])
 def test_a_level_is_predicted_by_its_own_link_and_has_no_deviance(rare: float) -> None:
-    likelihood, columns = PoissonCounts(np.array([rare])), Columns(Known(np.array([2.5])))
+    likelihood, columns = PoissonCounts(np.array([rare])), Columns(KnownGamma(np.array([2.5])))
     level = np.array([[1.0], [7.0], [400.0]])
     eta = likelihood.link(level, columns)
     assert likelihood.middle(eta, columns) == pytest.approx(level)

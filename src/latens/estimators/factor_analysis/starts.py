@@ -11,8 +11,8 @@ from latens.core import Rows, State
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Frame
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.inference.ascent import ascend
 from latens.models.factor_analysis.model import FactorPosterior, Factors
@@ -57,7 +57,7 @@ def most_likely_start(
     k = max(1, best_rank(cov, total.n_rows, floor, most)) if k is None else k
     share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
     loadings, noise = most_likely(cov, k, floor, share)
-    return FactorPosterior(LeastSquares(loadings.T, noise, floor), total.mean)
+    return FactorPosterior(PointNormalGamma(loadings.T, noise, floor), total.mean)
 
 
 def relevant_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
@@ -83,7 +83,7 @@ def given_start(
     """From loadings (K, D), the noise being what they leave of each variance."""
     noise = np.maximum(variance - np.sum(loadings**2, axis=0), np.maximum(0.1 * variance, floor))
     if model.points:
-        return FactorPosterior(LeastSquares(loadings, noise, floor), mean)
+        return FactorPosterior(PointNormalGamma(loadings, noise, floor), mean)
     return _relevant(loadings, noise, mean, n)
 
 
@@ -101,7 +101,7 @@ def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPos
         found = vectors.T @ z if n < d else np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
         loadings[:usable] = found[::-1] / np.sqrt(n) * np.sqrt(variance)
     young = max(0.1 * min(1.0, 3 * k / n) ** 2, 1e-6)  # few rows know no small noise, and it grows back slowly
-    q = FactorPosterior(LeastSquares(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean)
+    q = FactorPosterior(PointNormalGamma(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean)
     fit = ascend(Factors(d), [Rows(x)], State(q), max_iter=N_STREAM_STEPS, tol=0)
     return FactorPosterior(replace(fit.state.q.loadings, floor=floor), fit.state.q.center)
 
@@ -119,8 +119,8 @@ def fewer_factors(q: FactorPosterior, k: int, n: float) -> FactorPosterior:
         return q
     whole = canonical(q).loadings
     noise = whole.mean_noise + np.sum(whole.mean[k:] ** 2, axis=0)
-    floor = q.loadings.floor if isinstance(q.loadings, LeastSquares) else 0.0
-    start = FactorPosterior(LeastSquares(whole.mean[:k], noise, floor), q.center)
+    floor = q.loadings.floor if isinstance(q.loadings, PointNormalGamma) else 0.0
+    start = FactorPosterior(PointNormalGamma(whole.mean[:k], noise, floor), q.center)
     batch = LowRank(n, q.center, whole.mean, whole.mean_noise)
     fit = ascend(Factors(len(q.center)), [batch], State(start), max_iter=200, tol=1e-7)
     nearest: FactorPosterior = fit.state.q
@@ -130,7 +130,7 @@ def fewer_factors(q: FactorPosterior, k: int, n: float) -> FactorPosterior:
 def canonical(q: FactorPosterior) -> FactorPosterior:
     """Point loadings turned so that they are orthogonal in units of the noise, the strongest first."""
     w = q.loadings
-    if not isinstance(w, LeastSquares) or not q.n_components:
+    if not isinstance(w, PointNormalGamma) or not q.n_components:
         return q
     _, vectors = np.linalg.eigh(w.gram)
     return turned(q, vectors[:, ::-1].T)
@@ -139,7 +139,7 @@ def canonical(q: FactorPosterior) -> FactorPosterior:
 def turned(q: FactorPosterior, rotation: Floats) -> FactorPosterior:
     """The same distribution of rows with factors rotation @ h."""
     w = q.loadings
-    if isinstance(w, LeastSquares):
+    if isinstance(w, PointNormalGamma):
         return replace(q, loadings=replace(w, mean=np.asarray(rotation @ w.mean)))
     inner = replace(w.weights, mean=rotation @ w.mean, precision=rotation @ w.weights.precision @ rotation.T)
     return replace(q, loadings=Relevance(inner, w.alpha))
@@ -162,7 +162,7 @@ def guessed(q: FactorPosterior, frame: Frame) -> FactorPosterior:
     variance = np.mean((np.sum(loadings**2, axis=0) + noise)[~unseen]) + np.var(middles)
     center = np.where(unseen, np.mean(middles), q.center)
     mean = np.where(unseen, 0.0, w.mean)
-    if isinstance(w, LeastSquares):
+    if isinstance(w, PointNormalGamma):
         return FactorPosterior(replace(w, mean=mean, noise=np.where(unseen, variance, w.noise)), center)
     uncertain = np.trace(w.spread, axis1=1, axis2=2)  # of its loadings, which only the prior knows
     shape = np.where(unseen, 2.0, w.weights.shape)  # the smallest whole number for which the noise has a mean

@@ -29,13 +29,13 @@ from latens.estimators.starts import kmeans_labels, nearest_labels, within_varia
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.mixed_columns import MixedColumns
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.poisson_columns import PoissonColumns
-from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.system.summary_table import Table
@@ -243,7 +243,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
     def n_parameters_(self) -> int:
         """Free parameters: of the weights, and of each cluster."""
         check_is_fitted(self)
-        weights = 0 if isinstance(self.posterior_.weights, Proportions) else self.n_components_ - 1
+        weights = 0 if isinstance(self.posterior_.weights, KnownDirichlet) else self.n_components_ - 1
         return weights + _n_parameters(self._model.clusters, self.n_components_)
 
     @property
@@ -311,14 +311,14 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _weight_family(self) -> Dirichlet | Sticks | Proportions:
+    def _weight_family(self) -> Dirichlet | Sticks | KnownDirichlet:
         """The prior of the weights, for one component."""
         kind = one_of("weight_prior", self.weight_prior, ["dirichlet", "dirichlet_process", "uniform"])
         given = self.weight_concentration_prior
         level = 1.0 if given is None else positive_number("weight_concentration_prior", given)
         if kind == "dirichlet":
             return Dirichlet(np.array([level]))
-        return Sticks.prior(1.0, 1.0 / level) if kind == "dirichlet_process" else Proportions(np.ones(1))
+        return Sticks.prior(1.0, 1.0 / level) if kind == "dirichlet_process" else KnownDirichlet(np.ones(1))
 
     def _start(
         self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame

@@ -13,8 +13,8 @@ from latens.array import Floats
 from latens.core import Rows
 from latens.estimators.rows.sampling import filled
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
 from latens.families.normal_gamma import NormalGamma
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.models.factor_analysis.newton import best_rank, most_likely
 from latens.models.factor_analysis.sums import summed
@@ -92,7 +92,7 @@ def posterior_at(
     rows = np.concatenate([mixing, center[None]]) if model.intercept else mixing
     shapes = Shapes(np.where(light, GAUSSIAN, 5.0), np.where(light, 0.7, 0.0))
     if model.points:
-        return replace(q, shapes=shapes, loadings=LeastSquares(rows, np.maximum(noise, model.floor), model.floor))
+        return replace(q, shapes=shapes, loadings=PointNormalGamma(rows, np.maximum(noise, model.floor), model.floor))
     shape = np.full(len(noise), 0.5 * n + 1.0)
     weights = NormalGamma(rows, n * np.eye(len(rows))[None], shape, shape * noise)
     sizes = np.sum(rows**2 / noise, axis=1)

@@ -35,9 +35,9 @@ from latens.array.transfer import column_sums, cross_sums, like, total
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
+from latens.families.point_beta import PointBeta
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
-from latens.families.share import Share
 from latens.models.binary_factors.moves import propose
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
 from latens.models.gaussian_rows import (
@@ -58,8 +58,8 @@ MOST_ENUMERATED = 12  # causes up to which the predictive density sums over all 
 
 @record
 class BinaryPosterior:
-    usage: Beta | Share = part("k")
-    loadings: Relevance | LeastSquares = part(k="k+intercept", noises="1|d")  # and the noise
+    usage: Beta | PointBeta = part("k")
+    loadings: Relevance | PointNormalGamma = part(k="k+intercept", noises="1|d")  # and the noise
 
     @property
     def n_components(self) -> int:
@@ -112,8 +112,8 @@ class BinaryFactors:
     def prior(self, k: int) -> BinaryPosterior:
         rows, noises = k + self.intercept, self.n_features if self.diagonal else 1
         if self.points:
-            loadings = LeastSquares(np.zeros((rows, self.n_features)), np.ones(noises), self.floor)
-            return BinaryPosterior(Share.of(np.full(k, 0.5)), loadings)
+            loadings = PointNormalGamma(np.zeros((rows, self.n_features)), np.ones(noises), self.floor)
+            return BinaryPosterior(PointBeta.of(np.full(k, 0.5)), loadings)
         noise = Gamma(np.full(noises, self.noise[0]), np.full(noises, self.noise[1]))
         usage = Beta(np.full(k, self.usage[0]), np.full(k, self.usage[1]))
         return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
@@ -140,7 +140,7 @@ class BinaryFactors:
         prior = self.prior(len(stats.on))
         return BinaryPosterior(
             usage=prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0)),
-            loadings=prior.loadings.observe(*stats.regression, q.loadings),
+            loadings=prior.loadings.observe(*stats.regression, current=q.loadings),
         )
 
     def data_terms(self, q: BinaryPosterior, stats: CodeStatistics) -> dict[str, float]:
@@ -185,7 +185,7 @@ class BinaryFactors:
     def draw_globals(self, point: BinaryPosterior, stats: CodeStatistics, rng: np.random.Generator) -> BinaryPosterior:
         """Relevances given loadings, then loadings and noise given them and the codes behind the sums; usage."""
         prior, w = self.prior(len(stats.on)), point.loadings
-        if not isinstance(prior.loadings, Relevance) or not isinstance(w, LeastSquares):
+        if not isinstance(prior.loadings, Relevance) or not isinstance(w, PointNormalGamma):
             raise TypeError("points have no posterior to draw from.")
         usage = prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))
         return BinaryPosterior(usage.sample(rng), prior.loadings.draw_given(stats.regression, w, rng))

@@ -34,7 +34,7 @@ from latens.array.row_matrices import times_rows
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LOG_2PI, LeastSquares
+from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.models.factor_analysis.missing_patterns import HolePatterns
 from latens.models.factor_analysis.sums import Covariance, Scatter
@@ -47,7 +47,7 @@ OFF = 0.1  # nats of likelihood ratio per loading: factors that are off end near
 
 @record
 class FactorPosterior:
-    loadings: LeastSquares | Relevance = part(noises="d")  # and the noise
+    loadings: PointNormalGamma | Relevance = part(noises="d")  # and the noise
     center: Floats = real("d")
 
     @property
@@ -68,7 +68,7 @@ class FactorPosterior:
     def turned(self, rotation: Floats) -> Self:
         """Points with their factors in other axes: h @ rotation (K, K) describes the rows as h did."""
         w = self.loadings
-        return replace(self, loadings=LeastSquares(rotation.T @ w.mean, w.mean_noise))
+        return replace(self, loadings=PointNormalGamma(rotation.T @ w.mean, w.mean_noise))
 
     def shown(self, columns: NDArray[np.bool_] | None) -> Projection:
         """The map from rows that show some columns only, or all."""
@@ -151,7 +151,7 @@ class Factors:
     def prior(self, k: int) -> FactorPosterior:
         d = self.n_features
         if self.points:
-            return FactorPosterior(LeastSquares(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
+            return FactorPosterior(PointNormalGamma(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
         noise = Gamma(np.full(d, self.noise[0]), np.broadcast_to(np.asarray(self.noise[1], dtype=float), (d,)))
         return FactorPosterior(Relevance.prior(k, d, noise, self.relevance), np.zeros(d))
 
@@ -193,9 +193,9 @@ class Factors:
         seen = np.maximum(stats.seen, np.finfo(float).tiny)
         center = (stats.x - np.sum(q.loadings.mean * stats.z, axis=0)) / seen
         prior = self.prior(len(stats.zx)).loadings
-        if isinstance(prior, LeastSquares) and isinstance(q.loadings, LeastSquares):
+        if isinstance(prior, PointNormalGamma) and isinstance(q.loadings, PointNormalGamma):
             prior = replace(prior, floor=q.loadings.floor)
-        return FactorPosterior(prior.observe(*stats.about(center), q.loadings), center)
+        return FactorPosterior(prior.observe(*stats.about(center), current=q.loadings), center)
 
     def data_terms(self, q: FactorPosterior, stats: FactorStatistics | Covariance) -> dict[str, float]:
         if not isinstance(stats, FactorStatistics):
@@ -212,7 +212,7 @@ class Factors:
     def log_predictive(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
         """log Normal(x | c, W'W + diag), the diagonal with the uncertainty of the loadings, in low-rank algebra."""
         mean, noise = q.low_rank
-        at = replace(q, loadings=LeastSquares(mean, noise))
+        at = replace(q, loadings=PointNormalGamma(mean, noise))
         return self.row_bounds(at, batch, self._row_codes(at, batch))
 
     def score_is_bound(self, q: FactorPosterior) -> bool:
@@ -281,7 +281,7 @@ class Factors:
     ) -> FactorPosterior:
         """The mean, of which nothing is known before, given the rest; relevances; then loadings and noise."""
         prior, w = self.prior(len(stats.zx)).loadings, point.loadings
-        if not isinstance(prior, Relevance) or not isinstance(w, LeastSquares):
+        if not isinstance(prior, Relevance) or not isinstance(w, PointNormalGamma):
             raise TypeError("points have no posterior to draw from.")
         seen = np.maximum(stats.seen, np.finfo(float).tiny)
         center = (stats.x - np.sum(w.mean * stats.z, axis=0)) / seen

@@ -23,7 +23,7 @@ from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.factor_analysis.model import FactorPosterior, Factors, FactorStatistics
 from latens.models.factor_analysis.sums import smallest_noise
 
@@ -41,7 +41,7 @@ class TransportFactors(Factors):
         """Of complete rows mean and variance are known: the step is about the one, with a floor from the other."""
         center, second = stats.x / stats.n, stats.xx / stats.n
         floor = smallest_noise(np.maximum(second - center**2, 0.0), second)
-        if not isinstance(q.loadings, LeastSquares):
+        if not isinstance(q.loadings, PointNormalGamma):
             raise TypeError("a stream of point estimates cannot go on from a posterior of loadings.")
         there = replace(q, loadings=replace(q.loadings, floor=floor), center=center)
         return super().global_step(there, _recentred(stats, q, center))
@@ -86,7 +86,7 @@ def _times(q: FactorPosterior, columns: Floats) -> Floats:
 class OnlinePosterior(FactorPosterior):
     """Points, about the mean of the rows so far."""
 
-    loadings: LeastSquares = part(noises="d")
+    loadings: PointNormalGamma = part(noises="d")
     count: float = 0.0
     score: float = 0.0  # sum of the log densities of rows, each under the posterior before it
     diverged: bool = False
@@ -116,7 +116,7 @@ class OnlineEM(Factors):
 
     def prior(self, k: int) -> OnlinePosterior:
         d = self.n_features
-        return OnlinePosterior(LeastSquares(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
+        return OnlinePosterior(PointNormalGamma(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
 
     def walk(
         self, q: OnlinePosterior, stats: OnlineStatistics | None, batch: Rows
@@ -131,7 +131,7 @@ class OnlineEM(Factors):
         score, diverged = self._pass(x, q, point, sums)
         n, score = q.count + len(x), q.score + score
         center, mean, noise = point
-        q = OnlinePosterior(LeastSquares(mean, noise, self.floor), center, n, score, diverged)
+        q = OnlinePosterior(PointNormalGamma(mean, noise, self.floor), center, n, score, diverged)
         return q, OnlineStatistics(n, n * d, old.x + x.sum(axis=0), *sums, score)
 
     def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:

@@ -14,7 +14,7 @@ from latens.array import Array, Floats
 from latens.array.fields import record
 from latens.array.transfer import column_sums
 from latens.core import Rows
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Predictor, Tangent
 

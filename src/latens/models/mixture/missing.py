@@ -22,7 +22,7 @@ from latens.array.linalg import inverse, log_determinant
 from latens.array.packed_symmetric import unpacked, upper, with_pairs
 from latens.array.transfer import cast, column_sums, host, like, take
 from latens.core import Rows
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["Filled", "Pattern", "fill", "forms", "in_row_order", "of_scale"]
 

@@ -37,12 +37,12 @@ from latens.array.transfer import column_sums, is_sparse, like, total
 from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.dirichlet import Dirichlet
+from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.mixed_columns import MixedColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
-from latens.families.proportions import Proportions
 from latens.families.sticks import Sticks
 from latens.models.known_codes import for_components
 from latens.models.mixture.features import Features, expand, look
@@ -51,7 +51,7 @@ from latens.models.mixture.moves import propose
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
 
-Weights = Dirichlet | Sticks | Proportions
+Weights = Dirichlet | Sticks | KnownDirichlet
 Clusters = NormalWishart | NormalColumns | NormalMeans | BernoulliColumns | MixedColumns
 
 
@@ -151,7 +151,7 @@ class Mixture:
         prior = self.prior(len(stats.counts))
         base = (stats.base,) if isinstance(self.clusters, MixedColumns) else ()
         return MixturePosterior(
-            weights=prior.weights.observe(stats.counts, q.weights),
+            weights=prior.weights.observe(stats.counts, current=q.weights),
             clusters=prior.clusters.observe(*stats.moments, *base),  # type: ignore[union-attr]
         )
 

@@ -20,7 +20,7 @@ from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
@@ -91,7 +91,7 @@ class ViewPosterior:
     offsets: Offsets  # (D, G)
     alpha: Gamma = part("k")
     theta: Beta | None = part("k")  # None: every feature belongs to every factor
-    noise: Gamma | Known = part("d")
+    noise: Gamma | KnownGamma = part("d")
 
     @classmethod
     def prior(
@@ -110,7 +110,7 @@ class ViewPosterior:
         share = np.ones(k) if theta is None else theta.mean
         wide = 1 / alpha.mean
         weights = SpikeSlab(np.tile(share, (d, 1)), np.zeros((d, k)), np.tile(wide, (d, 1)), wide)
-        tau = Known(np.ones(d)) if noise is None else Gamma(*(np.full(d, 1.0) * value for value in noise))
+        tau = KnownGamma(np.ones(d)) if noise is None else Gamma(*(np.full(d, 1.0) * value for value in noise))
         return cls(weights, Offsets(np.zeros((d, g)), np.full((d, g), 1 / offset)), alpha, theta, tau)
 
     @property
@@ -133,7 +133,7 @@ class ViewPosterior:
 
     def at_mean(self) -> ViewPosterior:
         return ViewPosterior(
-            self.weights.at_mean(), self.offsets.at_mean(), self.alpha, self.theta, Known(self.noise.mean)
+            self.weights.at_mean(), self.offsets.at_mean(), self.alpha, self.theta, KnownGamma(self.noise.mean)
         )
 
     @cached_property
@@ -300,7 +300,7 @@ class ViewStatistics(Statistics):
 
     def gain(self, p: ViewPosterior) -> Floats:
         """(K,), about how much likelihood each factor adds; where the noise is learnt, it would have grown instead."""
-        if isinstance(p.noise, Known):
+        if isinstance(p.noise, KnownGamma):
             return 0.5 * self.signal(p)
         count = np.maximum(self.count, np.finfo(float).tiny)[:, None]
         return np.asarray(0.5 * np.sum(self.count[:, None] * np.log1p(self.signals(p) / count), axis=0))

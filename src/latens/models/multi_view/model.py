@@ -44,7 +44,7 @@ from latens.array.transfer import column_sums, cross_sums, host, like, take, tot
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 from latens.models.likelihoods import Free, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
@@ -62,7 +62,7 @@ NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor exp
 @record
 class MultiViewPosterior:
     views: Mapping[str, ViewPosterior] = each("d")
-    activity: Gamma | Known = part("n_groups k")
+    activity: Gamma | KnownGamma = part("n_groups k")
     usage: Beta | None = part("n_groups k", default=None)  # None: every sample has every factor
 
     @property
@@ -83,7 +83,7 @@ class MultiViewPosterior:
 
     def at_mean(self) -> MultiViewPosterior:
         views = {name: view.at_mean() for name, view in self.views.items()}
-        return MultiViewPosterior(views, Known(self.activity.mean), self.usage)
+        return MultiViewPosterior(views, KnownGamma(self.activity.mean), self.usage)
 
 
 @record
@@ -128,7 +128,7 @@ class MultiView:
             for view in self.views
         }
         ones = np.ones((self.n_groups, k))
-        activity = Known(ones) if self.activity is None else Gamma(*(value * ones for value in self.activity))
+        activity = KnownGamma(ones) if self.activity is None else Gamma(*(value * ones for value in self.activity))
         return MultiViewPosterior(views, activity, self.usage and Beta(*(value * ones for value in self.usage)))
 
     def local_step(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None = None) -> Codes:
@@ -292,7 +292,7 @@ class MultiView:
         rows = []
         for view in self.views:
             p = globals_.views[view.name]
-            noise = Known(1 / view.usual_noise) if view.knows_precision else p.noise
+            noise = KnownGamma(1 / view.usual_noise) if view.knows_precision else p.noise
             rows.append(view.likelihood.draw(full @ p.mean.T, view.about(noise), rng))
         return np.concatenate(rows, axis=1), codes
 

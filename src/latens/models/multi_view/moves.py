@@ -12,7 +12,7 @@ from latens.array import Floats
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.families.known import Known
+from latens.families.known_gamma import KnownGamma
 from latens.families.spike_slab import SpikeSlab
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def _with_factor(model: MultiView, q: MultiViewPosterior, sample: Rows, rng: np.
         views[view.name] = _extended(q.views[view.name], model.prior(1).views[view.name], direction)
     more = model.prior(1)
     activity = q.activity
-    if isinstance(activity, Known):
-        activity = Known(np.concatenate([activity.mean, more.activity.mean], axis=1))
+    if isinstance(activity, KnownGamma):
+        activity = KnownGamma(np.concatenate([activity.mean, more.activity.mean], axis=1))
     else:
         ones = np.ones_like(activity.shape[:, :1])
         activity = Gamma(np.concatenate([activity.shape, ones], axis=1), np.concatenate([activity.rate, ones], axis=1))

@@ -34,7 +34,7 @@ from latens.array.linalg import log_determinant
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
-from latens.families.least_squares import LeastSquares
+from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.noisy_ica.moves import propose
@@ -47,7 +47,7 @@ __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 @record
 class IcaPosterior:
     shapes: Shapes
-    loadings: Relevance | LeastSquares = part(k="k+intercept", noises="d")  # and the noise
+    loadings: Relevance | PointNormalGamma = part(k="k+intercept", noises="d")  # and the noise
     turn: Floats = sized("k k")  # from the sources of the last statistics to those of `loadings`
     size: Floats = sized("k")  # root mean square of each source in the rows seen
 
@@ -140,7 +140,7 @@ class NoisyIca:
         d, rows = self.n_features, k + self.intercept
         shapes = Shapes(np.full(k, 4.0), np.zeros(k))
         if self.points:
-            loadings: Relevance | LeastSquares = LeastSquares(np.zeros((rows, d)), np.ones(d), self.floor)
+            loadings: Relevance | PointNormalGamma = PointNormalGamma(np.zeros((rows, d)), np.ones(d), self.floor)
         else:
             noise = Gamma(np.full(d, self.noise[0]), np.array(np.broadcast_to(self.noise[1], (d,)), dtype=float))
             loadings = Relevance.prior(rows, d, noise, self.relevance)
@@ -283,7 +283,7 @@ class NoisyIca:
             split[k] = best_split(stats.zs[k, k] / n, own[k] / n)
         loadings, prior = q.loadings, self.prior(q.n_components).loadings
         for _ in range(1 if self.points else 2):  # relevance of the columns before a turn is that of other columns
-            loadings = prior.observe(*stats.regression, loadings)
+            loadings = prior.observe(*stats.regression, current=loadings)
         return IcaPosterior(Shapes(q.shapes.tails, split), loadings, turn, np.sqrt(np.maximum(own / n, 1e-300)))
 
     def _bound(self, q: IcaPosterior, stats: IcaStatistics) -> float:

@@ -25,7 +25,7 @@ from latens.array.row_matrices import inverse_rows, log_determinants, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
 from latens.core import transient
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 from latens.models.binary_factors.posteriors import Automatic, States, Switches
 
 __all__ = ["Diagonal", "Full", "Shapes", "Sources", "infer"]

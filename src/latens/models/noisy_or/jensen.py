@@ -38,10 +38,10 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import host, like
 from latens.core import Rows, Statistics, transient
 from latens.families.beta import Beta
-from latens.families.fractions import Fractions
 from latens.families.gamma import Gamma
-from latens.families.rate import Rate
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_dirichlet import PointDirichlet
+from latens.families.point_gamma import PointGamma
 from latens.models.noisy_or.model import MOST_ENUMERATED, CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.moves import fewer_causes, other_causes
 
@@ -50,9 +50,9 @@ __all__ = ["Attributions", "JensenNoisyOr", "RatePosterior", "RateStatistics"]
 
 @record
 class RatePosterior:
-    usage: Beta | Share = part("k")
-    causes: Gamma | Rate = part("k d")
-    leak: Gamma | Rate = part("d")
+    usage: Beta | PointBeta = part("k")
+    causes: Gamma | PointGamma = part("k d")
+    leak: Gamma | PointGamma = part("d")
 
     @property
     def n_components(self) -> int:
@@ -63,17 +63,17 @@ class RatePosterior:
 
     def sample(self, rng: np.random.Generator) -> RatePosterior:
         causes, leak = (
-            Rate(part.sample(rng).mean) if isinstance(part, Gamma) else part for part in (self.causes, self.leak)
+            PointGamma(part.sample(rng).mean) if isinstance(part, Gamma) else part for part in (self.causes, self.leak)
         )
         return RatePosterior(self.usage.sample(rng), causes, leak)
 
     def with_cause(self, k: int, strength: Floats) -> RatePosterior:
         """Cause k exchanged for one that lights columns with these chances (D,)."""
         rate = -np.log1p(-strength)
-        if isinstance(self.causes, Rate):
+        if isinstance(self.causes, PointGamma):
             mean = self.causes.mean.copy()
             mean[k] = rate
-            return replace(self, causes=Rate(mean))
+            return replace(self, causes=PointGamma(mean))
         shape = self.causes.shape.copy()
         shape[k] = np.maximum(rate * self.causes.rate[k], 1e-6)
         return replace(self, causes=Gamma(shape, self.causes.rate))
@@ -81,8 +81,8 @@ class RatePosterior:
     @cached_property
     def points(self) -> CausePosterior:
         """Expected chances, which give a row's expected probability: each rate occurs once in it."""
-        chances = (Share.of(part.mean_chance) for part in (self.causes, self.leak))
-        return CausePosterior(Fractions(np.ones(1)), Share.of(self.usage.mean[None]), *chances)
+        chances = (PointBeta.of(part.mean_chance) for part in (self.causes, self.leak))
+        return CausePosterior(PointDirichlet(np.ones(1)), PointBeta.of(self.usage.mean[None]), *chances)
 
 
 @record
@@ -127,7 +127,9 @@ class JensenNoisyOr:
     def prior(self, k: int) -> RatePosterior:
         d = self.n_features
         if self.points:
-            return RatePosterior(Share.of(np.full(k, 0.5)), Rate(np.full((k, d), 0.5)), Rate(np.full(d, 0.5)))
+            return RatePosterior(
+                PointBeta.of(np.full(k, 0.5)), PointGamma(np.full((k, d), 0.5)), PointGamma(np.full(d, 0.5))
+            )
         usage = Beta(np.full(k, self.usage[0]), np.full(k, self.usage[1]))
         causes = Gamma(np.full((k, d), self.rate[0]), np.full((k, d), self.rate[1]))
         return RatePosterior(usage, causes, Gamma(np.full(d, self.leak[0]), np.full(d, self.leak[1])))

@@ -49,8 +49,8 @@ from latens.array.transfer import host, like, total
 from latens.core import Rows, Statistics, transient
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
-from latens.families.fractions import Fractions
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_dirichlet import PointDirichlet
 from latens.models.binary_factors.posteriors import States
 from latens.models.known_codes import for_states
 from latens.models.noisy_or.moves import propose
@@ -64,10 +64,10 @@ WIDER = 4  # times as many states are kept where it cannot
 
 @record
 class CausePosterior:
-    profiles: Dirichlet | Fractions = part(k="profiles")
-    usage: Beta | Share = part("profiles k")
-    causes: Beta | Share = part("k d")
-    leak: Beta | Share = part("d")
+    profiles: Dirichlet | PointDirichlet = part(k="profiles")
+    usage: Beta | PointBeta = part("profiles k")
+    causes: Beta | PointBeta = part("k d")
+    leak: Beta | PointBeta = part("d")
 
     @property
     def n_components(self) -> int:
@@ -88,10 +88,10 @@ class CausePosterior:
 
     def with_cause(self, k: int, strength: Floats) -> CausePosterior:
         """Cause k exchanged for one that lights columns with these chances (D,), as sure of itself as it was."""
-        if isinstance(self.causes, Share):
+        if isinstance(self.causes, PointBeta):
             mean = self.causes.mean.copy()
             mean[k] = strength
-            return replace(self, causes=Share.of(mean))
+            return replace(self, causes=PointBeta.of(mean))
         size = self.causes.on[k].sum() / max(float(strength.sum()), 1e-12) + 1.0
         on, off = self.causes.on.copy(), self.causes.off.copy()
         on[k], off[k] = size * strength, size * (1 - strength)
@@ -100,7 +100,7 @@ class CausePosterior:
     def sample(self, rng: np.random.Generator) -> CausePosterior:
         parts = (self.profiles, self.usage, self.causes, self.leak)
         profiles, usage, causes, leak = (part.sample(rng) for part in parts)
-        return CausePosterior(Fractions(profiles.mean), usage, causes, leak)  # type: ignore[arg-type]
+        return CausePosterior(PointDirichlet(profiles.mean), usage, causes, leak)  # type: ignore[arg-type]
 
     @cached_property
     def expected(self) -> Effects:
@@ -110,8 +110,8 @@ class CausePosterior:
     @cached_property
     def at_means(self) -> Effects:
         """At posterior means: each probability occurs once in a row, so these give its expected probability."""
-        points = (Share.of(part.mean).mean_log for part in (self.usage, self.causes, self.leak))
-        return _effects(Fractions(self.profiles.mean).mean_log, *points)
+        points = (PointBeta.of(part.mean).mean_log for part in (self.usage, self.causes, self.leak))
+        return _effects(PointDirichlet(self.profiles.mean).mean_log, *points)
 
 
 @record
@@ -170,8 +170,8 @@ class NoisyOrCauses:
     def prior(self, k: int, n_profiles: int | None = None) -> CausePosterior:
         p = self.n_profiles if n_profiles is None else n_profiles
         if self.points:
-            halves = (Share.of(np.full(shape, 0.5)) for shape in ((p, k), (k, self.n_features), (self.n_features,)))
-            return CausePosterior(Fractions(np.full(p, 1 / p)), *halves)
+            halves = (PointBeta.of(np.full(shape, 0.5)) for shape in ((p, k), (k, self.n_features), (self.n_features,)))
+            return CausePosterior(PointDirichlet(np.full(p, 1 / p)), *halves)
         return CausePosterior(
             profiles=Dirichlet(np.full(p, self.profiles)),
             usage=_flat(self.usage, p, k),

@@ -13,8 +13,8 @@ from latens.array.transfer import is_sparse
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
-from latens.families.fractions import Fractions
-from latens.families.share import Share
+from latens.families.point_beta import PointBeta
+from latens.families.point_dirichlet import PointDirichlet
 
 if TYPE_CHECKING:
     from latens.models.noisy_or.model import CausePosterior, CauseStatistics, NoisyOrCauses
@@ -121,8 +121,8 @@ def with_profiles(q: CausePosterior, codes: Floats, label: Index, n_profiles: in
     np.add.at(sums, label, codes)
     usage = (sums + 5 * overall) / (sizes[:, None] + 5)
     weight = (sizes + 1) / (sizes + 1).sum()
-    if isinstance(q.usage, Share):
-        return replace(q, profiles=Fractions(weight), usage=Share.of(usage))
+    if isinstance(q.usage, PointBeta):
+        return replace(q, profiles=PointDirichlet(weight), usage=PointBeta.of(usage))
     counts = len(codes) * weight
     pairs = Beta(np.maximum(counts[:, None] * usage, 1e-3), np.maximum(counts[:, None] * (1 - usage), 1e-3))
     return replace(q, profiles=Dirichlet(counts), usage=pairs)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from latens.families.least_squares import LOG_2PI
+from latens.families.point_normal_gamma import LOG_2PI
 from latens.nets.algebra.low_rank_update import blocks
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require

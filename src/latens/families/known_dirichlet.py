@@ -12,24 +12,24 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import record, sized
 
-__all__ = ["Proportions"]
+__all__ = ["KnownDirichlet"]
 
 SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
 @record
-class Proportions:
+class KnownDirichlet:
     mean: Floats = sized("k")  # sums to 1; known, so no domain in which it could be improved
 
     @property
     def mean_log(self) -> Floats:
         return np.log(np.maximum(self.mean, SMALLEST))
 
-    def tiled(self, k: int) -> Proportions:
+    def tiled(self, k: int) -> KnownDirichlet:
         """Equal shares of k components."""
-        return Proportions(np.full(k, 1 / k))
+        return KnownDirichlet(np.full(k, 1 / k))
 
-    def observe(self, counts: Floats, current: Any = None) -> Proportions:
+    def observe(self, counts: Floats, *, current: Any = None) -> KnownDirichlet:
         return self
 
     def log_likelihood(self, counts: Floats) -> float:
@@ -39,8 +39,8 @@ class Proportions:
         """What is known has no divergence."""
         return 0.0
 
-    def sample(self, rng: np.random.Generator) -> Proportions:
+    def sample(self, rng: np.random.Generator) -> KnownDirichlet:
         return self
 
-    def only(self, keep: Index) -> Proportions:
-        return Proportions(self.mean[keep] / self.mean[keep].sum())
+    def only(self, keep: Index) -> KnownDirichlet:
+        return KnownDirichlet(self.mean[keep] / self.mean[keep].sum())

@@ -9,11 +9,11 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
 
-__all__ = ["Known"]
+__all__ = ["KnownGamma"]
 
 
 @record
-class Known:
+class KnownGamma:
     mean: Floats = positive("...")
 
     @property
@@ -24,15 +24,15 @@ class Known:
     def mean_inverse(self) -> Floats:
         return 1 / self.mean
 
-    def observe(self, count: Floats | float, squares: Floats) -> Known:
+    def observe(self, count: Floats | float, squares: Floats, *, current: Any = None) -> KnownGamma:
         return self
 
     def kl(self, other: Any) -> float:
         """What is known has no divergence."""
         return 0.0
 
-    def sample(self, rng: np.random.Generator) -> Known:
+    def sample(self, rng: np.random.Generator) -> KnownGamma:
         return self
 
-    def only(self, keep: Index) -> Known:
-        return Known(self.mean[keep])
+    def only(self, keep: Index) -> KnownGamma:
+        return KnownGamma(self.mean[keep])

@@ -1,4 +1,4 @@
-"""Known rates: Gamma's interface with all mass at one value.
+"""Estimated rates: Gamma's interface with all mass at one value.
 
 t = mean          observing counts gives counts over exposures, the maximum-likelihood estimate
 """
@@ -12,13 +12,13 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
 
-__all__ = ["Rate"]
+__all__ = ["PointGamma"]
 
 SMALLEST, LARGEST = 1e-300, 1e3  # logarithms stay finite, and e^-t is 0 to rounding long before the upper end
 
 
 @record
-class Rate:
+class PointGamma:
     mean: Floats = positive("...")
 
     @property
@@ -30,8 +30,8 @@ class Rate:
         """1 - e^-t, the chance of at least one event."""
         return -np.expm1(-self.mean)
 
-    def count(self, events: Floats, exposure: Floats) -> Rate:
-        return Rate(np.clip(events / np.maximum(exposure, SMALLEST), SMALLEST, LARGEST))
+    def count(self, events: Floats, exposure: Floats) -> PointGamma:
+        return PointGamma(np.clip(events / np.maximum(exposure, SMALLEST), SMALLEST, LARGEST))
 
     def log_counts(self, events: Floats, exposure: Floats) -> float:
         return float(np.sum(events * self.mean_log - exposure * self.mean))
@@ -40,5 +40,8 @@ class Rate:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0
 
-    def only(self, keep: Index) -> Rate:
-        return Rate(self.mean[keep])
+    def sample(self, rng: np.random.Generator) -> PointGamma:
+        return self
+
+    def only(self, keep: Index) -> PointGamma:
+        return PointGamma(self.mean[keep])

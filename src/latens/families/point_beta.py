@@ -1,4 +1,4 @@
-"""Known probabilities: Beta's interface with all mass at one value.
+"""Estimated probabilities: Beta's interface with all mass at one value.
 
 p = mean          observing counts gives their ratio, the maximum-likelihood estimate
 """
@@ -12,17 +12,17 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import record, unit
 
-__all__ = ["Share"]
+__all__ = ["PointBeta"]
 
 SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
 @record
-class Share:
+class PointBeta:
     mean: Floats = unit("...")
 
     @classmethod
-    def of(cls, mean: Floats) -> Share:
+    def of(cls, mean: Floats) -> PointBeta:
         """With 0 and 1 moved by less than a rounding error, so that logarithms stay finite."""
         return cls(np.clip(mean, SMALLEST, 1 - np.finfo(float).epsneg))
 
@@ -30,8 +30,8 @@ class Share:
     def mean_log(self) -> tuple[Floats, Floats]:
         return np.log(self.mean), np.log1p(-self.mean)
 
-    def observe(self, on: Floats, off: Floats) -> Share:
-        return Share.of(on / np.maximum(on + off, SMALLEST))
+    def observe(self, on: Floats, off: Floats, *, current: Any = None) -> PointBeta:
+        return PointBeta.of(on / np.maximum(on + off, SMALLEST))
 
     def log_likelihood(self, on: Floats, off: Floats) -> float:
         log_p, log_not_p = self.mean_log
@@ -41,8 +41,8 @@ class Share:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0
 
-    def sample(self, rng: np.random.Generator) -> Share:
+    def sample(self, rng: np.random.Generator) -> PointBeta:
         return self
 
-    def only(self, keep: Index) -> Share:
-        return Share(self.mean[keep])
+    def only(self, keep: Index) -> PointBeta:
+        return PointBeta(self.mean[keep])

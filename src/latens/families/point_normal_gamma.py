@@ -15,13 +15,13 @@ from latens.array.fields import positive, real, record, sized
 from latens.array.linalg import symmetric_pinv, times_columns
 from latens.array.transfer import like
 
-__all__ = ["LOG_2PI", "LeastSquares"]
+__all__ = ["LOG_2PI", "PointNormalGamma"]
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 @record
-class LeastSquares:
+class PointNormalGamma:
     mean: Floats = real("k d")
     noise: Floats = positive("noises")  # one for all columns or one each
     floor: float | Floats = sized("d", default=0.0)  # smallest noise: below it the likelihood is unbounded
@@ -53,7 +53,7 @@ class LeastSquares:
         """(1, K, K), covariance of w_d in units of the noise: a point has none."""
         return np.zeros((1, len(self.mean), len(self.mean)))
 
-    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, current: Any) -> LeastSquares:
+    def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, *, current: Any) -> PointNormalGamma:
         """Best fit to sums over observed entries: zz_d = sum E[zz'], zx = sum E[z]x', xx_d = sum x^2."""
         mean = times_columns(symmetric_pinv(zz), zx)
         left = _residual(mean, zz, zx, xx)
@@ -63,7 +63,7 @@ class LeastSquares:
         count = np.broadcast_to(seen, xx.shape)
         if len(self.noise) == 1:
             left, count = left.sum(keepdims=True), count.sum(keepdims=True)
-        return LeastSquares(mean, np.maximum(left / np.maximum(count, 1e-300), self.floor), self.floor)
+        return PointNormalGamma(mean, np.maximum(left / np.maximum(count, 1e-300), self.floor), self.floor)
 
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         """sum log Normal(x_nd | w_d'z_n, noise) over observed entries, linear in its arguments."""
@@ -81,11 +81,11 @@ class LeastSquares:
     def kl(self, other: Any) -> float:
         return 0.0
 
-    def sample(self, rng: np.random.Generator) -> LeastSquares:
+    def sample(self, rng: np.random.Generator) -> PointNormalGamma:
         return self
 
-    def only(self, keep: Index) -> LeastSquares:
-        return LeastSquares(self.mean[keep], self.noise, self.floor)
+    def only(self, keep: Index) -> PointNormalGamma:
+        return PointNormalGamma(self.mean[keep], self.noise, self.floor)
 
 
 def _residual(mean: Floats, zz: Floats, zx: Floats, xx: Floats) -> Floats:

@@ -12,21 +12,21 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.fields import record, simplex
 
-__all__ = ["Fractions"]
+__all__ = ["PointDirichlet"]
 
 SMALLEST = 1e-300  # log stays finite; its effect on a bound is far below rounding
 
 
 @record
-class Fractions:
+class PointDirichlet:
     mean: Floats = simplex("k")
 
     @property
     def mean_log(self) -> Floats:
         return np.log(np.maximum(self.mean, SMALLEST))
 
-    def observe(self, counts: Floats) -> Fractions:
-        return Fractions(counts / max(counts.sum(), SMALLEST) if counts.sum() > 0 else self.mean)
+    def observe(self, counts: Floats, *, current: Any = None) -> PointDirichlet:
+        return PointDirichlet(counts / max(counts.sum(), SMALLEST) if counts.sum() > 0 else self.mean)
 
     def log_likelihood(self, counts: Floats) -> float:
         return float(counts @ self.mean_log)
@@ -35,8 +35,8 @@ class Fractions:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0
 
-    def sample(self, rng: np.random.Generator) -> Fractions:
+    def sample(self, rng: np.random.Generator) -> PointDirichlet:
         return self
 
-    def only(self, keep: Index) -> Fractions:
-        return Fractions(self.mean[keep] / max(self.mean[keep].sum(), SMALLEST))
+    def only(self, keep: Index) -> PointDirichlet:
+        return PointDirichlet(self.mean[keep] / max(self.mean[keep].sum(), SMALLEST))
