@@ -246,6 +246,15 @@ class Mixture:
 
     def draw_codes(self, point: MixturePosterior, batch: Rows, rng: np.random.Generator) -> Memberships:
         """One label of each row given weights and clusters."""
+        joint = self.code_scores(point, batch)
+        return self.with_codes(np.argmax(joint + rng.gumbel(size=joint.shape), axis=1), joint.shape[1])
+
+    def with_codes(self, states: Index, n_states: int) -> Memberships:
+        """Labels (n,) as memberships."""
+        return Memberships(np.eye(n_states)[states])
+
+    def code_scores(self, point: MixturePosterior, batch: Rows) -> Floats:
+        """(n, K), log p(row, label) given weights and clusters."""
         clusters: Any = point.clusters
         if isinstance(clusters, Normals):
             if batch.seen is not None:
@@ -253,9 +262,7 @@ class Mixture:
             density = clusters.log_density(batch.x)
         else:
             density = clusters.log_density(batch.x, batch.mask)
-        joint = np.asarray(density) + point.weights.mean_log
-        label = np.argmax(joint + rng.gumbel(size=joint.shape), axis=1)
-        return Memberships(np.eye(joint.shape[1])[label])
+        return np.asarray(density) + point.weights.mean_log
 
     def draw_statistics(
         self, point: MixturePosterior, batch: Rows, local: Memberships, rng: np.random.Generator

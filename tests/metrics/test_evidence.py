@@ -1,0 +1,113 @@
+"""The log evidence, exact and by annealing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import betaln, gammaln, logsumexp
+
+import latens
+from latens.metrics import evidence, log_evidence
+
+
+def rows(n: int = 10) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 2)) + 3.0 * (np.arange(n) % 2)[:, None]
+
+
+def fits(X: np.ndarray) -> list[Any]:
+    binary = (X > 1).astype(float)
+    kinds = ("full", "tied", "diag", "spherical", "known")
+    gaussian = [latens.GaussianMixture(2, covariance_type=kind, prune=False, random_state=0) for kind in kinds]
+    return [
+        *((model.fit(X), X) for model in gaussian),
+        (latens.BernoulliMixture(2, prune=False, random_state=0).fit(binary), binary),
+    ]
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_annealing_is_within_a_nat_of_enumeration(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = fits(rows())[which]
+    exact = log_evidence(model, X)
+    assert (exact.method, exact.error) == ("exact", 0.0)
+    assert exact.value >= model.elbo_ - 1e-9
+    monkeypatch.setattr(evidence, "MOST_CODES", 1)
+    sampled = log_evidence(model, X, n_chains=6, n_steps=120)
+    assert sampled.method == "annealing"
+    assert abs(sampled.value - exact.value) < 1
+    assert 0 < sampled.error < 1
+
+
+def test_enumeration_is_the_sum_over_all_labels() -> None:
+    """Bernoulli rows by hand: Dirichlet weights and Beta columns integrated in closed form."""
+    X = (rows(6) > 1).astype(float)
+    model = latens.BernoulliMixture(2, prune=False, random_state=0).fit(X)
+    a, b = model.model_.clusters.chance.on[0], model.model_.clusters.chance.off[0]
+    level = float(model.model_.weights.concentration[0])
+    total = []
+    for codes in np.ndindex(*(2,) * 6):
+        label = np.array(codes)
+        counts = np.bincount(label, minlength=2)
+        value = gammaln(2 * level) - gammaln(2 * level + 6) + np.sum(gammaln(level + counts) - gammaln(level))
+        for k in range(2):
+            ones, n = X[label == k].sum(axis=0), counts[k]
+            value += np.sum(betaln(a + ones, b + n - ones) - betaln(a, b))
+        total.append(value)
+    assert log_evidence(model, X).value == pytest.approx(logsumexp(total), abs=1e-9)
+
+
+def test_chains_in_both_directions_bracket_the_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From rows of the prior's own making the labels are a draw of their posterior."""
+    X = rows()
+    model = latens.BernoulliMixture(2, prune=False, random_state=0).fit((X > 1).astype(float))
+    rng = np.random.default_rng(1)
+    point = model.model_.prior(2).sample(rng)
+    labels = rng.choice(2, 10, p=point.weights.mean)
+    made = np.asarray(point.clusters.draw(labels, rng))
+    exact = log_evidence(model, made).value
+    monkeypatch.setattr(evidence, "MOST_CODES", 1)
+    found = log_evidence(model, made, labels=labels, n_chains=10, n_steps=200)
+    assert found.upper is not None
+    assert found.value - 0.5 < exact < found.upper + 0.5
+
+
+def test_units_of_the_data_only_shift_it() -> None:
+    X = rows(8)
+    small, large = (latens.GaussianMixture(1, random_state=0).fit(scale * X) for scale in (1.0, 1024.0))
+    gap = log_evidence(small, X).value - log_evidence(large, 1024.0 * X).value
+    assert gap == pytest.approx(16 * np.log(1024.0), rel=1e-9)
+
+
+def test_one_cluster_of_any_number_of_rows_is_exact_and_equals_its_bound() -> None:
+    X = rows(300)
+    model = latens.GaussianMixture(1, random_state=0).fit(X)
+    assert log_evidence(model, X).value == pytest.approx(model.elbo_, rel=1e-9)
+
+
+def test_regression_with_given_precisions_is_exact() -> None:
+    X = rows(20)
+    model = latens.BayesianLinearRegression(weight_precision=1.0, noise_precision=2.0).fit(X, X[:, 0])
+    assert log_evidence(model) == evidence.LogEvidence(float(model.elbo_), 0.0, "exact")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (latens.GaussianMixture(2), "not fitted"),
+        (latens.FactorAnalysis(1, random_state=0).fit(rows(30)), "FactorAnalysis has no estimate here"),
+    ],
+)
+def test_models_without_an_estimate_say_so(model: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        log_evidence(model, rows(30))
+
+
+def test_labels_that_are_none_are_refused() -> None:
+    X = rows(40)
+    model = latens.GaussianMixture(2, prune=False, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="labels must be 40 whole numbers from 0 to 1"):
+        log_evidence(model, X, labels=np.full(40, 2), n_chains=1, n_steps=4)
+    with pytest.raises(ValueError, match="X is missing"):
+        log_evidence(model)
