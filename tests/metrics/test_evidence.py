@@ -9,6 +9,7 @@ import pytest
 from scipy.special import betaln, gammaln, logsumexp
 
 import latens
+from latens.estimators.fitted_parts import fitted_parts
 from latens.metrics import evidence, log_evidence
 
 
@@ -44,8 +45,9 @@ def test_enumeration_is_the_sum_over_all_labels() -> None:
     """Bernoulli rows by hand: Dirichlet weights and Beta columns integrated in closed form."""
     X = (rows(6) > 1).astype(float)
     model = latens.BernoulliMixture(2, prune=False, random_state=0).fit(X)
-    a, b = model.model_.clusters.chance.on[0], model.model_.clusters.chance.off[0]
-    level = float(model.model_.weights.concentration[0])
+    inner = fitted_parts(model).model
+    a, b = inner.clusters.chance.on[0], inner.clusters.chance.off[0]
+    level = float(inner.weights.concentration[0])
     total = []
     for codes in np.ndindex(*(2,) * 6):
         label = np.array(codes)
@@ -63,7 +65,7 @@ def test_chains_in_both_directions_bracket_the_evidence(monkeypatch: pytest.Monk
     X = rows()
     model = latens.BernoulliMixture(2, prune=False, random_state=0).fit((X > 1).astype(float))
     rng = np.random.default_rng(1)
-    point = model.model_.prior(2).sample(rng)
+    point = fitted_parts(model).model.prior(2).sample(rng)
     labels = rng.choice(2, 10, p=point.weights.mean)
     made = np.asarray(point.clusters.draw(labels, rng))
     exact = log_evidence(model, made).value
