@@ -22,6 +22,7 @@ __all__ = [
     "ElboDecreased",
     "EmptyRows",
     "EqualColumns",
+    "FewInReservoir",
     "FewSharedRows",
     "FewValues",
     "FewerThanAsked",
@@ -40,6 +41,7 @@ __all__ = [
     "OneFeatureViews",
     "SourcesTooLight",
     "StillSnapshots",
+    "StreamChanged",
     "TableRefused",
     "UnknownGroups",
     "UnseenLevels",
@@ -152,6 +154,14 @@ class SourcesTooLight(LatensWarning):
 
 class StillSnapshots(LatensWarning):
     """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
+
+
+class StreamChanged(LatensWarning):
+    """Rows of a stream are unlike those before them: it is sorted, or what it tells of changes."""
+
+
+class FewInReservoir(LatensWarning):
+    """A component of a stream has few of the rows that are kept of it: it is known less well than from all rows."""
 
 
 class UnknownGroups(LatensWarning):

@@ -37,6 +37,7 @@ from latens.core.rows import Rows
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
 from latens.core.statistics import Statistics
 from latens.core.survey import Survey
+from latens.core.watch import Watch
 
 __all__ = [
     "Answers",
@@ -69,6 +70,7 @@ __all__ = [
     "Sweep",
     "Unkept",
     "Walking",
+    "Watch",
     "in_parts",
     "transient",
     "without_transients",

@@ -30,8 +30,8 @@ from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.estimators.search import FitSearch
+from latens.estimators.streams import Streaming
 from latens.inference.journal import Journal, Record
-from latens.inference.online import Accumulate, update
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread
 
@@ -40,7 +40,7 @@ __all__ = ["MOST_COMPONENTS", "VariationalTransformer", "living_components"]
 MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
 
 
-class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
+class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEstimator):
     """Fits by `ascend`, streams by `update`; knows nothing of the model it drives.
 
     Attributes
@@ -158,7 +158,16 @@ class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
             doubt_fit(self, self._fit(X, sample_weight, moves=self.moves))
         return self
 
-    def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False, known: Any = None) -> Data:
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any,
+        *,
+        moves: bool,
+        spare: bool = False,
+        known: Any = None,
+        rng: np.random.Generator | None = None,
+    ) -> Data:
         """Search and keep; with `spare`, X is rows that may be written over. The rows are returned as they came in."""
         with all_or_nothing(self), one_blas_thread():
             self._check_common()
@@ -166,6 +175,7 @@ class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
             self.__dict__.pop("_n_named", None)
             if data.n_named:
                 self._n_named, moves = data.n_named, False
+            self.__dict__.pop("stream_", None)  # a stream that begins keeps its rows afterwards
             self._until = None if self.max_time is None else time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
             before = self._frame if self._goes_on(data) else None
@@ -177,7 +187,7 @@ class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
             begun_from = [fit for fit in (self if before else None, self._smaller) if fit is not None]
             journal, rng = open_journal(
                 self,
-                generator(self.random_state),
+                generator(self.random_state) if rng is None else rng,
                 lambda: [model, data.fingerprint(sample), [fit._state.q for fit in begun_from]],
                 self._over(),
             )
@@ -219,10 +229,14 @@ class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
     @keywords_after_y("sample_weight")
     @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """See one more batch of rows, once.
+        """See one more batch of rows, once; batches may come in any order.
 
-        The first batch is fitted to convergence; later ones only add to it. After `fit`, the rows of that fit stay in
-        and the batch adds to them. A scan is taken block by block, each a batch.
+        A uniform sample of all rows seen is kept: 2,000 of them, or 10 for each parameter if that is more, in at most
+        256 MB (``stream_.nbytes``). It is fitted anew, moves and all, whenever rows have doubled until it is full, and
+        whenever a batch scores plainly worse than expected. While it holds every row that is `fit`; later its rows
+        stand for all, and ``elbo_`` is the bound of as many rows like them.
+
+        After `fit`, which keeps no rows, batches only add to the sums of that fit.
 
         Parameters
         ----------
@@ -237,31 +251,16 @@ class VariationalTransformer(FitSearch, Answers, NotebookView, BaseEstimator):
         -------
         self
         """
-        if not self.__sklearn_is_fitted__():
-            with keep_warnings(self), warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-                self._fit(X, sample_weight, moves=False)  # a component may wait for rows that are still to come
-            return self
-        with keep_warnings(self, adding=True), all_or_nothing(self), one_blas_thread():
-            rows = occupied(check_rows(self, X, sample_weight))
-            if not len(rows):
+        first = not self.__sklearn_is_fitted__()
+        with keep_warnings(self, adding=not first), all_or_nothing(self), one_blas_thread():
+            if first:
+                self._check_common()
+                self._begin_stream(check_data(self, X, sample_weight))
                 return self
-            doubt_weights(rows)
-            frame = self._frame.meeting(rows)
-            state, event = update(
-                self._model,
-                self._state,
-                frame.enter(rows),
-                combine=Accumulate(),
-                n_global=3,
-                log_scale=frame.log_scale,
-            )
-            if isinstance(self._model, Compressing):
-                fit = self._read_out(self._model, state.stats, frame, generator(self.random_state), [])
-            else:
-                event = replace(event, posterior=None, restart=self.trace_[-1].restart)
-                fit = Fit(state, (*self.trace_, event), self.converged_)
-            self._keep(self._model, frame, fit)
+            rows = occupied(check_rows(self, X, sample_weight))
+            if len(rows):
+                doubt_weights(rows)
+                self._see_batch(rows)
         return self
 
     def _units_of(self, data: Data, sample: Rows) -> Frame:

@@ -18,6 +18,7 @@ from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import check_rows, with_known
 from latens.estimators.search import FitSearch
+from latens.estimators.streams import Streaming
 from latens.inference.sweep import tree_sum
 from latens.models.known_codes import KNOWN
 
@@ -32,13 +33,22 @@ class KnownCodes(FitSearch):
     Components are then those that were named: as many, in that order, none merged, split or taken out.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("_n_named",)
+    kept: ClassVar[tuple[str, ...]] = (*Streaming.kept, "_n_named")
 
     if TYPE_CHECKING:
         n_components: int | None
         moves: bool
 
-        def _fit(self, X: Any, sample_weight: Any, *, moves: bool, spare: bool = False, known: Any = None) -> Data: ...
+        def _fit(
+            self,
+            X: Any,
+            sample_weight: Any,
+            *,
+            moves: bool,
+            spare: bool = False,
+            known: Any = None,
+            rng: np.random.Generator | None = None,
+        ) -> Data: ...
 
     @keywords_after_y("sample_weight")
     def fit(

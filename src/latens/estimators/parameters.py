@@ -67,9 +67,9 @@ def keep_warnings(estimator: Any, *, adding: bool = False) -> Iterator[None]:
             f"this {type(estimator).__name__} is being fitted, and one of its callbacks asks it to fit again; "
             "fit a copy of it there: sklearn.base.clone(model).fit(X)."
         )
-    earlier = getattr(estimator, "warnings_", []) if adding else []
     with collect_warnings(estimator) as records:
         yield
+    earlier = getattr(estimator, "warnings_", []) if adding else []  # without those that have become untrue meanwhile
     estimator.warnings_ = [*earlier, *(record for record in records if record not in earlier)]
 
 

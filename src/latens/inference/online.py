@@ -15,7 +15,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
-__all__ = ["Accumulate", "Combine", "RobbinsMonro", "compressed", "follow", "update"]
+__all__ = ["Accumulate", "Combine", "RobbinsMonro", "compressed", "follow", "recount", "update"]
 
 Combine = Callable[[Any, Any, int], Any]  # (total or None, fresh, step) -> total
 
@@ -52,12 +52,27 @@ def update(
     combine: Combine,
     n_global: int = 1,
     log_scale: float | Floats = 0.0,
+    local: Any = None,
 ) -> tuple[State, Iteration]:
-    """See one batch once; then `n_global` global steps on all that was seen so far."""
+    """See one batch once; then `n_global` global steps on all that was seen so far.
+
+    `local` is the settled posterior of the batch's rows, where the caller has it.
+    """
     clock = time.perf_counter()
     with one_blas_thread():
-        state = _absorb(model, state, batch, combine, n_global)
+        state = _absorb(model, state, batch, combine, n_global, local)
         return state, measure(model, state.q, state.stats, state.step - 1, clock, log_scale)
+
+
+def recount(
+    model: Steps[B, Q, L, S], state: State, factor: float, *, n_global: int = 3, log_scale: float | Floats = 0.0
+) -> tuple[State, Iteration]:
+    """Let the rows seen so far stand for `factor` times as many, of which they were drawn."""
+    clock, q, stats = time.perf_counter(), state.q, factor * state.stats
+    with one_blas_thread():
+        for _ in range(n_global):
+            q, stats = advance(model, q, stats)
+        return State(q, stats, None, state.step + 1), measure(model, q, stats, state.step, clock, log_scale)
 
 
 def follow(
@@ -103,14 +118,16 @@ def compressed(compress: Callable[[Any], Any], batches: Sequence[Any], sweep: Sw
         return sweep(lambda batch, _: (None, compress(batch)), batches, (None,) * len(batches))[1]
 
 
-def _absorb(model: Steps[B, Q, L, S], state: State, batch: Any, combine: Combine, n_global: int) -> State:
+def _absorb(
+    model: Steps[B, Q, L, S], state: State, batch: Any, combine: Combine, n_global: int, local: Any = None
+) -> State:
     if isinstance(model, Compressing):
         # only collected: a read-out ascends from a start that the total determines, so the path leaves no trace
         return State(state.q, combine(state.stats, model.compress(batch), state.step), None, state.step + 1)
     if isinstance(model, Walking):
         q, stats = model.walk(state.q, state.stats, batch)  # every row is a step
         return State(q, stats, None, state.step + len(batch))
-    fresh = model.statistics(batch, local_fixed_point(model, state.q, batch))
+    fresh = model.statistics(batch, local_fixed_point(model, state.q, batch) if local is None else local)
     q, stats = state.q, combine(state.stats, fresh, state.step)
     for _ in range(n_global):
         q, stats = advance(model, q, stats)

@@ -27,6 +27,7 @@ from latens.io.checks.multi_view_checks import (
 )
 from latens.io.checks.parameter_checks import check_agreement
 from latens.io.checks.shape_checks import arrays_with_shapes, check_axes, check_sizes, switches_of
+from latens.io.checks.stream_checks import check_stream
 from latens.io.checks.type_checks import fits, hints_of
 from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
 from latens.io.registry import estimator_class, models_of, name_of
@@ -140,6 +141,7 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     if not state.stats.n > 0 or state.step < 0:
         raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
     check_finite(model.global_terms(state.q), "terms")
+    check_stream(estimator_class(name), fitted.attributes, d)
     check_samples(model, state, fitted.attributes)
     check_columns(model, state, fitted.attributes, d)
 

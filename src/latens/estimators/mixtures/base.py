@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -21,10 +20,9 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.known_codes import KnownCodes, known_labels
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory
-from latens.estimators.rows.lazy import batch_by_batch, lazily
+from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Frame
-from latens.estimators.rows.validation import check_rows
 from latens.estimators.starts import kmeans_labels, nearest_labels, within_variances
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -134,17 +132,6 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
             data = self._fit(X, sample_weight, moves=self.moves, known=known)
             self._classify(data)
             doubt_fit(self, data)
-        return self
-
-    @keywords_after_y("sample_weight")
-    @batch_by_batch
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        with all_or_nothing(self):
-            super().partial_fit(X, y, sample_weight=sample_weight)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what there is to say of the rows was said
-                rows = check_rows(self, X, sample_weight)
-            self._classify(InMemory(rows), add=True)
         return self
 
     @lazily
@@ -263,8 +250,8 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         rows = zip(names, counts.tolist(), mean.tolist(), strict=True)
         return Table(("assigned to", "rows", *names), tuple((name, n, *each) for name, n, each in rows))
 
-    def _classify(self, data: Data, *, add: bool = False) -> None:
-        """Count to which clusters rows were assigned, and to which they may belong."""
+    def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
+        """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
         k = self.n_components_
         table, entropy = np.zeros((k, k)), 0.0
         if add and getattr(self, "classification_", table[:0]).shape == table.shape:
@@ -272,8 +259,17 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         step = _CountMembers(self)
         parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(data)
         for part in parts:
-            table, entropy = table + part.table, entropy + part.entropy
+            table, entropy = table + each * part.table, entropy + each * part.entropy
         self.classification_, self.membership_entropy_ = table, entropy
+
+    def _tell_fit(self, data: Data, each: float) -> None:
+        self._classify(data, each=each)
+
+    def _tell_batch(self, rows: Rows) -> None:
+        self._classify(InMemory(rows), add=True)
+
+    def _n_free(self) -> int:
+        return self.n_parameters_
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
         """For each cluster, the columns in which it differs most from all rows together.

@@ -202,7 +202,7 @@ class LatentClassAnalysis(MixtureEstimator):
     @keywords_after_y("sample_weight")
     @batch_by_batch
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """See one more batch of rows, once. The first batch is fitted to convergence; later ones only add to it.
+        """See one more batch of rows, once, as every estimator does.
 
         Kinds of columns and their levels are those of the first batch.
 

@@ -35,10 +35,11 @@ from latens.estimators.multi_view.streams import Waiting, are_enough
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.wide_table import WideTable, lay_out
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
-from latens.estimators.rows.data import Data, InBlocks
+from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Frame
 from latens.estimators.rows.validation import occupied
+from latens.models.multi_view.explained import Deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
@@ -141,6 +142,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     _single: bool
     # what files hold besides the posterior
     kept: ClassVar[tuple[str, ...]] = (
+        *VariationalTransformer.kept,
         "layout_",
         "likelihoods_",
         "_plain",
@@ -251,8 +253,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         """See one more batch of samples, once.
 
         The first samples, 20 for each factor but from 200 to 1000, are kept and fitted anew with every batch: fewer do
-        not show what factors, counts and groups there are. Then the stream begins, and a batch only adds to the sums of
-        those before. After `fit`, its samples stay in and the batch adds to them.
+        not show what factors, counts and groups there are. Then the stream begins: a uniform sample of all that were
+        seen is kept, and fitted anew when a batch is unlike those before it. After `fit`, batches only add to its sums.
 
         `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
 
@@ -281,8 +283,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 return self
             rows = self._table(X, groups, sample_weight, precision).rows
             super().partial_fit(rows)
-            entered = [self._frame.enter(part) for part in self._parts(rows)]
-            self.deviances_ = self.deviances_ + explain(self._model, self._state.q, entered)[1]
             self._forget_samples()
         return self
 
@@ -307,13 +307,28 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             if not enough:  # warnings are about all samples, later
                 warnings.simplefilter("ignore", ConstantColumns)
                 warnings.simplefilter("ignore", FollowsTotals)
-            # no moves: a factor may wait for samples still to come
-            spare = first and enough and not self._plain
-            self._fit_views(fitted, moves=False, spare=spare, remembered=table if first and not enough else None)
+            self._fit_views(fitted, moves=self.moves, remembered=table if first and not enough else None)
         if enough:
             self._waiting = None
+            rows = fitted.rows if len(fitted.layout.groups) > 1 else ungrouped(fitted).rows
+            self._keep_rows(InMemory(occupied(rows)))
         if not first:
             self._forget_samples()
+
+    def _fit_quietly(self, data: Data, rng: np.random.Generator) -> None:
+        self._single = data.is_single
+        super()._fit_quietly(data, rng)
+        del self._entered
+
+    def _tell_fit(self, data: Data, each: float) -> None:
+        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]
+
+    def _tell_batch(self, rows: Rows) -> None:
+        self.deviances_ = self.deviances_ + self._deviances_of(rows)
+
+    def _deviances_of(self, rows: Rows) -> Deviances:
+        entered = [self._frame.enter(part) for part in self._parts(rows)]
+        return explain(self._model, self._state.q, entered)[1]
 
     def _forget_samples(self) -> None:
         for name in ("scores_", "row_names_", "group_of_"):

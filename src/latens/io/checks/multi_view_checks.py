@@ -95,12 +95,12 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
         raise FileRefused(f"{samples.n} samples wait, and its fit is of {n}.")
     if rows.seen is not None and rows.x[~rows.seen].any():
         raise FileRefused("the samples that wait have values where they miss them.")
-    _check_known(waiting, replace(rows, aux=waiting.aux))
+    _check_known(waiting.layout, replace(rows, aux=waiting.aux))
 
 
-def _check_known(waiting: Waiting, rows: Rows) -> None:
-    """Refuse groups and precisions of samples that wait where they are not those of the layout."""
-    layout, columns = waiting.layout, dict(zip(waiting.layout.views, waiting.layout.bounds, strict=True))
+def _check_known(layout: Layout, rows: Rows) -> None:
+    """Refuse groups and precisions of samples that wait, or are kept, where they are not those of the layout."""
+    columns = dict(zip(layout.views, layout.bounds, strict=True))
     shapes = {precision_of(name): rows.x[:, columns[name]].shape for name in layout.precise}
     shapes |= {GROUP: (len(rows),)} if layout.groups else {}
     if {name: values.shape for name, values in rows.aux.items()} != shapes:
@@ -121,6 +121,8 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
     check_sizes([*arrays_with_shapes(kept["deviances_"], "deviances_")], sizes)
     if kept.get("_waiting") is not None:
         _check_waiting(kept["_waiting"], kept["layout_"], state.stats.n)
+    if kept.get("stream_") is not None:
+        _check_known(kept["layout_"], kept["stream_"].reservoir.rows)
     stated = [name for name in OF_SAMPLES if name in kept]
     if not stated:
         return

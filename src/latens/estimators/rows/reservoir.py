@@ -1,0 +1,132 @@
+"""Some rows of a stream, in data units: each row seen so far is as likely to be among them as any other."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from latens.array import Floats, Index
+from latens.array.fields import record, sized
+from latens.array.transfer import host, is_sparse
+from latens.core import Rows
+from latens.estimators.rows.sampling import chosen_rows, stacked
+
+__all__ = ["Reservoir", "capacity_for"]
+
+LEAST_ROWS, ROWS_PER_PARAMETER = 2000, 10  # a fit to so many is about a twentieth of a nat a row from one to all
+MOST_BYTES = 2**28  # of dense rows; wide tables have fewer of them
+FEWEST_ROWS = 200  # however wide
+
+
+def capacity_for(n_parameters: int, n_columns: int) -> int:
+    """Rows to keep for a model of so many parameters.
+
+    >>> capacity_for(300, 20), capacity_for(10**6, 20_000)
+    (3000, 1677)
+    """
+    most = max(FEWEST_ROWS, MOST_BYTES // (8 * n_columns))
+    return min(max(LEAST_ROWS, ROWS_PER_PARAMETER * n_parameters), most)
+
+
+@record(eq=False)
+class Reservoir:
+    """Rows with the lowest of random keys, in the order in which they came, with their own weights.
+
+    Rows are dense or, for binary rows that came as CSR, told by the columns of their ones.
+    """
+
+    seed: int  # of the keys
+    capacity: int
+    n_columns: int
+    n_rows: int  # seen so far, here or not
+    n: float  # what those count
+    keys: Floats = sized("rows")
+    values: Floats | None = sized("rows d", default=None)
+    seen: NDArray[np.bool_] | None = sized("rows d", default=None)
+    weight: Floats | None = sized("rows", default=None)  # None: every row counts once
+    starts: Index | None = sized("rows+1", default=None)  # of each row, in `ones`
+    ones: Index | None = sized("ones", default=None)  # columns
+    aux: dict[str, Floats] = field(default_factory=dict)  # what else is known of the rows, (rows, ...) each
+
+    @classmethod
+    def empty(cls, seed: int, capacity: int, n_columns: int) -> Reservoir:
+        return cls(seed, capacity, n_columns, 0, 0.0, np.zeros(0))
+
+    def add(self, rows: Rows) -> Reservoir:
+        """With one more batch."""
+        keys = np.random.default_rng([self.seed, self.n_rows]).random(len(rows))
+        both = np.concatenate([self.keys, keys])
+        counted = replace(self, n_rows=self.n_rows + len(rows), n=self.n + rows.n)
+        if len(both) > self.capacity:
+            chosen = np.sort(np.argpartition(both, self.capacity)[: self.capacity])
+        else:
+            chosen = np.arange(len(both))
+        held = len(self.keys)
+        if len(chosen) == held and (not held or chosen[-1] < held):
+            return counted
+        new = _taken(rows, chosen[chosen >= held] - held)
+        kept = _joined(_taken(self.rows, chosen[chosen < held]), new) if held else new
+        return replace(counted, keys=both[chosen], **_told(kept))
+
+    @property
+    def rows(self) -> Rows:
+        if self.starts is not None and self.ones is not None:
+            shape = (len(self.keys), self.n_columns)
+            places = self.ones.astype(np.int32), self.starts.astype(np.int32)  # what scikit-learn takes
+            x = csr_array((np.ones(len(self.ones)), *places), shape=shape)
+            return Rows(x, None, self.weight, self.aux)
+        values = np.zeros((0, self.n_columns)) if self.values is None else self.values
+        return Rows(values, self.seen, self.weight, self.aux)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row of the stream is here."""
+        return self.n_rows == len(self.keys)
+
+    @property
+    def each(self) -> float:
+        """How many rows of the stream a row here stands for."""
+        return 1.0 if self.is_whole else self.n / self.rows.n
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        parts = (self.keys, self.values, self.seen, self.weight, self.starts, self.ones, *self.aux.values())
+        return sum(part.nbytes for part in parts if part is not None)
+
+
+def _taken(rows: Rows, which: Index) -> Rows:
+    """These rows on the host, with their weights."""
+    weight = None if rows.weight is None else host(rows.weight)[which]
+    taken = replace(chosen_rows(rows, which), weight=weight)
+    if is_sparse(taken.x):
+        x = csr_array(taken.x)
+        x.eliminate_zeros()
+        return replace(taken, x=x)
+    return taken
+
+
+def _joined(first: Rows, second: Rows) -> Rows:
+    plain = first.weight is None and second.weight is None
+    if is_sparse(first.x) and is_sparse(second.x):
+        below = stacked([replace(part, x=np.zeros((len(part), 0))) for part in (first, second)])
+        both = replace(below, x=csr_array(vstack([first.x, second.x])))
+    else:
+        both = stacked([_dense(first), _dense(second)])
+    return replace(both, weight=None) if plain else both
+
+
+def _dense(rows: Rows) -> Rows:
+    return replace(rows, x=rows.x.toarray()) if is_sparse(rows.x) else rows
+
+
+def _told(rows: Rows) -> dict[str, Any]:
+    """The fields that hold these rows."""
+    told = {"values": rows.x, "seen": rows.seen, "weight": rows.weight, "aux": dict(rows.aux)}
+    if not is_sparse(rows.x):
+        return told | {"starts": None, "ones": None}
+    return told | {"values": None, "starts": rows.x.indptr.astype(np.intp), "ones": rows.x.indices.astype(np.intp)}
