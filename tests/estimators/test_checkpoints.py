@@ -65,6 +65,12 @@ FITS: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: latens.BinaryFactorAnalysis(7, e_step="mean-field", random_state=2, **MOVED),
         CAUSES,
     ),
+    "stochastic passes": (
+        lambda: latens.GaussianMixture(
+            3, learning_method="online", batch_size=20, **SEARCH | {"max_iter": 4, "tol": 0}
+        ),
+        X,
+    ),
     "search on a part of the rows": (lambda: latens.GaussianMixture(3, **SEARCH), np.tile(X, (150, 1))),
 }
 SCANNED = ("binary, mean field", "mixture, full", "factors", "factors, online", "ICA")

@@ -287,6 +287,10 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             "callbacks",
             "n_jobs",
             "row_posteriors",
+            "learning_method",
+            "batch_size",
+            "learning_decay",
+            "learning_offset",
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 

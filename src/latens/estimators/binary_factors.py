@@ -75,6 +75,12 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         Called with an `Iteration` each; returning True stops the fit.
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
+    learning_method : {"batch", "online"}
+        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+    batch_size, learning_decay, learning_offset : int, float, float
+        Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     row_posteriors : {"auto", "keep", "recompute"}
         Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
         beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
@@ -126,6 +132,10 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         verbose: int = 0,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        learning_method: str = "batch",
+        batch_size: int = 1024,
+        learning_decay: float = 0.7,
+        learning_offset: float = 10.0,
         row_posteriors: str = "auto",
     ) -> None:
         super().__init__(
@@ -143,6 +153,10 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             callbacks=callbacks,
             n_jobs=n_jobs,
         )
+        self.learning_method = learning_method
+        self.batch_size = batch_size
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
         self.row_posteriors = row_posteriors
         self.prior = prior
         self.e_step = e_step

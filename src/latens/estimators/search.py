@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State
-from latens.estimators.parameters import in_callback, one_of
+from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
+from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Frame
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.journal import UNRECORDED, Record
-from latens.inference.online import compressed
+from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
 from latens.inference.search import Search
+from latens.inference.stochastic import pass_stochastically
 from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map
 
@@ -31,6 +32,7 @@ __all__ = ["FitSearch"]
 N_GROWN = 3  # starts that are made of a smaller fit
 
 
+SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 ROW_POSTERIORS = ("auto", "keep", "recompute")
 
 
@@ -46,6 +48,10 @@ class FitSearch:
     tol: float
     n_init: int
     init: Any
+    learning_method: str = "batch"
+    batch_size: int = 1024
+    learning_decay: float = 0.7
+    learning_offset: float = 10.0
     row_posteriors: str = "recompute"  # where local steps are exact there is nothing to keep
     verbose: int
     prune: bool
@@ -101,6 +107,9 @@ class FitSearch:
                 )
                 return self._read_out(model, total, frame, rng, starts, notify, moves)
             search = self._search(model, options, rng, limit, moves)
+            if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
+                last = partial(options, batches, max_iter=1, sweep=sweep)
+                return self._learn_online(search, data, sample, starts, last, len(batches), frame, notify)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
@@ -129,6 +138,51 @@ class FitSearch:
         search = self._search(model, ascent, rng, limit, moves)
         fit = search.on_all([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
+
+    def _learn_online(
+        self,
+        search: Search,
+        data: Data,
+        sample: Rows,
+        starts: list[State],
+        last: Callable[..., Fit],
+        n_batches: int,
+        frame: Frame,
+        notify: OnIteration | None,
+    ) -> Fit:
+        """A search on the sample, stochastic passes over all rows from what it found, and one iteration on all."""
+        found = replace(search, max_iter=self._n_iterations).on_all([sample], sample, starts)
+        size = whole_number("batch_size", self.batch_size)
+        rate = RobbinsMonro(
+            data.n,
+            positive_number("learning_offset", self.learning_offset),
+            positive_number("learning_decay", self.learning_decay, most=1.0),
+        )
+        passes = partial(
+            pass_stochastically,
+            search.model,
+            lambda number: data.shuffled(size, np.random.default_rng([search.seed, number])),
+            combine=rate,
+            max_passes=0 if found.interrupted else self.max_iter,
+            tol=self.tol,
+            log_scale=frame.log_scale,
+        )
+        known = (data.n / found.state.stats.n) * found.state.stats
+        fit = self._journal.ascend(passes, State(found.state.q, known), notify)
+        settled = (Unkept(),) * n_batches  # one local step from a neutral start would not do
+        end = self._journal.ascend(last, State(fit.state.q, None, settled, len(fit.trace)), notify)
+        return replace(
+            end,
+            trace=(*fit.trace, *end.trace),
+            converged=fit.converged,
+            interrupted=found.interrupted or end.interrupted,
+            stopped=fit.stopped or end.stopped,
+        )
+
+    @property
+    def _n_iterations(self) -> int:
+        """Iterations of an ascent at most; `max_iter` counts passes where learning is online."""
+        return self.max_iter if self.learning_method == "batch" else SAMPLE_ITERATIONS
 
     @property
     def _keeps_all(self) -> bool:

@@ -86,6 +86,12 @@ class LatentClassAnalysis(MixtureEstimator):
         Called with an `Iteration` each; returning True stops the fit.
     n_jobs : int, optional
         Threads; None uses all cores. The result does not depend on it.
+    learning_method : {"batch", "online"}
+        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+    batch_size, learning_decay, learning_offset : int, float, float
+        Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
 
     Attributes
     ----------
@@ -146,6 +152,10 @@ class LatentClassAnalysis(MixtureEstimator):
         verbose: int = 0,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        learning_method: str = "batch",
+        batch_size: int = 1024,
+        learning_decay: float = 0.7,
+        learning_offset: float = 10.0,
     ) -> None:
         super().__init__(
             n_components,
@@ -162,6 +172,10 @@ class LatentClassAnalysis(MixtureEstimator):
             callbacks=callbacks,
             n_jobs=n_jobs,
         )
+        self.learning_method = learning_method
+        self.batch_size = batch_size
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
         self.likelihoods = likelihoods
         self.weight_prior = weight_prior
         self.weight_concentration_prior = weight_concentration_prior

@@ -86,6 +86,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         Whether components that are not needed are left out; False fits and publishes exactly `n_components`.
     random_state, warm_start, verbose, callbacks, n_jobs
         As in every estimator.
+    learning_method : {"batch", "online"}
+        Whether every iteration sees all rows, or the globals are updated after each batch of rows (Robbins-Monro). An
+        online fit begins with a search on a sample; `max_iter` is then the number of passes at most, and two are often
+        enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
+    batch_size, learning_decay, learning_offset : int, float, float
+        Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
     row_posteriors : {"auto", "keep", "recompute"}
         Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
         beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
@@ -176,6 +182,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         verbose: int = 0,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        learning_method: str = "batch",
+        batch_size: int = 1024,
+        learning_decay: float = 0.7,
+        learning_offset: float = 10.0,
         row_posteriors: str = "auto",
     ) -> None:
         super().__init__(
@@ -193,6 +203,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             callbacks=callbacks,
             n_jobs=n_jobs,
         )
+        self.learning_method = learning_method
+        self.batch_size = batch_size
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
         self.row_posteriors = row_posteriors
         self.likelihoods = likelihoods
         self.sparse_loadings = sparse_loadings
@@ -488,7 +502,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         if not isinstance(self.init, str):
             return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, frame))
         if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
-            return principal_start(model, sample, k, rng, bool(self.scale_views), self.max_iter, fewer=self.prune)
+            return principal_start(model, sample, k, rng, bool(self.scale_views), self._n_iterations, fewer=self.prune)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
     def _search_from(self, model: Any, data: Data, *rest: Any) -> Fit:

@@ -64,6 +64,8 @@ class Data(Protocol):
 
     def stream(self, size: int) -> Iterator[Rows]: ...  # consecutive rows, so many at a time
 
+    def shuffled(self, size: int, rng: np.random.Generator) -> Iterator[Rows]: ...  # the same in another order
+
     def sample(self, limit: int) -> Rows: ...
 
     def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame: ...  # of all, or of some
@@ -119,6 +121,10 @@ class InMemory:
 
     def stream(self, size: int) -> Iterator[Rows]:
         return (self.rows[slice(at, at + size)] for at in range(0, len(self.rows), size))
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
+        order = rng.permutation(len(self.rows))
+        return (self.rows.take(np.sort(order[at : at + size])) for at in range(0, len(order), size))
 
     def sample(self, limit: int) -> Rows:
         return sample_rows(self.rows, limit)
@@ -187,6 +193,21 @@ class InBlocks:
     def stream(self, size: int) -> Iterator[Rows]:
         for handle in self.source.handles:
             yield from InMemory(self.source.load(handle)).stream(size)
+
+    def shuffled(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
+        """Blocks in another order, and the rows of each: no block is read twice."""
+        if self.source.remote:
+            raise ValueError(
+                "learning_method='online' sees batches one after another, for which a cluster has no use; choose "
+                "learning_method='batch', or give latens.scan of the files."
+            )
+        numbers = rng.permutation(len(self.source.handles)) if self.source.concurrent else range(self.n_blocks)
+        for number in numbers:
+            yield from InMemory(occupied(self.source.load(self.source.handles[number]))).shuffled(size, rng)
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.source.handles)
 
     def sample(self, limit: int) -> Rows:
         return sample_source(self.source, limit)
