@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from latens.core import Rows, Source
 from latens.estimators.rows.sampling import blocks, distinct, sample_rows, stacked
 from latens.estimators.rows.source_sampling import sample_source
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.inference.sweep import serial_sweep
 
@@ -41,7 +41,7 @@ def test_chosen_rows_keep_everything_that_is_theirs(rows: Rows) -> None:
 
 
 def test_columns_and_units_leave_it_as_it_is(rows: Rows) -> None:
-    for part in (rows.columns(slice(1, 2)), Frame(np.ones(3), 2).enter(rows), occupied(replace(rows, weight=None))):
+    for part in (rows.columns(slice(1, 2)), Units(np.ones(3), 2).enter(rows), occupied(replace(rows, weight=None))):
         assert part.aux["precision"] is PRECISION
 
 

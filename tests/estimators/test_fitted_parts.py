@@ -30,7 +30,7 @@ def test_every_estimator_has_a_model_a_frame_and_a_state(name: str) -> None:
     model = subject.fit(subject.rows())
     parts = fitted_parts(model)
     assert parts.state.stats.n == len(subject.rows())
-    assert parts.frame.origin.shape == (model.n_features_in_,)
+    assert parts.units.origin.shape == (model.n_features_in_,)
     assert parts.model.prior(2).n_components >= 1
     assert parts.waiting is None
     public = {f"{inner.removeprefix('_')}_" for inner in INNER}

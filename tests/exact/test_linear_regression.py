@@ -69,7 +69,7 @@ def test_evidence_is_that_of_scikit_learn_where_the_models_coincide() -> None:
     assert model.elbo_ == pytest.approx(peer.scores_[-1], rel=1e-10)
     mean, std = model.predict(x, return_std=True)
     assert mean == pytest.approx(peer.predict(x), rel=1e-7)
-    assert model.posterior_.covariance * (model._frame.target.scale / model._frame.scale) ** 2 == pytest.approx(
+    assert model.posterior_.covariance * (model._units.target.scale / model._units.scale) ** 2 == pytest.approx(
         peer.sigma_, rel=1e-6
     )
     # its deviations leave out that of the intercept, and that the precisions are estimates
@@ -377,7 +377,7 @@ def test_gamma_posteriors_never_lower_the_bound_and_stay_below_the_evidence() ->
     model = latens.BayesianLinearRegression("gamma", "gamma", fit_intercept=False, tol=1e-13).fit(x, y)
     assert np.all(np.diff(model.elbo_history_) > -1e-9)
     a0, (alpha_rate, beta_rate) = 1e-6, (model._model.alpha_prior[1], model._model.beta_prior[1])
-    scale = model._frame.target.scale / model._frame.scale
+    scale = model._units.target.scale / model._units.scale
     # the evidence, by trapezoids over log alpha and log beta
     logs = np.linspace(-14, 14, 281)
     spectrum, across = model._model.spectrum(model._state.stats), logs[:, None] + 0 * logs
@@ -388,7 +388,7 @@ def test_gamma_posteriors_never_lower_the_bound_and_stay_below_the_evidence() ->
     total = logsumexp(heights + prior[0][:, None] + prior[1][None]) + 2 * np.log(logs[1] - logs[0])
     assert across.shape == heights.shape
     assert scale > 0
-    evidence = total - model._state.stats.n * model._frame.target.log_scale
+    evidence = total - model._state.stats.n * model._units.target.log_scale
     assert -1e-9 < evidence - model.elbo_ < 3
 
 

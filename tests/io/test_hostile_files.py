@@ -82,7 +82,7 @@ def shared(archive: zipfile.ZipFile) -> None:
 
 def truth_values(f: Forgery) -> None:
     f.header["params"]["init"] = {"array": 0}
-    f.at("frame")["origin"] = {"array": 0}
+    f.at("units")["origin"] = {"array": 0}
     data = f.members["arrays/0.npy"]
     body = b"{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }"
     body += b" " * (-(len(body) + 11) % 64) + b"\n"
@@ -153,7 +153,7 @@ LIES: dict[str, tuple[Lie, str]] = {
     "another shape of the same size": (entry(shape=[4, 4], layout=[0, 1]), "checksum"),
     "a wrong checksum": (entry(sha256="0" * 64), "do not match their checksum"),
     "no checksum": (entry(sha256=None), "no SHA-256"),
-    "a key more": (entry(url="http://"), "not told by"),
+    "a key more": (entry(url="http://"), "not given by"),
     "another name": (entry(name="../x"), "is called '../x'"),
     "arrays that are no list": (header(arrays={}), "lists no arrays"),
     "an array of nothing": (twins, "1 of its arrays belong to nothing"),
@@ -168,13 +168,13 @@ LIES: dict[str, tuple[Lie, str]] = {
     ),
     "a class that is a list": (field("", model={"record": ["Beta"], "fields": {}}), "does not know"),
     "a call": (field("", model={"call": "os.system", "args": ["true"]}), "mean nothing in this format"),
-    "two meanings": (field("frame", exponent={"float": "inf", "array": 0}), "mean nothing in this format"),
-    "an unknown special number": (field("frame", exponent={"float": "1.5"}), "mean nothing"),
+    "two meanings": (field("units", exponent={"float": "inf", "array": 0}), "mean nothing in this format"),
+    "an unknown special number": (field("units", exponent={"float": "1.5"}), "mean nothing"),
     "an unknown field": (field("state.q.usage", evil=1), "Beta with an unknown field 'evil'; it has on, off"),
     "a missing field": (lambda f: f.at("state.q.usage").pop("on"), "Beta without on"),
     "a text for a number": (field("model", floor="small"), r"model.floor is 'small' \(str\); expected float"),
-    "a fraction for a whole number": (field("frame", exponent=0.5), r"exponent is 0.5 \(float\); expected int"),
-    "True for a whole number": (field("frame", exponent=True), r"expected int"),
+    "a fraction for a whole number": (field("units", exponent=0.5), r"exponent is 0.5 \(float\); expected int"),
+    "True for a whole number": (field("units", exponent=True), r"expected int"),
     "a number for a truth value": (field("model", points=1), r"expected bool"),
     "a list for a tuple": (field("model", noise=[0.1, 0.1]), r"model.noise is .*expected tuple\[float, float\]"),
     "a tuple too long": (field("model", noise={"tuple": [0.1, 0.1, 0.1]}), r"expected tuple\[float, float\]"),
@@ -191,10 +191,10 @@ LIES: dict[str, tuple[Lie, str]] = {
     ),
     "a posterior that the prior does not have": (field("model", points=True), "not of the family"),
     "integers for floats": (reshaped("state.q.usage.on", lambda x: x.astype("<i8")), "array of int64; expected"),
-    "no fit at all": (header(fitted={"dict": {}}), "told as a dict; expected the record EstimatorState"),
-    "an array that is not there": (field("frame", origin={"array": 999}), "array 999 of"),
-    "a negative array": (field("frame", origin={"array": -1}), "array -1 of"),
-    "the array True": (field("frame", origin={"array": True}), "array True of"),
+    "no fit at all": (header(fitted={"dict": {}}), "given as a dict; expected the record EstimatorState"),
+    "an array that is not there": (field("units", origin={"array": 999}), "array 999 of"),
+    "a negative array": (field("units", origin={"array": -1}), "array -1 of"),
+    "the array True": (field("units", origin={"array": True}), "array True of"),
     "statistics of another kind": (
         lambda f: f.at("")["state"]["fields"]["stats"].update(
             record="RegressionSums",
@@ -206,12 +206,12 @@ LIES: dict[str, tuple[Lie, str]] = {
     # parameters
     "an unknown parameter": (param(shell="rm"), "no parameter 'shell'"),
     "a callback": (param(callbacks="print"), "no parameter 'callbacks'"),
-    "parameters without names": (header(params=[1]), "not told by name"),
+    "parameters without names": (header(params=[1]), "not given by name"),
     "a NaN parameter": (param(tol=NAN), "parameter tol is nan"),
     "a NaN within a parameter": (param(init=[NAN]), r"parameter init\[0\] is nan"),
     # numbers that cannot be
     "NaN in an array": (reshaped("state.stats.zx", lambda x: x * np.nan), "state.stats.zx holds NaN"),
-    "infinity in an array": (reshaped("frame.origin", lambda x: x + np.inf), "frame.origin holds NaN or inf"),
+    "infinity in an array": (reshaped("units.origin", lambda x: x + np.inf), "units.origin holds NaN or inf"),
     "an infinite number": (field("state.stats", entropy={"float": "-inf"}), "entropy is -inf"),
     "a negative count": (reshaped("state.q.usage.on", lambda x: -x), "usage.on holds values that are not positive"),
     "a count of zero": (reshaped("state.q.usage.on", lambda x: 0 * x), "usage.on holds values that are not positive"),
@@ -224,9 +224,9 @@ LIES: dict[str, tuple[Lie, str]] = {
         "not positive definite",
     ),
     "no rows": (field("state.stats", n=0.0), "claims 0.0 rows"),
-    "a scale beyond range": (field("frame", exponent=5000), "frame.exponent is 5000, beyond the range"),
-    "a scale of nothing": (field("frame", exponent=-5000), "beyond the range"),
-    "published numbers beyond range": (field("frame", exponent=1020), "noise_variance_ is inf"),
+    "a scale beyond range": (field("units", exponent=5000), "units.exponent is 5000, beyond the range"),
+    "a scale of nothing": (field("units", exponent=-5000), "beyond the range"),
+    "published numbers beyond range": (field("units", exponent=1020), "noise_variance_ is inf"),
     "2**60 states for a row": (
         field("model", e_step={"record": "Truncated", "fields": {"n_states": 2**60}}),
         "model.e_step.n_states is 1152921504606846976; expected at most",
@@ -270,10 +270,10 @@ LIES: dict[str, tuple[Lie, str]] = {
         reshaped("state.stats.zz", lambda x: np.repeat(x, 8, axis=0)),
         r"zz has shape \(8, 4, 4\); expected \(1\|d k",
     ),
-    "an origin of other columns": (reshaped("frame.origin", lambda x: x[:5]), r"origin has shape \(5,\)"),
+    "an origin of other columns": (reshaped("units.origin", lambda x: x[:5]), r"origin has shape \(5,\)"),
     "10**12 columns": (field("model", n_features=10**12), "model.n_features is 1000000000000; expected at most"),
     "a model of more columns": (field("model", n_features=17), "model has 17 columns and its data 16"),
-    "other columns": (field("", n_features_in=17), r"frame.origin has shape \(16,\); expected \(d\) with d=17"),
+    "other columns": (field("", n_features_in=17), r"units.origin has shape \(16,\); expected \(d\) with d=17"),
     "names for other columns": (field("", feature_names_in=["a"]), "1 names for 16 columns"),
     "names that are numbers": (field("", component_names=[1]), "component_names is"),
     "an intercept that is not there": (
@@ -291,7 +291,7 @@ LIES: dict[str, tuple[Lie, str]] = {
     "no iterations": (field("", trace=[]), "trace is empty"),
     "a trace of other columns": (lambda f: f.at("")["trace"][0]["dict"].update(x=1), "trace has the columns"),
     "a trace of other lengths": (
-        lambda f: f.at("")["trace"][0]["dict"].update(elbo=f.at("frame")["origin"], seconds=f.at("frame")["origin"]),
+        lambda f: f.at("")["trace"][0]["dict"].update(elbo=f.at("units")["origin"], seconds=f.at("units")["origin"]),
         "column step of its trace is no array of 16 numbers",
     ),
     "a container from elsewhere": (field("", output="os"), "output is 'os'"),

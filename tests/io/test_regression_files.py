@@ -83,4 +83,4 @@ def test_impossible_numbers_are_refused() -> None:
             replace(fitted, state=replace(fitted.state, q=replace(q, mean=q.mean[:2]))),
         )
     with pytest.raises(ValueError, match=r"origin of shape \(2,\); expected \(1,\)"):
-        replace(fitted.frame, target=replace(fitted.frame.target, origin=np.zeros(2)))
+        replace(fitted.units, target=replace(fitted.units.target, origin=np.zeros(2)))

@@ -241,10 +241,10 @@ LIES: dict[str, tuple[Lie, str]] = {
         r"views\['view1'\].noise.shape has shape|not of the family",
     ),
     "no switches": (at("state.q.views.view0", theta=None), "not of the family|belong to nothing"),
-    "exponents for other columns": (put("frame.exponent", lambda x: x[:3]), r"frame.exponent has shape \(3,\)"),
-    "exponents beyond range": (put("frame.exponent", lambda x: x + 5000), "beyond the range"),
+    "exponents for other columns": (put("units.exponent", lambda x: x[:3]), r"units.exponent has shape \(3,\)"),
+    "exponents beyond range": (put("units.exponent", lambda x: x + 5000), "beyond the range"),
     "exponents that are no whole numbers": (
-        put("frame.exponent", lambda x: x + 0.5),
+        put("units.exponent", lambda x: x + 0.5),
         "exponent is an array of float64",
     ),
     "deviances of other factors": (
@@ -277,7 +277,7 @@ def test_a_lie_is_refused_and_told(lie: str, tmp_path: Path) -> None:
 
 def test_a_forgery_without_a_lie_is_read(tmp_path: Path) -> None:
     forged = Forgery(latens.save(fitted(), tmp_path / "honest.latens"))
-    for path in ("state.q.views.view0.weights.on", "frame.exponent", "attributes.scores_"):
+    for path in ("state.q.views.view0.weights.on", "units.exponent", "attributes.scores_"):
         forged.put(path, forged.get(path))
     assert estimators_differ(fitted(), latens.load(forged.write(tmp_path / "model"))) is None
 

@@ -82,7 +82,7 @@ MEASURES = [covariance_distance, gaussian_kl, wasserstein2]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.ones((2, 3)), r"was given by an array of shape \(2, 3\); give a covariance \(D, D\)"),
+        (np.ones((2, 3)), r"was given as an array of shape \(2, 3\); give a covariance \(D, D\)"),
         ((np.zeros(3), np.eye(2)), r"the mean of .* has shape \(3,\); expected \(2,\)"),
         ((np.zeros(2), np.eye(2), 3), "is a tuple of 3; give a covariance"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN or infinity"),

@@ -259,7 +259,7 @@ ESTIMATORS = (
     Mutant(
         "scores are densities in the model's units",
         "estimators/answers.py",
-        "return (density - self._frame.log_volume(rows),)",
+        "return (density - self._units.log_volume(rows),)",
         "return (density,)",
         "tests/estimators/test_invariance.py -k unit_of",
     ),
@@ -280,7 +280,7 @@ ESTIMATORS = (
     Mutant(
         "a warm start begins anew",
         "estimators/base.py",
-        "return len(self._frame.origin) == data.n_columns and self._asked() == self._question",
+        "return len(self._units.origin) == data.n_columns and self._asked() == self._question",
         "return False",
         "tests/estimators/test_conventions.py -k warm_start",
     ),

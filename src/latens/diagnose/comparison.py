@@ -191,11 +191,11 @@ def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
 def _rows_of_fit(model: Any) -> dict[str, Any]:
     parts = fitted_parts(model) if has_fitted_parts(model) else None
     names = getattr(model, "feature_names_in_", None)
-    centred = parts is not None and not hasattr(model, "coef_") and np.any(parts.frame.origin != 0)
+    centred = parts is not None and not hasattr(model, "coef_") and np.any(parts.units.origin != 0)
     return {
         "rows": None if parts is None else float(round(parts.state.stats.n, 6)),
         "column names": None if names is None or hasattr(model, "coef_") else tuple(map(str, names)),
-        "origin": np.asarray(parts.frame.origin, dtype=float) if centred and parts is not None else None,
+        "origin": np.asarray(parts.units.origin, dtype=float) if centred and parts is not None else None,
     }
 
 

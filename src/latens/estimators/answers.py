@@ -19,7 +19,7 @@ from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import blocks
-from latens.estimators.rows.units import Frame, too_large
+from latens.estimators.rows.units import Units, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.system.seeds import generator
@@ -30,11 +30,11 @@ __all__ = ["Answers"]
 
 
 class Answers(Intervals, TransformerMixin):
-    """Mixed into every estimator; reads `_model`, `_frame`, `posterior_` and nothing else of the fit."""
+    """Mixed into every estimator; reads `_model`, `_units`, `posterior_` and nothing else of the fit."""
 
     _component_noun: ClassVar[str] = "component"  # what one is called: "factor" gives the names factor0, factor1, ...
     _model: Any
-    _frame: Frame
+    _units: Units
     posterior_: Any
     _state: State
     n_components_: int
@@ -121,7 +121,7 @@ class Answers(Intervals, TransformerMixin):
         filled = _as_given(xp.where(hole, self._leave(mean), xp.astype(given, mean.dtype)), X)
         if not return_std:
             return filled
-        std = self._frame.leave_direction(xp.sqrt(variance))
+        std = self._units.leave_direction(xp.sqrt(variance))
         return filled, _as_given(xp.where(hole, std, xp.zeros_like(std)), X)
 
     @lazily
@@ -143,7 +143,7 @@ class Answers(Intervals, TransformerMixin):
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             density = self._model.log_predictive(self.posterior_, rows, local)
-            return (density - self._frame.log_volume(rows),)
+            return (density - self._units.log_volume(rows),)
 
         return self._ask(X, density)[0]
 
@@ -286,7 +286,7 @@ class Answers(Intervals, TransformerMixin):
 
     def _leave(self, x: Array) -> Array:
         """Rows of the model in the units of the data."""
-        return self._frame.leave(x)
+        return self._units.leave(x)
 
     def _feature_names(self) -> Floats:
         names = getattr(self, "feature_names_in_", None)
@@ -296,11 +296,11 @@ class Answers(Intervals, TransformerMixin):
         """Settle the rows of X block by block and put the answers together again."""
         check_is_fitted(self)
         rows = check_rows(self, X)
-        self._frame.check_sizes(rows)
+        self._units.check_sizes(rows)
         answers = []
         with one_blas_thread():
             for block in blocks(rows, self._model.floats_per_row(self.n_components_)):
-                inside = self._frame.enter(block)
+                inside = self._units.enter(block)
                 answers.append(question(inside, local_fixed_point(self._model, self.posterior_, inside)))
         xp = array_namespace(answers[0][0])
         if any(bool(xp.any(xp.isnan(part))) for parts in answers for part in parts):

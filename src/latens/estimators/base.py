@@ -27,7 +27,7 @@ from latens.estimators.notebook import NotebookView
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, check_data
 from latens.estimators.rows.lazy import batch_by_batch
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.estimators.search import FitSearch
 from latens.estimators.streams import Streaming
@@ -116,11 +116,11 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         """Return the model for data like the sample, in model units; hyper-parameters are checked here."""
 
     @abstractmethod
-    def _start(self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame) -> Posterior:
+    def _start(self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, units: Units) -> Posterior:
         """Return a posterior to start from: the only place where randomness enters."""
 
     @abstractmethod
-    def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: Any, stats: Statistics, units: Units) -> dict[str, Any]:
         """Return the public numbers of a posterior in data units, by name and without the underscore."""
 
     @property
@@ -178,11 +178,11 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             self.__dict__.pop("stream_", None)  # a stream that begins keeps its rows afterwards
             self._until = None if self.max_time is None else time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
-            before = self._frame if self._goes_on(data) else None
-            frame = before or self._units_of(data, sample)
-            frame.check_range()
-            sample = frame.enter(sample)
-            self._frame = frame  # parameters in data units are read through it
+            before = self._units if self._goes_on(data) else None
+            units = before or self._units_of(data, sample)
+            units.check_range()
+            sample = units.enter(sample)
+            self._units = units  # parameters in data units are read through it
             model = self._build(sample)
             begun_from = [fit for fit in (self if before else None, self._smaller) if fit is not None]
             journal, rng = open_journal(
@@ -191,16 +191,16 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 lambda: [model, data.fingerprint(sample), [fit._state.q for fit in begun_from]],
                 self._over(),
             )
-            data = data if isinstance(model, Compressing) else data.entered(frame, spare=spare)
+            data = data if isinstance(model, Compressing) else data.entered(units, spare=spare)
             if before:
                 starts = [State(self._state.q)]
             else:  # a model that compresses rows starts from their total
-                starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
-            fit = self._search_from(model, data, sample, frame, rng, starts, moves, before is None)
+                starts = [] if isinstance(model, Compressing) else self._starts(model, sample, units, rng)
+            fit = self._search_from(model, data, sample, units, rng, starts, moves, before is None)
             if moves and self.n_components is None and isinstance(self.init, str) and not before:
-                fit = self._grow(fit, model, data, sample, frame, rng)
+                fit = self._grow(fit, model, data, sample, units, rng)
             late = self._over()
-            self._keep(model, frame, fit)
+            self._keep(model, units, fit)
             self.__dict__.pop("_until", None)
         if fit.interrupted:
             warn(
@@ -263,14 +263,14 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 self._see_batch(rows)
         return self
 
-    def _units_of(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Units:
         return data.units(centred=self._centred, scaled=self._scaled)
 
     def _goes_on(self, data: Data) -> bool:
         """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""
         if not self.warm_start or not self.__sklearn_is_fitted__():
             return False
-        return len(self._frame.origin) == data.n_columns and self._asked() == self._question
+        return len(self._units.origin) == data.n_columns and self._asked() == self._question
 
     def _asked(self) -> dict[str, str]:
         """The parameters that say what is asked, not how the answer is found."""
@@ -294,7 +294,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
-    def _grow(self, fit: Fit, model: Model, data: Data, sample: Rows, frame: Frame, rng: np.random.Generator) -> Fit:
+    def _grow(self, fit: Fit, model: Model, data: Data, sample: Rows, units: Units, rng: np.random.Generator) -> Fit:
         """Search again with twice as many components allowed, while all that were are kept and the bound rises."""
         allowed = self._starting_size(sample)
         while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
@@ -302,8 +302,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             before, allowed = allowed, self._starting_size(sample)
             if allowed == before:  # rows or columns are too few for more
                 break
-            starts = [] if isinstance(model, Compressing) else self._starts(model, sample, frame, rng)
-            more = self._search_from(model, data, sample, frame, rng, starts, True)
+            starts = [] if isinstance(model, Compressing) else self._starts(model, sample, units, rng)
+            more = self._search_from(model, data, sample, units, rng, starts, True)
             if more.elbo <= fit.elbo:
                 fit = replace(fit, interrupted=more.interrupted, stopped=more.stopped)
                 break
@@ -344,10 +344,10 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         if not isinstance(given, Iterable) or not all(map(callable, given)):
             raise ValueError(f"callbacks={self.callbacks!r} holds something that cannot be called; give functions.")
 
-    def _keep(self, model: Model, frame: Frame, fit: Fit) -> None:
+    def _keep(self, model: Model, units: Units, fit: Fit) -> None:
         """Store the state and publish its living components, the most important first."""
         state = fit.state
-        self._model, self._frame, self.trace_, self.converged_ = model, frame, fit.trace, fit.converged
+        self._model, self._units, self.trace_, self.converged_ = model, units, fit.trace, fit.converged
         self._state, self._question = replace(state, locals=None), self._asked()
         living, self.share_ = living_components(model, state, prune=self.prune)
         if self._n_named:  # components are those that were named, in their order
@@ -356,7 +356,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         self.n_iter_, self.elbo_ = len(fit.trace), fit.elbo
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
         self.score_is_bound_ = model.score_is_bound(self.posterior_)
-        for name, value in self._publish(self.posterior_, state.stats, frame).items():
+        for name, value in self._publish(self.posterior_, state.stats, units).items():
             setattr(self, f"{name}_", value)
 
     def __sklearn_is_fitted__(self) -> bool:

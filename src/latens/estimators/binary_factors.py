@@ -14,7 +14,7 @@ from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.known_codes import KnownCodes
 from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -217,23 +217,23 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         return min(super()._default_size(sample), most)
 
     def _start(
-        self, model: BinaryFactors, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+        self, model: BinaryFactors, sample: Rows, rng: np.random.Generator, restart: int, units: Units
     ) -> BinaryPosterior:
         x = filled(sample)
         means = x.mean(axis=0) if model.intercept else np.zeros(x.shape[1])
-        parts = self._parts(x - means, rng, restart, frame)
+        parts = self._parts(x - means, rng, restart, units)
         if model.intercept:
             parts = np.concatenate([parts, (means - 0.3 * parts.sum(axis=0))[None]])
         return _posterior_at(model, parts, max(float(x.var()), model.floor))
 
-    def _parts(self, x: Floats, rng: np.random.Generator, restart: int, frame: Frame) -> Floats:
+    def _parts(self, x: Floats, rng: np.random.Generator, restart: int, units: Units) -> Floats:
         """(K, D), directions that causes may have."""
         if not isinstance(self.init, str):
             given = given_array("init", self.init)
             k = given.shape[0] if self.n_components is None else self._starting_size(Rows(x))
             if given.shape != (k, x.shape[1]) or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; expected finite values of shape ({k}, {x.shape[1]}).")
-            return frame.enter_direction(given)
+            return units.enter_direction(given)
         k = self._starting_size(Rows(x))
         if one_of("init", self.init, ["auto", "random"]) == "random":
             return random_parts(x, k, rng)
@@ -241,15 +241,15 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             return positive_parts(x, k, rng)
         return independent_directions(x, k, rng)
 
-    def _publish(self, q: BinaryPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: BinaryPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         k, loadings = q.n_components, q.loadings
-        noise = frame.leave_variance(loadings.mean_noise)
+        noise = units.leave_variance(loadings.mean_noise)
         intercept = loadings.mean[k] if self._model.intercept else np.zeros(loadings.mean.shape[1])
         public = {
-            "components": frame.leave_direction(loadings.mean[:k]),
+            "components": units.leave_direction(loadings.mean[:k]),
             "usage": q.usage.mean,
             "noise_variance": noise if self._model.diagonal else float(noise[0]),
-            "intercept": frame.leave(intercept),
+            "intercept": units.leave(intercept),
         }
         if isinstance(loadings, Relevance):
             public["relevance"] = loadings.alpha.mean[:k]

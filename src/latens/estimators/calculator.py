@@ -59,14 +59,14 @@ def calculator_of(estimator: Any) -> dict[str, Any] | None:
 
 def _head(estimator: Any, kind: str, names: Any = None) -> dict[str, Any]:
     """What all have: kind, columns, and from data units to those of the model."""
-    frame = estimator._frame
+    units = estimator._units
     names = estimator._feature_names() if names is None else names
-    scale = np.broadcast_to(np.asarray(frame.scale, dtype=float), frame.origin.shape)
+    scale = np.broadcast_to(np.asarray(units.scale, dtype=float), units.origin.shape)
     cut = getattr(estimator, "binarize", None)
     return {
         "kind": kind,
         "columns": [str(name) for name in names],
-        "origin": _floats(frame.origin),
+        "origin": _floats(units.origin),
         "scale": _floats(scale),
         "cut": None if cut is None else float(cut),
         "k": int(estimator.n_components_),

@@ -18,7 +18,7 @@ __all__ = ["FittedParts", "axes_of_published", "entries_of", "fitted_parts", "ha
 @dataclass(frozen=True)
 class FittedParts:
     model: Any  # with its hyper-parameters, in the model's units
-    frame: Any  # from the units of the data to those of the model, and back
+    units: Any  # from the units of the data to those of the model, and back
     state: State  # posterior and statistics, from which `partial_fit` goes on
     waiting: Any = None  # the first samples of a stream, while they are few
     one_table: bool = True  # False where several views were given
@@ -33,7 +33,7 @@ def fitted_parts(estimator: Any) -> FittedParts:
     """The parts of a fitted estimator; they are its own, and not to be changed."""
     own = vars(estimator)
     return FittedParts(
-        estimator._model, estimator._frame, estimator._state, own.get("_waiting"), own.get("_plain", True)
+        estimator._model, estimator._units, estimator._state, own.get("_waiting"), own.get("_plain", True)
     )
 
 

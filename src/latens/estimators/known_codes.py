@@ -15,7 +15,7 @@ from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import keep_warnings
 from latens.estimators.rows.data import Data
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, with_known
 from latens.estimators.search import FitSearch
 from latens.estimators.streams import Streaming
@@ -87,8 +87,8 @@ class KnownCodes(FitSearch):
         rows = check_rows(self, X, sample_weight)
         return rows if known is None else with_known(self, rows, known)
 
-    def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
-        starts = super()._starts(model, sample, frame, rng)
+    def _starts(self, model: Any, sample: Rows, units: Units, rng: np.random.Generator) -> list[State]:
+        starts = super()._starts(model, sample, units, rng)
         if not self._n_named or KNOWN not in sample.aux:
             return starts
         named = [in_known_order(model, start.q, sample) for start in starts]

@@ -15,7 +15,7 @@ from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.known_codes import KnownCodes
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.starts import positive_parts
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -241,7 +241,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         sample: Rows,
         rng: np.random.Generator,
         restart: int,
-        frame: Frame,
+        units: Units,
     ) -> CausePosterior | RatePosterior:
         rates = _column_means(sample)
         strength = self._strengths(sample, rng)
@@ -273,7 +273,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         largest = parts.max(axis=1, keepdims=True)
         return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
 
-    def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         q = q.points if isinstance(q, RatePosterior) else q
         return {
             "components": q.causes.mean,

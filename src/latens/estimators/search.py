@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.journal import UNRECORDED, Record
 from latens.inference.online import RobbinsMonro, compressed
@@ -61,14 +61,14 @@ class FitSearch:
     if TYPE_CHECKING:
 
         def _start(
-            self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+            self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, units: Units
         ) -> Posterior: ...
 
         def _starting_size(self, sample: Rows) -> int: ...
 
-    def _starts(self, model: Any, sample: Rows, frame: Frame, rng: np.random.Generator) -> list[State]:
+    def _starts(self, model: Any, sample: Rows, units: Units, rng: np.random.Generator) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
-        starts = [State(self._start(model, sample, rng, restart, frame)) for restart in range(times)]
+        starts = [State(self._start(model, sample, rng, restart, units)) for restart in range(times)]
         return starts + self._grown_starts(model, sample, rng)
 
     def _grown_starts(self, model: Any, sample: Rows, rng: np.random.Generator) -> list[State]:
@@ -84,7 +84,7 @@ class FitSearch:
         model: Model,
         data: Data,
         sample: Rows,
-        frame: Frame,
+        units: Units,
         rng: np.random.Generator,
         starts: list[State],
         moves: bool,
@@ -95,21 +95,21 @@ class FitSearch:
         width = model.floats_per_row(limit)
         batches = data.batches(width)
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
-        options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=frame.log_scale)
+        options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=units.log_scale)
         with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             notify, journal = self._notify(bar), self._journal
             posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
             sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads, posteriors)
             if isinstance(model, Compressing):
-                # blocks enter the frame one by one, while they are in cache
+                # blocks enter the units of the model one by one, while they are in cache
                 total = journal.once(
-                    lambda: compressed(lambda block: model.compress(frame.enter(block)), batches, sweep)
+                    lambda: compressed(lambda block: model.compress(units.enter(block)), batches, sweep)
                 )
-                return self._read_out(model, total, frame, rng, starts, notify, moves)
+                return self._read_out(model, total, units, rng, starts, notify, moves)
             search = self._search(model, options, rng, limit, moves)
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
-                return self._learn_online(search, data, sample, starts, last, len(batches), frame, notify)
+                return self._learn_online(search, data, sample, starts, last, len(batches), units, notify)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
@@ -125,15 +125,15 @@ class FitSearch:
         self,
         model: Any,
         total: Any,
-        frame: Frame,
+        units: Units,
         rng: np.random.Generator,
         starts: list[State],
         notify: OnIteration | None = None,
         moves: bool = False,
     ) -> Fit:
         """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
-        ascent = partial(ascend, model, tol=self.tol, log_scale=frame.log_scale)
-        starts = starts or self._starts(model, total, frame, rng)
+        ascent = partial(ascend, model, tol=self.tol, log_scale=units.log_scale)
+        starts = starts or self._starts(model, total, units, rng)
         limit = max(start.q.n_components for start in starts)
         search = self._search(model, ascent, rng, limit, moves)
         fit = search.on_all([total], total, starts, notify=notify)
@@ -147,7 +147,7 @@ class FitSearch:
         starts: list[State],
         last: Callable[..., Fit],
         n_batches: int,
-        frame: Frame,
+        units: Units,
         notify: OnIteration | None,
     ) -> Fit:
         """A search on the sample, stochastic passes over all rows from what it found, and one iteration on all."""
@@ -165,7 +165,7 @@ class FitSearch:
             combine=rate,
             max_passes=0 if found.interrupted else self.max_iter,
             tol=self.tol,
-            log_scale=frame.log_scale,
+            log_scale=units.log_scale,
         )
         known = (data.n / found.state.stats.n) * found.state.stats
         fit = self._journal.ascend(passes, State(found.state.q, known), notify)

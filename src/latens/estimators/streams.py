@@ -27,7 +27,7 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.doubts import listed_names
 from latens.estimators.rows.reservoir import Reservoir, capacity_for
 from latens.estimators.rows.sampling import blocks
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, recount, update
 from latens.system.seeds import generator, seed_beside
@@ -67,7 +67,7 @@ class Streaming:
     kept: ClassVar[tuple[str, ...]] = ("stream_",)  # attributes that files hold besides the posterior
     stream_: Stream | None = None  # None after `fit`, which keeps no rows
     _model: Any
-    _frame: Frame
+    _units: Units
     _state: State
     trace_: tuple[Any, ...]
     converged_: bool
@@ -101,15 +101,15 @@ class Streaming:
 
     def _see_batch(self, rows: Rows) -> None:
         """See one more batch of rows, none of weight 0."""
-        frame = self._frame.meeting(rows)
-        inside = frame.enter(rows)
+        units = self._units.meeting(rows)
+        inside = units.enter(rows)
         if isinstance(self._model, Compressing):
             total = Accumulate()(self._state.stats, self._model.compress(inside), self._state.step)
             rng = generator(self.random_state)
-            self._keep(self._model, frame, self._read_out(self._model, total, frame, rng, [], moves=self.moves))
+            self._keep(self._model, units, self._read_out(self._model, total, units, rng, [], moves=self.moves))
             return
         local = local_fixed_point(self._model, self._state.q, inside)
-        scores, weight = self._scores(frame, inside, local)
+        scores, weight = self._scores(units, inside, local)
         stream = self._met(rows, scores, weight)
         if stream is not None and (stream.is_due or stream.watch.is_short(stream.reservoir.n)):
             self._fit_anew(stream)
@@ -120,11 +120,11 @@ class Streaming:
             inside,
             combine=Accumulate(),
             n_global=3,
-            log_scale=frame.log_scale,
+            log_scale=units.log_scale,
             local=local,
         )
         event = replace(event, posterior=None, restart=self.trace_[-1].restart)
-        self._keep(self._model, frame, Fit(state, (*self.trace_, event), self.converged_))
+        self._keep(self._model, units, Fit(state, (*self.trace_, event), self.converged_))
         self._tell_batch(rows)
         self.stream_ = stream
 
@@ -171,9 +171,9 @@ class Streaming:
         vars(self).pop("posterior_")  # no warm start: what few rows closed stays closed
         self._fit_quietly(data, generator(self.random_state if known else reservoir.seed))
         if each > 1:
-            state, event = recount(self._model, self._state, each, log_scale=self._frame.log_scale)
+            state, event = recount(self._model, self._state, each, log_scale=self._units.log_scale)
             event = replace(event, posterior=None, restart=self.trace_[-1].restart)
-            self._keep(self._model, self._frame, Fit(state, (*self.trace_, event), self.converged_))
+            self._keep(self._model, self._units, Fit(state, (*self.trace_, event), self.converged_))
         self._tell_fit(data, each)
         if reservoir.is_whole:  # rows that are gone cannot come back, but there is room for more
             reservoir = replace(reservoir, capacity=capacity_for(self._n_free(), reservoir.n_columns))
@@ -189,14 +189,14 @@ class Streaming:
         """Remember how the rows kept score under the model that was just fitted."""
         parts = []
         for block in blocks(reservoir.rows, self._model.floats_per_row(self._state.q.n_components)):
-            inside = self._frame.enter(block)
-            parts.append(self._scores(self._frame, inside, local_fixed_point(self._model, self._state.q, inside)))
+            inside = self._units.enter(block)
+            parts.append(self._scores(self._units, inside, local_fixed_point(self._model, self._state.q, inside)))
         scores, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
         self.stream_ = Stream(reservoir, Watch.of(scores, weight, self._n_free()), reservoir.n_rows, reservoir.n)
 
-    def _scores(self, frame: Frame, inside: Rows, local: Any) -> tuple[Floats, Floats]:
+    def _scores(self, units: Units, inside: Rows, local: Any) -> tuple[Floats, Floats]:
         """(n,) each: log densities of rows, as if all entries were observed, and their weights."""
-        density = host(self._model.log_predictive(self._state.q, inside, local) - frame.log_volume(inside))
+        density = host(self._model.log_predictive(self._state.q, inside, local) - units.log_volume(inside))
         observed = host(inside.observed)
         weight = np.ones(len(inside)) if inside.weight is None else host(inside.weight)
         return density * (inside.x.shape[1] / np.maximum(observed, 1.0)), weight
@@ -223,11 +223,11 @@ class Streaming:
 
     def _n_free(self) -> int:
         """About as many free parameters as the model has: loadings, and two numbers for each column."""
-        d = len(self._frame.origin)
+        d = len(self._units.origin)
         return self.n_components_ * (d + 1) + 2 * d
 
     def _tell_fit(self, data: Data, each: float) -> None:
-        """Publish what is told of single rows, after a fit to some that stand for `each` as many."""
+        """Publish what is said of single rows, after a fit to some that stand for `each` as many."""
 
     def _tell_batch(self, rows: Rows) -> None:
         """The same for one more batch."""

@@ -82,13 +82,13 @@ def from_data(x: np.ndarray, k: int, seed: int, *, moves: bool, **options: Any) 
         k, e_step="mean-field", moves=moves, random_state=seed, callbacks=relevances, **options
     ).fit(x)
     last, parts = fitted.trace_[-1], fitted_parts(fitted)
-    model, frame, q, stats = parts.model, parts.frame, parts.state.q, parts.state.stats
+    model, units, q, stats = parts.model, parts.units, parts.state.q, parts.state.stats
     return Course(
         k,
         fitted.elbo_history_,
         last.elbo - sum(value for name, value in last.terms.items() if name.startswith("kl_")),
-        relevances.of(last.restart, frame.scale),
-        frame.leave_direction(q.loadings.mean),
+        relevances.of(last.restart, units.scale),
+        units.leave_direction(q.loadings.mean),
         q.usage.mean,
         model.importance(q, stats) > 0,
     )

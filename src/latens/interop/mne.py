@@ -92,7 +92,7 @@ def to_mne_ica(model: NoisyICA, info: Any) -> Any:
         raise ValueError("this NoisyICA is not fitted; call fit with the rows of the recording first.")
     info = mne.pick_info(info, _channels(mne, model, info))
     parts = fitted_parts(model)
-    noise = parts.frame.leave_direction(1 / np.sqrt(model.posterior_.loadings.tau))  # as `unmixing_` weighs channels
+    noise = parts.units.leave_direction(1 / np.sqrt(model.posterior_.loadings.tau))  # as `unmixing_` weighs channels
     maps = model.mixing_ / noise[:, None]  # (D, K)
     k = maps.shape[1]
     basis, sizes, turn = np.linalg.svd(maps, full_matrices=True)

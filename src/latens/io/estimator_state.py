@@ -13,8 +13,8 @@ from latens.array.fields import record
 from latens.core import Compressing, Fit, State, Walking
 from latens.errors import FileRefused, WarningRecord
 from latens.estimators.fitted_parts import fitted_parts
-from latens.estimators.regression.units import RegressionFrame
-from latens.estimators.rows.units import Frame
+from latens.estimators.regression.units import RegressionUnits
+from latens.estimators.rows.units import Units
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns
 from latens.io.checks.multi_view_checks import (
@@ -46,7 +46,7 @@ class EstimatorState:
     """The outcome of a fit; the published attributes follow from it."""
 
     model: Any
-    frame: Frame | RegressionFrame
+    units: Units | RegressionUnits
     state: State  # without locals: they belong to rows, which are not kept
     trace: list[dict[str, Any]]
     converged: bool
@@ -65,7 +65,7 @@ class EstimatorState:
         parts = fitted_parts(estimator)
         return cls(
             model=parts.model,
-            frame=parts.frame,
+            units=parts.units,
             state=replace(parts.state, locals=None),
             trace=to_columns(estimator.trace_),
             converged=bool(estimator.converged_),
@@ -111,7 +111,7 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any
 
 def _check_parts(name: str, fitted: EstimatorState) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
-    model, frame, state, d = fitted.model, fitted.frame, fitted.state, fitted.n_features_in
+    model, units, state, d = fitted.model, fitted.units, fitted.state, fitted.n_features_in
     check_kept(estimator_class(name), fitted.attributes)
     models = models_of(estimator_class(name))
     if name_of(type(model)) is None or not issubclass(type(model), models):
@@ -121,7 +121,7 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         raise FileRefused(f"its sums are a {type(state.stats).__name__}, which a {type(model).__name__} does not take.")
     if d < 1:
         raise FileRefused(f"it claims {d} columns; expected at least 1.")
-    check_sizes([*arrays_with_shapes(frame, "frame")], {"d": columns_of_rows(fitted.attributes, d)})
+    check_sizes([*arrays_with_shapes(units, "units")], {"d": columns_of_rows(fitted.attributes, d)})
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:
@@ -134,8 +134,8 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     check_domains(state.q, "state.q")
     if kinds(state.q, "q") != kinds(model.prior(1), "q"):
         raise FileRefused("its posterior is not of the family that its model has.")
-    if not np.all((frame.scale > 0) & (frame.scale < np.inf)):
-        raise FileRefused(f"frame.exponent is {str(frame.exponent)[:80]}, beyond the range of numbers.")
+    if not np.all((units.scale > 0) & (units.scale < np.inf)):
+        raise FileRefused(f"units.exponent is {str(units.exponent)[:80]}, beyond the range of numbers.")
     if model.floats_per_row(state.q.n_components) > MOST_FLOATS_PER_ROW:
         raise FileRefused(f"its model would need more than {MOST_FLOATS_PER_ROW} numbers for every row of data.")
     if not state.stats.n > 0 or state.step < 0:
@@ -188,7 +188,7 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: EstimatorState) -> A
     estimator.warnings_ = [WarningRecord(*each) for each in fitted.warnings]
     for name, value in fitted.attributes.items():
         setattr(estimator, name, value)
-    estimator._keep(fitted.model, fitted.frame, Fit(fitted.state, trace, fitted.converged))
+    estimator._keep(fitted.model, fitted.units, Fit(fitted.state, trace, fitted.converged))
     for name, value in vars(estimator).items():
         if name.endswith("_"):
             check_finite(value, name)

@@ -37,7 +37,10 @@ STEPS: dict[int, Step] = {
     2: Step(
         parameters={"BayesianLinearRegression": {"alpha": "weight_precision", "beta": "noise_precision"}},
         attributes={"plain_": "_plain", "waiting_": "_waiting"},
+        fields={"EstimatorState": {"frame": "units"}},
         records={
+            "Frame": "Units",
+            "RegressionFrame": "RegressionUnits",
             "Fractions": "PointDirichlet",
             "Known": "KnownGamma",
             "LeastSquares": "PointNormalGamma",

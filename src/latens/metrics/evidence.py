@@ -103,8 +103,8 @@ def log_evidence(
     if isinstance(inner.weights, Sticks) or _has_sizes(inner.clusters):
         raise ValueError("weights of a Dirichlet process and sizes of negative binomials have no closed posterior.")
     rows = occupied(model._rows_of_fit(X))
-    batch = parts.frame.enter(rows)
-    units = float(np.sum(host(parts.frame.log_volume(rows))))
+    batch = parts.units.enter(rows)
+    units = float(np.sum(host(parts.units.log_volume(rows))))
     k, n = int(parts.state.q.n_components), len(batch)
     if k == 1 or n * np.log(k) <= np.log(MOST_CODES):
         total = logsumexp([collapsed(inner, batch, np.array(codes), k) for codes in product(range(k), repeat=n)])

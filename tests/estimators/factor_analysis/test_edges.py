@@ -215,7 +215,7 @@ def test_a_column_first_seen_in_a_later_batch_gets_an_origin_of_its_own(level: f
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stream = latens.FactorAnalysis(2).partial_fit(X[:200]).partial_fit(X[200:400]).partial_fit(X[400:])
-    assert stream._frame.unseen == ()
+    assert stream._units.unseen == ()
     assert stream.elbo_ == pytest.approx(whole.elbo_, abs=1e-3)
     assert stream.mean_[2] == pytest.approx(whole.mean_[2], rel=1e-12)
 
@@ -267,7 +267,7 @@ def test_streams_that_still_keep_rows_go_on_after_saving(solver: str, holes: boo
     latens.save(model, tmp_path / "few.latens")
     again = latens.load(tmp_path / "few.latens")
     assert isinstance(again._state.stats, FewRows)
-    assert again._frame.unseen == model._frame.unseen
+    assert again._units.unseen == model._units.unseen
     for one in (model, again):
         one.partial_fit(X[8:])
     assert np.array_equal(again.get_covariance(), model.get_covariance())

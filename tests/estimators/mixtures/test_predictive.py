@@ -63,7 +63,7 @@ def test_probabilities_are_those_of_the_density(holes: bool) -> None:
 def test_rows_are_drawn_from_the_predictive_density() -> None:
     x = np.random.default_rng(2).normal(size=(6, 1)) * 2 + 5
     model = latens.GaussianMixture(1, covariance_type="full", random_state=0).fit(x)
-    clusters, frame = model.posterior_.clusters, model._frame
+    clusters, frame = model.posterior_.clusters, model._units
     dof, scale = clusters.student()
     centre, width = frame.leave(clusters.mean)[0, 0], np.sqrt(scale[0, 0, 0]) * frame.scale
     rows, codes = model.sample(4000)

@@ -16,7 +16,7 @@ def codes_given_loadings(model: Any, views: dict[str, np.ndarray], steps: int = 
     """
     q, k = model.posterior_, model.n_components_
     n = len(next(iter(views.values())))
-    scale = np.broadcast_to(model._frame.scale, model._frame.origin.shape)
+    scale = np.broadcast_to(model._units.scale, model._units.origin.shape)
     at = dict(zip(model.layout_.views, model.layout_.bounds, strict=True))
     mean, std = np.zeros((n, k)), np.zeros((n, k))
     for i in range(n):
@@ -25,7 +25,7 @@ def codes_given_loadings(model: Any, views: dict[str, np.ndarray], steps: int = 
             before, precision, drive, true = z, np.eye(k), np.zeros(k), np.eye(k)
             for name, rows in views.items():
                 p, seen = q.views[name], ~np.isnan(rows[i])
-                y = (rows[i] - model._frame.origin[at[name]])[seen] / scale[at[name]][seen]
+                y = (rows[i] - model._units.origin[at[name]])[seen] / scale[at[name]][seen]
                 w, b = p.weights.mean[seen], p.offsets.mean[seen, 0]
                 extra = p.weights.square[seen] - w**2
                 eta = b + w @ z

@@ -90,7 +90,7 @@ class TestSettling:
     def test_counts_are_settled_however_large(self, level: float) -> None:
         """Parabolas far stiffer than the likelihood make local steps short."""
         model, y, _ = fitted("p", 50, max(1, level / 10), level, seed=70003)
-        rows = model._frame.enter(model._table({"p": y}, None).rows)
+        rows = model._units.enter(model._table({"p": y}, None).rows)
         local = model._model.local_step(model.posterior_, rows)
         for _ in range(5000):
             local = model._model.local_step(model.posterior_, rows, local)
@@ -107,7 +107,7 @@ class TestSettling:
 
     def test_the_bound_of_a_settled_batch_is_the_highest(self) -> None:
         model, y, _ = fitted("p", 50, 1, 10, seed=70005)
-        rows = model._frame.enter(model._table({"p": y}, None).rows)
+        rows = model._units.enter(model._table({"p": y}, None).rows)
         inner, q = model._model, model.posterior_
 
         def bound(local: Any) -> np.ndarray:
@@ -120,7 +120,7 @@ class TestSettling:
 
     def test_rows_that_have_not_settled_are_said(self) -> None:
         model, y, _ = fitted("p", 50, 1, 10, seed=70006)
-        rows = model._frame.enter(model._table({"p": y}, None).rows)
+        rows = model._units.enter(model._table({"p": y}, None).rows)
         with pytest.warns(NotSettled, match=r"of 300 rows still moved after 3 local steps"):
             local_fixed_point(model._model, model.posterior_, rows, max_iter=3)
 

@@ -10,7 +10,7 @@ import pytest
 
 import latens
 from latens.core import Rows
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 
 UNITS = np.array([10.0, 6e4, 0.2, 3e-4, 1e9])
 LEVELS = np.array([60.0, 2.5e5, 0.9, 1e-3, 3e9])
@@ -97,9 +97,9 @@ class TestColumnsOfDifferentUnits:
     def test_origins_are_as_fine_as_the_unit_of_their_column(self) -> None:
         x = loud(4, 1e9)[0]
         x[:, 1] = 1e5 + 1e-3 * x[:, 1]
-        frame = Frame.of(Rows(x), centred=True)
+        frame = Units.of(Rows(x), centred=True)
         assert np.all(np.abs(frame.origin - x.mean(axis=0)) < 1e-3 * x.std(axis=0))
-        np.testing.assert_array_equal(frame.origin, Frame.of(Rows(x[::-1].copy()), centred=True).origin)
+        np.testing.assert_array_equal(frame.origin, Units.of(Rows(x[::-1].copy()), centred=True).origin)
 
 
 class TestStart:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from latens.core import Rows
 from latens.errors import ValuesCut
 from latens.estimators.rows.sampling import blocks, filled, sample_rows
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import binary_rows
 
 X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
@@ -67,7 +67,7 @@ def test_sparse_rows_slice_sample_and_count_like_dense_ones() -> None:
 
 
 def test_binary_rows_get_no_origin_and_no_unit() -> None:
-    frame = Frame.of(Rows(csr_array(X)), centred=False, scaled=False)
+    frame = Units.of(Rows(csr_array(X)), centred=False, scaled=False)
     rows = Rows(csr_array(X))
     assert frame.log_scale == 0
     assert frame.enter(rows).x is rows.x

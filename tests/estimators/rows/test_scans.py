@@ -150,7 +150,7 @@ def test_other_columns_than_those_of_the_fit_are_refused() -> None:
 def test_columns_keep_their_names() -> None:
     x = rows("clusters")
 
-    class Frame:
+    class Units:
         columns = ("a", "b", "c", "d")
 
         def __init__(self, values: np.ndarray) -> None:
@@ -160,7 +160,7 @@ def test_columns_keep_their_names() -> None:
             return self.values
 
     model = latens.GaussianMixture(2, random_state=0)
-    model.fit(latens.scan(lambda: (Frame(part) for part in np.array_split(x, 3))))
+    model.fit(latens.scan(lambda: (Units(part) for part in np.array_split(x, 3))))
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
 
 

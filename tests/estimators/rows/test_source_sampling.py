@@ -9,7 +9,7 @@ from latens.core import Rows
 from latens.estimators.rows import source_sampling
 from latens.estimators.rows.sampling import sample_rows
 from latens.estimators.rows.source_sampling import sample_source
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.scale.scan import as_rows, scan
 
 
@@ -53,7 +53,7 @@ def test_above_the_sketch_the_sample_still_follows_the_rows(monkeypatch: pytest.
 @pytest.mark.parametrize("kind", ["plain", "holes", "repeated"])
 def test_units_from_a_survey_are_those_of_the_rows(kind: str, centred: bool) -> None:
     x = 37.0 * table(kind) + [0, 1e5, -2]
-    direct = Frame.of(as_rows(x), centred=centred)
-    told = Frame.of_survey(in_blocks(x, 100).survey, x.dtype, centred=centred)
+    direct = Units.of(as_rows(x), centred=centred)
+    told = Units.of_survey(in_blocks(x, 100).survey, x.dtype, centred=centred)
     assert direct.exponent == told.exponent
     np.testing.assert_array_equal(direct.origin, told.origin)

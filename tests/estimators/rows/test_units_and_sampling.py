@@ -10,7 +10,7 @@ import pytest
 from latens.core import Rows
 from latens.estimators.rows import sampling
 from latens.estimators.rows.sampling import blocks, filled, sample_rows
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from tests.estimators.switching_causes import switched_rows
 
@@ -19,20 +19,20 @@ from tests.estimators.switching_causes import switched_rows
 @pytest.mark.parametrize("centred", [False, True])
 def test_rows_in_model_units_are_of_order_one(c: float, centred: bool) -> None:
     rows = Rows(c * (switched_rows() + 100 * centred))
-    inside = Frame.of(rows, centred=centred).enter(rows)
+    inside = Units.of(rows, centred=centred).enter(rows)
     assert 0.5 < np.sqrt(np.mean(inside.x**2)) < 2
 
 
 def test_the_unit_is_a_power_of_two_and_costs_no_digit() -> None:
     rows = Rows(switched_rows() * 1e-7)
-    frame = Frame.of(rows, centred=False)
+    frame = Units.of(rows, centred=False)
     assert math.log2(frame.scale).is_integer()
     assert np.array_equal(frame.leave(frame.enter(rows).x), rows.x)
     assert frame.log_scale == pytest.approx(math.log(frame.scale))
 
 
 def test_positions_directions_and_variances_leave_as_they_should() -> None:
-    frame = Frame(np.array([10.0, -20.0]), 3)
+    frame = Units(np.array([10.0, -20.0]), 3)
     assert np.array_equal(frame.enter(Rows(np.array([[18.0, -12.0]]))).x, [[1.0, 1.0]])
     assert np.array_equal(frame.leave(np.array([[1.0, 1.0]])), [[18.0, -12.0]])
     assert np.array_equal(frame.leave_direction(np.array([1.0, 2.0])), [8.0, 16.0])
@@ -42,7 +42,7 @@ def test_positions_directions_and_variances_leave_as_they_should() -> None:
 
 def test_holes_stay_zero_when_the_origin_moves() -> None:
     rows = Rows(np.array([[5.0, 0.0], [7.0, 9.0]]), np.array([[True, False], [True, True]]))
-    frame = Frame.of(rows, centred=True)
+    frame = Units.of(rows, centred=True)
     assert frame.origin == pytest.approx([6.0, 9.0], abs=0.01)
     assert frame.enter(rows).x[0, 1] == 0
 
@@ -51,12 +51,12 @@ def test_the_unit_is_that_of_observed_entries() -> None:
     """Missing ones are stored as 0, which is far from rows about 1000."""
     rng = np.random.default_rng(0)
     x, seen = 1000 + rng.normal(size=(200, 3)), rng.random((200, 3)) < 0.5
-    assert Frame.of(Rows(np.where(seen, x, 0.0), seen), centred=True).exponent == 0
+    assert Units.of(Rows(np.where(seen, x, 0.0), seen), centred=True).exponent == 0
 
 
 def test_a_column_gets_its_origin_from_the_first_rows_that_show_it() -> None:
     x = np.random.default_rng(0).normal(size=(9, 4))
-    frame = Frame.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=True)
+    frame = Units.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=True)
     assert frame.unseen == (1, 3)
     assert frame.meeting(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9))) is frame
     late = x * [1, 0, 1, 1] + [0, 0, 0, 1e6]
@@ -67,11 +67,11 @@ def test_a_column_gets_its_origin_from_the_first_rows_that_show_it() -> None:
     assert np.array_equal(met.origin[:3], frame.origin[:3])
     assert met.exponent == frame.exponent
     assert met.meeting(Rows(late + 1)).origin[3] == met.origin[3]
-    assert Frame.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=False).unseen == ()
+    assert Units.of(Rows(x * [1, 0, 1, 0], np.array([[True, False, True, False]] * 9)), centred=False).unseen == ()
 
 
 def test_rows_that_leave_the_range_of_squares_are_refused_column_by_column() -> None:
-    frame = Frame(np.zeros(2), np.array([400, -400]))
+    frame = Units(np.zeros(2), np.array([400, -400]))
     assert frame.meeting(Rows(np.array([[1e150, 1e-100]]))) is frame
     with pytest.raises(ValueError, match=r"up to 1e\+150 in size.*divide all of them by 1e\+150"):
         frame.meeting(Rows(np.array([[1e10, 1e150]])))
@@ -79,15 +79,15 @@ def test_rows_that_leave_the_range_of_squares_are_refused_column_by_column() -> 
 
 def test_one_row_is_its_own_origin() -> None:
     x = np.array([[1e9, -3.25]])
-    frame = Frame.of(Rows(x), centred=True)
+    frame = Units.of(Rows(x), centred=True)
     assert frame.origin == pytest.approx(x[0], rel=1e-15)
     assert frame.scale > 1e8
 
 
 def test_the_origin_is_that_of_the_weighted_rows() -> None:
     x = np.array([[1.0], [4.0], [1e9]])
-    weighted = Frame.of(Rows(x, None, np.array([2.0, 1.0, 0.0])), centred=True)
-    repeated = Frame.of(Rows(x[[0, 0, 1]]), centred=True)
+    weighted = Units.of(Rows(x, None, np.array([2.0, 1.0, 0.0])), centred=True)
+    repeated = Units.of(Rows(x[[0, 0, 1]]), centred=True)
     assert weighted.exponent == repeated.exponent
     assert weighted.origin == pytest.approx(repeated.origin, abs=1e-9)
 
@@ -95,7 +95,7 @@ def test_the_origin_is_that_of_the_weighted_rows() -> None:
 @pytest.mark.parametrize("x", [np.zeros((5, 2)), np.full((5, 2), 3.0), np.full((5, 2), -1e-300)])
 @pytest.mark.parametrize("centred", [False, True])
 def test_constant_rows_have_a_unit_too(x: np.ndarray, centred: bool) -> None:
-    frame = Frame.of(Rows(x), centred=centred)
+    frame = Units.of(Rows(x), centred=centred)
     assert 0 < frame.scale < math.inf
     assert np.all(np.isfinite(frame.enter(Rows(x)).x))
 

@@ -41,7 +41,7 @@ from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
@@ -219,7 +219,7 @@ class FactorAnalysis(FactorStreams):
         """
         check_is_fitted(self)
         self.rotation = one_of("rotation", rotation, ["varimax"])
-        self._keep(self._model, self._frame, Fit(self._state, self.trace_, self.converged_))
+        self._keep(self._model, self._units, Fit(self._state, self.trace_, self.converged_))
         return self
 
     @into_parts
@@ -291,8 +291,8 @@ class FactorAnalysis(FactorStreams):
                 self._fit(data, None, moves=self.moves)
             finally:
                 del self._sums_suffice
-            if self._frame.unseen:
-                names = self._feature_names()[list(self._frame.unseen)]
+            if self._units.unseen:
+                names = self._feature_names()[list(self._units.unseen)]
                 warn(
                     NeverSeen(
                         f"column(s) {', '.join(map(str, names[:8]))} of X hold nothing but NaN; what is said of them "
@@ -305,10 +305,10 @@ class FactorAnalysis(FactorStreams):
                 doubt_noise(self, self._feature_names())
         return self
 
-    def _units_of(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Units:
         """From the sample: the mean is a parameter here, so any origin near it will do."""
-        frame = super()._units_of(InMemory(sample), sample)
-        return super()._units_of(data, sample) if frame.unseen and data.n_rows > len(sample) else frame
+        units = super()._units_of(InMemory(sample), sample)
+        return super()._units_of(data, sample) if units.unseen and data.n_rows > len(sample) else units
 
     def _build(self, sample: Rows) -> Factors:
         d = sample.x.shape[1]
@@ -337,7 +337,7 @@ class FactorAnalysis(FactorStreams):
     _sums_suffice = True
 
     def _start(
-        self, model: Factors, sample: Any, rng: np.random.Generator, restart: int, frame: Frame
+        self, model: Factors, sample: Any, rng: np.random.Generator, restart: int, units: Units
     ) -> FactorPosterior | OnlinePosterior:
         """`sample` holds rows, or all rows summed where the model compresses them."""
         k = None if self.n_components is None else int(self.n_components)
@@ -349,7 +349,7 @@ class FactorAnalysis(FactorStreams):
                 )
             return orthonormal_start(model, k or 1, rng)
         if not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random":
-            return self._told_start(model, sample, k, rng, frame)
+            return self._told_start(model, sample, k, rng, units)
         if not isinstance(sample, FewRows | Scatter):
             if isinstance(model, TransportFactors):
                 return principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)
@@ -362,7 +362,7 @@ class FactorAnalysis(FactorStreams):
         return relevant_start(sample, k or most)
 
     def _told_start(
-        self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, frame: Frame
+        self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, units: Units
     ) -> FactorPosterior:
         """From the caller's loadings, or from noise of the data's size."""
         if isinstance(sample, FewRows | Scatter):
@@ -377,7 +377,7 @@ class FactorAnalysis(FactorStreams):
             wanted = (given.shape[0] if k is None and given.ndim else k, model.n_features)
             if given.shape != wanted or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; expected finite values of shape {wanted}.")
-            loadings = frame.enter_direction(given)
+            loadings = units.enter_direction(given)
         return given_start(model, loadings, mean, variance, floor, n)
 
     def _default_size(self, sample: Any) -> int:
@@ -391,29 +391,29 @@ class FactorAnalysis(FactorStreams):
         model: Any,
         data: Data,
         sample: Rows,
-        frame: Frame,
+        units: Units,
         rng: np.random.Generator,
         starts: list[State],
         moves: bool,
         afresh: bool = True,
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
-            return self._follow(model, data, starts[0], frame)
+            return self._follow(model, data, starts[0], units)
         return super()._search_from(
-            model, data, sample, frame, rng, starts, moves or (self.prune and not model.points), afresh
+            model, data, sample, units, rng, starts, moves or (self.prune and not model.points), afresh
         )
 
     def _read_out(
-        self, model: Any, total: Any, frame: Frame, rng: Any, starts: Any, notify: Any = None, moves: bool = False
+        self, model: Any, total: Any, units: Units, rng: Any, starts: Any, notify: Any = None, moves: bool = False
     ) -> Fit:
         """With relevance determination always with moves: independent columns must have been tried."""
         model = _told_spread(model, total)
-        return super()._read_out(model, total, frame, rng, starts, notify, moves or (self.prune and not model.points))
+        return super()._read_out(model, total, units, rng, starts, notify, moves or (self.prune and not model.points))
 
-    def _keep(self, model: Any, frame: Frame, fit: Fit) -> None:
+    def _keep(self, model: Any, units: Units, fit: Fit) -> None:
         """Publish the factors in a form that is fixed by the distribution of rows; the state stays as it was."""
         names = {ExactFactors: "exact", Factors: "exact", TransportFactors: "transport", OnlineEM: "online-em"}
-        q = guessed(fit.state.q, frame)
+        q = guessed(fit.state.q, units)
         if isinstance(model, ExactFactors):
             model = _told_spread(model, fit.state.stats)
         if isinstance(model, TransportFactors):
@@ -421,16 +421,16 @@ class FactorAnalysis(FactorStreams):
         q = canonical(q)
         if self.rotation is not None:
             q = turned(q, varimax(q.loadings.mean))
-        super()._keep(model, frame, replace(fit, state=replace(fit.state, q=signed(q))))
+        super()._keep(model, units, replace(fit, state=replace(fit.state, q=signed(q))))
         self._state = replace(fit.state, locals=None)
         self.solver_ = "transport" if self._is_waiting else names.get(type(model), "online-sga")
 
-    def _publish(self, q: Any, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: Any, stats: Statistics, units: Units) -> dict[str, Any]:
         loadings, noise = q.low_rank
         public = {
-            "components": frame.leave_direction(loadings),
-            "noise_variance": frame.leave_variance(noise),
-            "mean": frame.leave(q.center),
+            "components": units.leave_direction(loadings),
+            "noise_variance": units.leave_variance(noise),
+            "mean": units.leave(q.center),
         }
         if isinstance(q.loadings, Relevance):
             public["relevance"] = q.loadings.alpha.mean

@@ -9,7 +9,7 @@ import numpy as np
 from latens.array import Floats
 from latens.core import Rows, State
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import PointNormalGamma
@@ -152,13 +152,13 @@ def signed(q: FactorPosterior) -> FactorPosterior:
     return turned(q, np.diag(np.where(largest[:, 0] < 0, -1.0, 1.0)))
 
 
-def guessed(q: FactorPosterior, frame: Frame) -> FactorPosterior:
+def guessed(q: FactorPosterior, units: Units) -> FactorPosterior:
     """With a guess for each column that no row has shown: like one of the other columns, whichever."""
-    unseen = np.isin(np.arange(len(q.center)), frame.unseen)
+    unseen = np.isin(np.arange(len(q.center)), units.unseen)
     if not unseen.any() or unseen.all():
         return q
     w, (loadings, noise) = q.loadings, q.low_rank
-    middles = (q.center + frame.enter_direction(frame.origin))[~unseen]  # model units about 0 of the data
+    middles = (q.center + units.enter_direction(units.origin))[~unseen]  # model units about 0 of the data
     variance = np.mean((np.sum(loadings**2, axis=0) + noise)[~unseen]) + np.var(middles)
     center = np.where(unseen, np.mean(middles), q.center)
     mean = np.where(unseen, 0.0, w.mean)

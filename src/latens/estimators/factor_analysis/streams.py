@@ -19,7 +19,7 @@ from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, 
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import distinct, row_keys, sample_rows, stacked
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, occupied
 from latens.inference.online import Accumulate, follow
 from latens.inference.progress import ProgressBar
@@ -88,20 +88,20 @@ class FactorStreams(VariationalTransformer):
         """One more batch of a stream that sees rows once; one that has too few to begin with keeps them."""
         if not len(rows):
             return self
-        frame, model, state, trace = self._frame.meeting(rows), self._model, self._state, self.trace_
+        units, model, state, trace = self._units.meeting(rows), self._model, self._state, self.trace_
         self._solver_for(rows)
-        inside = frame.enter(rows)
+        inside = units.enter(rows)
         if self._is_waiting:
             inside = stacked([state.stats.rows, inside])
             if not self._are_enough(inside):
                 few = distinct(inside)
-                self._keep(model, frame, self._read_out(model, model.compress(few), frame, self._rng, []))
+                self._keep(model, units, self._read_out(model, model.compress(few), units, self._rng, []))
                 return self
             sample, trace = sample_rows(inside, self.sample_size), ()
             model = self._build(sample)
-            state = State(self._start(model, sample, self._rng, 0, frame))
-        fit = self._follow(model, InMemory(inside), state, frame)
-        self._keep(model, frame, replace(fit, trace=(*trace, *fit.trace)))
+            state = State(self._start(model, sample, self._rng, 0, units))
+        fit = self._follow(model, InMemory(inside), state, units)
+        self._keep(model, units, replace(fit, trace=(*trace, *fit.trace)))
         return self
 
     @property
@@ -133,7 +133,7 @@ class FactorStreams(VariationalTransformer):
     def _in_stream(self) -> bool:
         return getattr(self, "_streaming", False)
 
-    def _follow(self, model: OnlineEM | TransportFactors, data: Data, start: State, frame: Frame) -> Fit:
+    def _follow(self, model: OnlineEM | TransportFactors, data: Data, start: State, units: Units) -> Fit:
         """One pass over the rows as a stream."""
         printed = isinstance(model, OnlineEM)
         if printed and data.is_weighted:
@@ -142,7 +142,7 @@ class FactorStreams(VariationalTransformer):
 
         def pass_over(start: State, *, so_far: Sequence[Iteration] = (), **watch: Any) -> Fit:
             batches = islice(data.stream(size), len(so_far) * every, None)
-            options = {"combine": Accumulate(), "every": every, "log_scale": frame.log_scale}
+            options = {"combine": Accumulate(), "every": every, "log_scale": units.log_scale}
             return follow(model, batches, start, so_far=so_far, **options, **watch)
 
         with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:

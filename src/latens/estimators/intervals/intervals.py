@@ -27,7 +27,7 @@ from latens.estimators.intervals.table import (
 )
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
 from latens.estimators.rows.sampling import blocks
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, occupied
 from latens.inference.bootstrap import refits
 from latens.inference.bound import measure
@@ -82,7 +82,7 @@ class Intervals:
 
     if TYPE_CHECKING:
         _model: Any
-        _frame: Frame
+        _units: Units
         posterior_: Any
         _state: State
         n_components_: int
@@ -156,7 +156,7 @@ class Intervals:
                 numbers, answer = self._bootstrap_answer(numbers, batches)
                 worth = self._worth(self._sums(batches))
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
-            method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._frame))
+            method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._units))
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
         else:
@@ -199,7 +199,7 @@ class Intervals:
         if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
-            draws = [self._publish(self.posterior_.sample(rng), self._state.stats, self._frame) for _ in range(n)]
+            draws = [self._publish(self.posterior_.sample(rng), self._state.stats, self._units) for _ in range(n)]
             return {name: stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
             response = respond(self._model, self._batches(X, fit_params), self.posterior_)
@@ -225,7 +225,7 @@ class Intervals:
         if X is None or isinstance(X, Scan) or is_dask(X) or isinstance(self._model, Walking):
             return False
         scratch = self._model.floats_per_row(self.n_components_)
-        return bool(self._state.stats.n * len(self._frame.origin) * scratch <= REFIT_WORK)
+        return bool(self._state.stats.n * len(self._units.origin) * scratch <= REFIT_WORK)
 
     def _worth(self, batches: Sequence[Any]) -> Floats:
         """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""
@@ -255,7 +255,7 @@ class Intervals:
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(model.local_step(q, batch).mean) for batch in batches])
         published = [
-            self._publish(named_as_in_fit(model, point, codes, reference), self._state.stats, self._frame)
+            self._publish(named_as_in_fit(model, point, codes, reference), self._state.stats, self._units)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
@@ -288,11 +288,11 @@ class Intervals:
         return {"share": self._model.importance(q, stats)}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
-        return {**self._publish(q, stats, self._frame), **self._extra_numbers(q, stats)}
+        return {**self._publish(q, stats, self._units), **self._extra_numbers(q, stats)}
 
     def _numbers(self) -> list[PublishedNumber]:
         """All that has an interval; shares are of the living components, and so are those that are published."""
-        own = self._publish(self.posterior_, self._state.stats, self._frame)
+        own = self._publish(self.posterior_, self._state.stats, self._units)
         extra = self._extra_numbers(self._state.q, self._state.stats)
         shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
         kind = getattr(self, "covariance_type", "")
@@ -326,7 +326,7 @@ class Intervals:
             )
         if X is None:
             raise ValueError(f"{name}.intervals needs the rows of the fit: call intervals(X), X as given to fit.")
-        rows = self._frame.enter(occupied(self._rows_of_fit(X, **fit_params)))
+        rows = self._units.enter(occupied(self._rows_of_fit(X, **fit_params)))
         batches = blocks(rows, model.floats_per_row(self._state.q.n_components))
         self._check_same_data(self._sums(batches))
         return batches
@@ -334,7 +334,7 @@ class Intervals:
     def _check_same_data(self, batches: Sequence[Any]) -> None:
         model, q = self._model, self._state.q
         stats = self._statistics(q, batches)
-        bound = measure(model, q, stats, 0, 0.0, self._frame.log_scale).elbo
+        bound = measure(model, q, stats, 0, 0.0, self._units.log_scale).elbo
         last = float(np.abs(np.diff(self.elbo_history_[-2:])).sum())  # a fit that was stopped may still gain as much
         allowed = (OTHER_DATA if model.exact_local(q) else OTHER_LOCALS) * abs(self.elbo_) + 2 * last
         if abs(bound - self.elbo_) > allowed or not np.isclose(stats.n, self._state.stats.n, rtol=1e-9):
@@ -413,7 +413,7 @@ class Intervals:
         listed = isinstance(model, BinaryFactors | NoisyOrCauses) and not model.exact_local(self.posterior_)
         if listed or isinstance(model, JensenNoisyOr):
             why[why == ""] = "biased: posteriors of rows are approximate"
-        inclusion = self._publish(self.posterior_, self._state.stats, self._frame).get("inclusion")
+        inclusion = self._publish(self.posterior_, self._state.stats, self._units).get("inclusion")
         for i, number in enumerate(numbers):
             if inclusion is not None and number.parameter == "components" and why[i] == "":
                 share = inclusion[number.view][number.place]
@@ -422,7 +422,7 @@ class Intervals:
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> _Answer:
         rng = np.random.default_rng(0)
-        draw = partial(self._publish, stats=self._state.stats, frame=self._frame)
+        draw = partial(self._publish, stats=self._state.stats, units=self._units)
         estimate = values_of(draw(self.posterior_), numbers)
         drawn = np.array([values_of(draw(self.posterior_.sample(rng)), numbers) for _ in range(N_DRAWS)])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -22,7 +22,7 @@ from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, 
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import column_variances, filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.starts import kmeans_labels, nearest_labels, within_variances
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -317,13 +317,13 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         return Sticks.prior(1.0, 1.0 / level) if kind == "dirichlet_process" else KnownDirichlet(np.ones(1))
 
     def _start(
-        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, units: Units
     ) -> MixturePosterior:
         x: Array = sample.x if is_sparse(sample.x) else filled(sample)
         variance = column_variances(x)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
         if not isinstance(self.init, str):
-            centres = self._given_centres(x.shape[1], frame)
+            centres = self._given_centres(x.shape[1], units)
             return _posterior_of(model, x, nearest_labels(x / scale, centres / scale), len(centres))
         k = self._starting_size(sample)
         if one_of("init", self.init, ["auto", "random"]) == "random":
@@ -335,7 +335,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         """The textbook's start: normal about the mean of the data, at their scale."""
         return np.asarray(x.mean(axis=0) + rng.normal(size=(k, x.shape[1])) * x.std(axis=0))
 
-    def _given_centres(self, d: int, frame: Frame) -> Floats:
+    def _given_centres(self, d: int, units: Units) -> Floats:
         """(K, D), centres that the caller gave in data units."""
         given = self.init.get("means") if isinstance(self.init, dict) else self.init
         try:
@@ -348,7 +348,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
                 f"init={self.init!r} gives no centres; expected 'auto', 'random', or finite values of shape "
                 f"({self.n_components or 'K'}, {d}), as an array or as {{'means': array}}."
             )
-        return frame.enter_direction(centres - frame.origin)
+        return units.enter_direction(centres - units.origin)
 
     def _default_size(self, sample: Rows) -> int:
         return int(max(1, min(self._most(MOST_CLUSTERS), len(sample) // FEWEST_ROWS)))

@@ -12,7 +12,7 @@ from latens.core import Rows, Statistics
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
 from latens.models.mixture.model import Mixture, MixturePosterior
@@ -158,5 +158,5 @@ class BernoulliMixture(MixtureEstimator):
         """The textbook's start: uniform between a quarter and three quarters."""
         return rng.uniform(0.25, 0.75, size=(k, x.shape[1]))
 
-    def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         return {"weights": q.weights.mean, "means": q.clusters.mean, "components": q.clusters.mean}

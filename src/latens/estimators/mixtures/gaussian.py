@@ -15,7 +15,7 @@ from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.parameters import one_of, positive_number
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
@@ -179,7 +179,7 @@ class GaussianMixture(MixtureEstimator):
 
     @property
     def mean_prior_(self) -> Floats:
-        return np.asarray(self._frame.leave(self._prior_of("clusters", "mean")[0]))
+        return np.asarray(self._units.leave(self._prior_of("clusters", "mean")[0]))
 
     @property
     def mean_precision_prior_(self) -> float:
@@ -191,7 +191,7 @@ class GaussianMixture(MixtureEstimator):
 
     @property
     def covariance_prior_(self) -> Floats | float:
-        scatter = self._frame.leave_variance(self._prior_of("clusters", "scatter")[0])
+        scatter = self._units.leave_variance(self._prior_of("clusters", "scatter")[0])
         return float(scatter[0]) if self.covariance_type == "spherical" else scatter
 
     def _prior_of(self, part: str, name: str) -> Any:
@@ -203,10 +203,10 @@ class GaussianMixture(MixtureEstimator):
     def _centred(self) -> bool:
         return True
 
-    def _units_of(self, data: Data, sample: Rows) -> Frame:
-        frame = super()._units_of(data, sample)
+    def _units_of(self, data: Data, sample: Rows) -> Units:
+        units = super()._units_of(data, sample)
         # a prior that was given stays where it is, also in columns not yet seen
-        return frame if self.mean_prior is None else replace(frame, unseen=())
+        return units if self.mean_prior is None else replace(units, unseen=())
 
     def _build(self, sample: Rows) -> Mixture:
         self._check_memory(sample)
@@ -278,23 +278,23 @@ class GaussianMixture(MixtureEstimator):
             value = np.full(1, np.nan)
         if value.shape != shape or not np.isfinite(value).all():
             raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
-        return self._frame.enter_direction(value - self._frame.origin) if moved else value
+        return self._units.enter_direction(value - self._units.origin) if moved else value
 
     def _squared(self, value: Any) -> Any:
         """Variances of the data in model units."""
-        return self._frame.enter_direction(self._frame.enter_direction(value))
+        return self._units.enter_direction(self._units.enter_direction(value))
 
-    def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         clusters: Any = q.clusters
         covariance, precision, root = _shapes(self.covariance_type, clusters.covariance)
-        means = frame.leave(clusters.mean)
+        means = units.leave(clusters.mean)
         public = {
             "weights": q.weights.mean,
             "means": means,
             "components": means,
-            "covariances": frame.leave_variance(covariance),
-            "precisions": precision / frame.scale / frame.scale,
-            "precisions_cholesky": root / frame.scale,
+            "covariances": units.leave_variance(covariance),
+            "precisions": precision / units.scale / units.scale,
+            "precisions_cholesky": root / units.scale,
         }
         if isinstance(q.weights, Dirichlet | Sticks):
             public["weight_concentration"] = q.weights.concentration

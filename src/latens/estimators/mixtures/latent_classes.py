@@ -23,7 +23,7 @@ from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, 
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_codes, check_rows, occupied, with_known
 from latens.estimators.starts import kmeans_labels, nearest_labels
 from latens.families.bernoulli_columns import BernoulliColumns
@@ -279,11 +279,11 @@ class LatentClassAnalysis(MixtureEstimator):
         if table is None:
             return super().impute(X, return_std)
         mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
-        whole = refilled(X, table, host(self._frame.leave(mean)), list(self.columns_.names_of_levels))
+        whole = refilled(X, table, host(self._units.leave(mean)), list(self.columns_.names_of_levels))
         if not return_std:
             return whole
         hole = np.isnan(level_numbers(table, X))
-        return whole, np.where(hole, self._frame.leave_direction(np.sqrt(host(variance))), 0.0)
+        return whole, np.where(hole, self._units.leave_direction(np.sqrt(host(variance))), 0.0)
 
     def impute_proba(self, X: Any) -> dict[str, Array]:
         """Probabilities of the levels of each column of levels.
@@ -408,7 +408,7 @@ class LatentClassAnalysis(MixtureEstimator):
     def _centred(self) -> bool:
         return True
 
-    def _units_of(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Units:
         """Real columns about their means, each in its own unit; the others as they are."""
         d = data.n_columns
         origin, exponent, unseen = np.zeros(d), np.zeros(d, dtype=np.intp), list[int]()
@@ -416,7 +416,7 @@ class LatentClassAnalysis(MixtureEstimator):
             own = data.units(slice(at, at + 1), centred=True, scaled=True)
             origin[at], exponent[at] = own.origin[0], own.exponent
             unseen += [at] if own.unseen else []
-        return Frame(origin, exponent, unseen=tuple(unseen))
+        return Units(origin, exponent, unseen=tuple(unseen))
 
     def _build(self, sample: Rows) -> Mixture:
         worth = positive_number("probability_prior", self.probability_prior)
@@ -446,11 +446,11 @@ class LatentClassAnalysis(MixtureEstimator):
         return NormalColumns(mean[None], strength * one, one, inside[None])
 
     def _start(
-        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, units: Units
     ) -> MixturePosterior:
         x, k = filled(sample), self._starting_size(sample)
         if not isinstance(self.init, str):
-            given = self._given_centres(x.shape[1], frame)
+            given = self._given_centres(x.shape[1], units)
             points = model.coordinates(np.concatenate([given, x]))
             labels, k = nearest_labels(points[len(given) :], points[: len(given)]), len(given)
         elif one_of("init", self.init, ["auto", "random"]) == "random":
@@ -460,7 +460,7 @@ class LatentClassAnalysis(MixtureEstimator):
             labels = kmeans_labels(model.coordinates(x), k, rng)
         return model.global_step(model.prior(k), model.statistics(sample, Memberships(np.eye(k)[labels])))
 
-    def _given_centres(self, d: int, frame: Frame) -> Floats:
+    def _given_centres(self, d: int, units: Units) -> Floats:
         """(K, D), rows that the caller gave in data units, as the model takes them."""
         given = self.init.get("means") if isinstance(self.init, dict) else self.init
         try:
@@ -473,10 +473,10 @@ class LatentClassAnalysis(MixtureEstimator):
                 f"init={self.init!r} gives no rows; expected 'auto', 'random', or finite values of shape "
                 f"({self.n_components or 'K'}, {d})."
             )
-        return host(frame.enter(self.columns_.encode(Rows(centres))).x)
+        return host(units.enter(self.columns_.encode(Rows(centres))).x)
 
-    def _publish(self, q: MixturePosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
-        means = frame.leave(q.clusters.mean)
+    def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
+        means = units.leave(q.clusters.mean)
         return {"weights": q.weights.mean, "means": means, "components": means}
 
     def _profile(self, d: int) -> list[tuple[Any, ...]]:
@@ -493,7 +493,7 @@ class LatentClassAnalysis(MixtureEstimator):
             return [(name, kind, f"P({self.columns_.level_name(d, 1)})", *means)]
         rows = [(name, kind, "mean", *means)]
         if kind == "gaussian":
-            scale = np.ldexp(1.0, self._frame.exponent[d])
+            scale = np.ldexp(1.0, self._units.exponent[d])
             rows.append((name, kind, "s.d.", *(scale * np.sqrt(part.covariance[:, at])).tolist()))
         elif kind == "negative-binomial":
             rows.append((name, kind, "size", *[float(part.size[at])] * self.n_components_))

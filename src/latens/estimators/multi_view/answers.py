@@ -156,7 +156,7 @@ class MultiViewAnswers(Answers):
         X = encoded_views(self, X)
         table = self._table(X, groups, precision=precision)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
-        mean, std = self._leave(mean), self._frame.leave_direction(array_namespace(mean).sqrt(variance))
+        mean, std = self._leave(mean), self._units.leave_direction(array_namespace(mean).sqrt(variance))
         answers = [contracted(filled(table.rows, mean), self.layout_)]
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
@@ -217,7 +217,7 @@ class MultiViewAnswers(Answers):
         """
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
-            return (self._model.log_predictive(self.posterior_, rows, local) - self._frame.log_volume(rows),)
+            return (self._model.log_predictive(self.posterior_, rows, local) - self._units.log_volume(rows),)
 
         rows = self._read(X, groups, None, precision).rows
         if not self.layout_.groups:

@@ -37,7 +37,7 @@ from latens.estimators.multi_view.wide_table import WideTable, lay_out
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.sampling import blocks
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.models.multi_view.explained import Deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
@@ -341,7 +341,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self.deviances_ = self.deviances_ + self._deviances_of(rows)
 
     def _deviances_of(self, rows: Rows) -> Deviances:
-        entered = [self._frame.enter(part) for part in self._parts(rows)]
+        entered = [self._units.enter(part) for part in self._parts(rows)]
         return explain(self._model, self._state.q, entered)[1]
 
     def _forget_samples(self) -> None:
@@ -446,7 +446,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         entered = self.__dict__.pop("_entered").rows
         if remembered is not None:
             table = with_levels(remembered if several else ungrouped(remembered), levels)
-            entered = self._frame.enter(occupied(table.rows))
+            entered = self._units.enter(occupied(table.rows))
         self._note(table, entered)
 
     def _fit_blocks(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> None:
@@ -473,7 +473,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self._waiting = None
         self._forget_samples()
 
-    def _units_of(self, data: Data, sample: Rows) -> Frame:
+    def _units_of(self, data: Data, sample: Rows) -> Units:
         return frame_of_rows(data, self.layout_, self.likelihoods_)
 
     def _build(self, sample: Rows) -> MultiView:
@@ -481,8 +481,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
         bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
-        units = {name: float(self._frame.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
-        origin, single = self._frame.enter_direction(self._frame.origin), self.__dict__.pop("_single")
+        units = {name: float(self._units.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
+        origin, single = self._units.enter_direction(self._units.origin), self.__dict__.pop("_single")
         views = [
             view_of(name, kind, at, sample, inclusion, units.get(name), origin[at], single)
             for (name, kind), at in kinds
@@ -496,11 +496,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         return int(max(1, min(self.layout_.n_columns, n // 4, self._most(MOST_FACTORS))))
 
     def _start(
-        self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+        self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, units: Units
     ) -> MultiViewPosterior:
         k = self._starting_size(sample)
         if not isinstance(self.init, str):
-            return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, frame))
+            return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, units))
         if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
             return principal_start(model, sample, k, rng, bool(self.scale_views), self._n_iterations, fewer=self.prune)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
@@ -524,11 +524,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             scores[rest] = host(mean) * signs(self.posterior_)
         group = np.nan_to_num(host(rows.aux[GROUP])) if self.layout_.groups else np.zeros(len(rows))
         self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group.astype(np.intp)
-        doubt_totals(self._model, self._frame, entered, scores[counted])
+        doubt_totals(self._model, self._units, entered, scores[counted])
 
     def _parts(self, rows: Rows) -> list[Rows]:
         return blocks(rows, self._model.floats_per_row(self._state.q.n_components))
 
-    def _publish(self, q: MultiViewPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of
-        return in_data_units(self._model, q, signs(self.posterior_), self.layout_, frame)
+        return in_data_units(self._model, q, signs(self.posterior_), self.layout_, units)

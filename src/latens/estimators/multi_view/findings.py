@@ -18,7 +18,7 @@ from latens.estimators.multi_view.input_tables import listed
 from latens.estimators.multi_view.level_columns import LEVEL_KINDS
 from latens.estimators.multi_view.wide_table import WideTable
 from latens.estimators.rows.doubts import doubt_columns
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
@@ -133,15 +133,15 @@ def _in_groups(rows: Rows, group: Floats) -> Rows:
     return replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)})
 
 
-def doubt_totals(model: MultiView, frame: Frame, rows: Rows, codes: Floats) -> None:
+def doubt_totals(model: MultiView, units: Units, rows: Rows, codes: Floats) -> None:
     """Warn of a factor, a column of `codes` (n, K), that is nothing but the row totals of a view."""
-    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    scale = np.broadcast_to(units.scale, units.origin.shape)
     for view in model.views:
         part, columns = rows.columns(view.columns), view.columns
         there = host(part.present) > 0
         if columns.stop - columns.start < FEWEST or there.sum() < 3 or view.likelihood.name in LEVEL_KINDS:
             continue
-        level = host(part.mask @ like(frame.origin[columns], part.x))
+        level = host(part.mask @ like(units.origin[columns], part.x))
         totals = (host(part.x @ like(scale[columns], part.x)) + level)[there] / host(part.observed)[there]
         if not totals.std() > 0:
             continue

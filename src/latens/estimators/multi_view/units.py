@@ -15,7 +15,7 @@ from latens.array import Floats
 from latens.estimators.multi_view.wide_table import Layout, WideTable
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.models.likelihoods.names import LIKELIHOODS
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
@@ -23,13 +23,13 @@ from latens.models.multi_view.view import GROUP
 __all__ = ["frame_of_rows", "in_data_units", "loadings_of", "signs", "ungrouped"]
 
 
-def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) -> Frame:
+def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) -> Units:
     """Gaussian views about their means, each in its own unit; the others as they are."""
     frames = []
     for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
         real = LIKELIHOODS[kind].has_unit
         frames.append(data.units(columns, centred=real, scaled=real))
-    return Frame.joined(frames)
+    return Units.joined(frames)
 
 
 def signs(q: MultiViewPosterior) -> Floats:
@@ -39,7 +39,7 @@ def signs(q: MultiViewPosterior) -> Floats:
     return np.where(largest < 0, -1.0, 1.0)
 
 
-def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, Floats]:
+def loadings_of(given: Any, k: int, layout: Layout, units: Units) -> dict[str, Floats]:
     """Loadings (K, D_m) in the model's units from those of the caller, by view or of all columns."""
     if isinstance(given, Mapping):
         given = {str(name): part for name, part in given.items()}
@@ -53,7 +53,7 @@ def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, F
                 f"init has shape {wide.shape}; expected ({k}, {layout.n_columns}), loadings of all columns."
             )
         found = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
-    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    scale = np.broadcast_to(units.scale, units.origin.shape)
     for (name, part), columns in zip(found.items(), layout.bounds, strict=True):
         wanted = (k, columns.stop - columns.start)
         if part.shape != wanted or not np.isfinite(part).all():
@@ -63,17 +63,17 @@ def loadings_of(given: Any, k: int, layout: Layout, frame: Frame) -> dict[str, F
 
 
 def in_data_units(
-    model: MultiView, q: MultiViewPosterior, sign: Floats, layout: Layout, frame: Frame
+    model: MultiView, q: MultiViewPosterior, sign: Floats, layout: Layout, units: Units
 ) -> dict[str, Any]:
     """Loadings (K, D_m), inclusion probabilities, levels (G, D_m), noise and dispersion (D_m,) by view."""
     kinds = {view.name: view for view in model.views}
     views = {name: (view, columns) for (name, view), columns in zip(q.views.items(), layout.bounds, strict=True)}
-    scale = np.broadcast_to(frame.scale, frame.origin.shape)
+    scale = np.broadcast_to(units.scale, units.origin.shape)
     public: dict[str, Any] = {
         "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
         "intercepts": {
-            n: kinds[n].likelihood.intercept(v.offsets.mean, kinds[n].about(v.noise)).T * scale[c] + frame.origin[c]
+            n: kinds[n].likelihood.intercept(v.offsets.mean, kinds[n].about(v.noise)).T * scale[c] + units.origin[c]
             for n, (v, c) in views.items()
         },
         "noise_variance": {

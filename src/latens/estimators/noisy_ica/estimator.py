@@ -22,7 +22,7 @@ from latens.estimators.parameters import given_array, one_of, whole_number, yes_
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import filled
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_codes
 from latens.families.relevance import Relevance
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
@@ -213,7 +213,7 @@ class NoisyICA(VariationalTransformer):
         for number in () if exclude is None else exclude:
             keep[whole_number("exclude", number, 0, self.n_components_ - 1, "sources are numbered from 0")] = 0.0
         codes = codes * like(keep * self._scale(self.posterior_), codes)
-        return self._frame.leave(self._model.reconstruct(self.posterior_, codes))
+        return self._units.leave(self._model.reconstruct(self.posterior_, codes))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
         """Draw new rows, and the sources that made them.
@@ -233,7 +233,7 @@ class NoisyICA(VariationalTransformer):
             In units of their standard deviations.
         """
         rows, codes = self._draw(n_samples, globals)
-        return self._frame.leave(rows), codes / self._scale(self.posterior_)
+        return self._units.leave(rows), codes / self._scale(self.posterior_)
 
     @property
     def components_(self) -> Floats:
@@ -295,12 +295,12 @@ class NoisyICA(VariationalTransformer):
         return int(max(1, min(d - 1, n // 4, self._most(24))))
 
     def _start(
-        self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, frame: Frame
+        self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, units: Units
     ) -> IcaPosterior:
         x = filled(sample)
         center = x.mean(axis=0) if model.intercept else np.zeros(model.n_features)
         if not isinstance(self.init, str):
-            mixing = self._given(model, frame)
+            mixing = self._given(model, units)
             left = x - center - (x - center) @ np.linalg.pinv(mixing) @ mixing
             noise = np.maximum(left.var(axis=0), 0.05 * column_variances(sample)[0])
             sources = (x - center) @ np.linalg.pinv(mixing)
@@ -310,14 +310,14 @@ class NoisyICA(VariationalTransformer):
             mixing, noise, sources = factor_start(sample, self._starting_size(sample), rng, turn, exact=not self.prune)
         return posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
 
-    def _given(self, model: NoisyIca, frame: Frame) -> Floats:
+    def _given(self, model: NoisyIca, units: Units) -> Floats:
         given = given_array("init", self.init)
         k = len(given) if self.n_components is None and given.ndim == 2 else self.n_components
         if given.shape != (k, model.n_features) or not np.isfinite(given).all():
             raise ValueError(
                 f"init has shape {given.shape}; expected finite values of shape ({k}, {model.n_features})."
             )
-        return frame.enter_direction(given)
+        return units.enter_direction(given)
 
     def _lights(self, model: NoisyIca, sources: Floats) -> NDArray[np.bool_]:
         """(K,), which sources start with two levels."""
@@ -343,9 +343,9 @@ class NoisyICA(VariationalTransformer):
         largest = np.take_along_axis(mean, np.argmax(np.abs(mean), axis=1)[:, None], axis=1)[:, 0]
         return np.where(largest < 0, -q.size, q.size)
 
-    def _publish(self, q: IcaPosterior, stats: Statistics, frame: Frame) -> dict[str, Any]:
+    def _publish(self, q: IcaPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         k, w = q.n_components, q.loadings
-        loadings = frame.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
+        loadings = units.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
         weights = np.sqrt(w.tau / w.tau.max())
         inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max() or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
@@ -353,8 +353,8 @@ class NoisyICA(VariationalTransformer):
             "mixing": loadings.T,
             "unmixing": inverse * weights / largest,
             "levels": q.shapes.split,
-            "noise_variance": frame.leave_variance(w.mean_noise),
-            "mean": frame.leave(center),
+            "noise_variance": units.leave_variance(w.mean_noise),
+            "mean": units.leave(center),
         }
         if isinstance(w, Relevance):
             public["relevance"] = w.alpha.mean[:k]

@@ -32,7 +32,7 @@ from latens.estimators.parameters import (
     yes_or_no,
 )
 from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
-from latens.estimators.regression.units import RegressionFrame, SumBlock
+from latens.estimators.regression.units import RegressionUnits, SumBlock
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign
@@ -266,8 +266,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     def _target_std(self, x: Floats) -> Floats:
         """(n,), of new targets at rows x."""
         if self._integral is not None:
-            low, high = self._integral.line_quantiles(self._frame.enter(Rows(x)).x, CENTRAL, noise=True)
-            return np.asarray((high - low) / WIDTH * self._frame.target.scale)
+            low, high = self._integral.line_quantiles(self._units.enter(Rows(x)).x, CENTRAL, noise=True)
+            return np.asarray((high - low) / WIDTH * self._units.target.scale)
         if not self._precisions_given:
             return np.full(len(x), np.inf)
         gaps = x - self._center
@@ -298,7 +298,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        step = self._frame.target.scale / self._frame.scale
+        step = self._units.target.scale / self._units.scale
         drawn = self.posterior_.draws(rng, n) if self._integral is None else self._integral.draws(rng, n)
         return np.asarray(drawn * step)
 
@@ -352,9 +352,9 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
 
     def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
-        integral, along = self._integral, self._frame.target
+        integral, along = self._integral, self._units.target
         assert integral is not None
-        step, origin = along.scale / self._frame.scale, self._frame.enter(Rows(np.zeros((1, len(self.coef_))))).x
+        step, origin = along.scale / self._units.scale, self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x
         low, high = integral.weight_quantiles(ends) * step
         line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
         noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * along.scale * along.scale)
@@ -368,7 +368,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
 
     def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """The same given `weight_precision_` and `noise_precision_`: Normals, and a noise that is known."""
-        step = self._frame.target.scale / self._frame.scale
+        step = self._units.target.scale / self._units.scale
         covariance = self.posterior_.covariance * step * step
         std = np.sqrt(np.diag(covariance))
         line = np.zeros(1)
@@ -400,11 +400,11 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, x)
         check_sizes(x, y, weight)
         centred = yes_or_no("fit_intercept", self.fit_intercept)
-        frame = RegressionFrame.of_pairs(x, y, weight, centred=centred) if fresh else self._frame
-        inside, target = frame.enter(Rows(x)).x, frame.target.enter(Rows(y[:, None])).x[:, 0]
+        units = RegressionUnits.of_pairs(x, y, weight, centred=centred) if fresh else self._units
+        inside, target = units.enter(Rows(x)).x, units.target.enter(Rows(y[:, None])).x[:, 0]
         sums = regression_sums(inside, target, weight)
         journal, _ = open_journal(self, rng, lambda: [x, y, weight])
-        self._solve(sums if before is None else before + sums, frame, journal)
+        self._solve(sums if before is None else before + sums, units, journal)
         return self
 
     def _numbers(self, X: Any, *y: Any, **options: Any) -> Any:
@@ -431,17 +431,17 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         if survey.n_rows < 2:
             raise ValueError(f"X has {survey.n_rows} row(s); a regression needs at least 2.")
         check_columns(self, scan.feature_names, len(scan.columns), reset=True)
-        frame = RegressionFrame.of_pair_survey(
+        units = RegressionUnits.of_pair_survey(
             survey, source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept)
         )
         journal, _ = open_journal(self, rng, lambda: [survey, len(source.handles)])
-        self._solve(journal.once(lambda: source.total(SumBlock(frame))), frame, journal)
+        self._solve(journal.once(lambda: source.total(SumBlock(units))), units, journal)
         return self
 
-    def _solve(self, sums: RegressionSums, frame: RegressionFrame, journal: Record) -> None:
-        model = self._build(sums, frame)
+    def _solve(self, sums: RegressionSums, units: RegressionUnits, journal: Record) -> None:
+        model = self._build(sums, units)
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
-        ascent = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=frame.target.log_scale)
+        ascent = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=units.target.log_scale)
         fit = best_of(_starts(model, sums), lambda start, watch: journal.ascend(ascent, State(start), watch))
         if not fit.converged and tol > 0:
             warnings.warn(
@@ -450,30 +450,30 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=caller_level(),
             )
-        self._keep(model, frame, fit)
+        self._keep(model, units, fit)
 
-    def _keep(self, model: LinearRegression, frame: RegressionFrame, fit: Fit) -> None:
+    def _keep(self, model: LinearRegression, units: RegressionUnits, fit: Fit) -> None:
         """Store the state and publish it in the units of the data."""
-        q, sums, along, step = fit.state.q, fit.state.stats, frame.target, frame.target.scale / frame.scale
+        q, sums, along, step = fit.state.q, fit.state.stats, units.target, units.target.scale / units.scale
         if np.max(step) > LARGEST_STEP:
             raise ValueError(
                 f"values of X are so small beside those of y, by {np.max(step):.3g}, that variances of the weights are "
                 "beyond the range of numbers; try X in a smaller unit, such as X * 1e150."
             )
-        self._model, self._frame, self.trace_, self.posterior_ = model, frame, fit.trace, q
+        self._model, self._units, self.trace_, self.posterior_ = model, units, fit.trace, q
         self._state = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
         self._integral = integrated(model, sums)
         self._keep_spread(q, step)
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
-        self._center = frame.leave(means[0])
+        self._center = units.leave(means[0])
         level = float(along.leave(np.array([means[1]]))[0])
         self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
         with np.errstate(over="ignore"):  # of columns that explain nothing, in huge units
             self.weight_precision_ = min(float(expected(q.alpha) / step / step), LARGEST_FLOAT)
             self.noise_precision_ = min(float(expected(q.beta) / along.scale / along.scale), LARGEST_FLOAT)
         self._noise = (along.scale / expected(q.beta)) * along.scale * (1 + model.intercept / sums.n)
-        self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * frame.scale
+        self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * units.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
 
@@ -494,9 +494,9 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     def _precisions_given(self) -> bool:
         return not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
 
-    def _build(self, sums: RegressionSums, frame: RegressionFrame) -> LinearRegression:
-        along, intercept = frame.target, bool(self.fit_intercept)
-        step = along.scale / frame.scale
+    def _build(self, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
+        along, intercept = units.target, bool(self.fit_intercept)
+        step = along.scale / units.scale
         xx, _, yy = sums.about(intercept)
         resolution = _rounding(sums, float(along.origin[0]) / along.scale)
         spread = max(yy / sums.n, resolution)

@@ -11,10 +11,10 @@ from latens.array import Floats
 from latens.array.fields import part, record
 from latens.array.transfer import host
 from latens.core import Rows, Survey
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.models.linear_regression import RegressionSums, regression_sums
 
-__all__ = ["RegressionFrame", "SumBlock"]
+__all__ = ["RegressionUnits", "SumBlock"]
 
 GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
 
@@ -23,25 +23,25 @@ GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the orde
 class SumBlock:
     """The sums of a block whose last column is the target."""
 
-    frame: RegressionFrame
+    units: RegressionUnits
 
     def __call__(self, rows: Rows, _: Any) -> tuple[None, RegressionSums]:
         x, y = np.asarray(rows.x[:, :-1], dtype=np.float64), np.asarray(rows.x[:, -1:], dtype=np.float64)
         weight = None if rows.weight is None else host(rows.weight)
-        inside, target = self.frame.enter(Rows(x)).x, self.frame.target.enter(Rows(y)).x[:, 0]
+        inside, target = self.units.enter(Rows(x)).x, self.units.target.enter(Rows(y)).x[:, 0]
         return None, regression_sums(inside, target, weight)
 
 
 @record
-class RegressionFrame(Frame):
+class RegressionUnits(Units):
     """Units of the columns, and of what they predict."""
 
-    target: Frame = part(d="1")  # of one column
+    target: Units = part(d="1")  # of one column
 
     @classmethod
-    def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionFrame:
+    def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionUnits:
         """One unit for all columns, since their weights share one prior; an origin for each, however small it is."""
-        across, along = (Frame.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
+        across, along = (Units.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
         if not centred:
             return cls(across.origin, across.exponent, along)
         inside = across.enter(Rows(x)).x
@@ -50,10 +50,10 @@ class RegressionFrame(Frame):
         return cls._centred(across, along, mean, spread)
 
     @classmethod
-    def of_pair_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionFrame:
+    def of_pair_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionUnits:
         """The same from a survey, whose last column is the target."""
         x, y = survey.columns(slice(0, -1)), survey.columns(slice(-1, None))
-        across, along = (Frame.of_survey(part, dtype, centred=centred) for part in (x, y))
+        across, along = (Units.of_survey(part, dtype, centred=centred) for part in (x, y))
         if not centred:
             return cls(across.origin, across.exponent, along)
         mean = across.enter_direction(x.mean - across.origin)
@@ -61,7 +61,7 @@ class RegressionFrame(Frame):
         return cls._centred(across, along, mean, spread)
 
     @classmethod
-    def _centred(cls, across: Frame, along: Frame, mean: Floats, spread: Floats) -> RegressionFrame:
+    def _centred(cls, across: Units, along: Units, mean: Floats, spread: Floats) -> RegressionUnits:
         """Origins on a grid of each column's own, from means and spreads in the unit of `across`."""
         spread = np.maximum(spread, np.finfo(float).eps * np.abs(mean))
         grid = GRID * 2.0 ** np.round(np.log2(spread, out=np.zeros_like(spread), where=spread > 0))

@@ -21,7 +21,7 @@ from latens.core import Forgetful, Model, OnBlock, Rows, Source, SumOnly, Sweep,
 from latens.estimators.rows.sampling import blocks, chosen_rows, sample_rows
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
-from latens.estimators.rows.units import Frame
+from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied, with_known
 from latens.inference.surprise import badly_explained
 from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
@@ -68,9 +68,9 @@ class Data(Protocol):
 
     def sample(self, limit: int) -> Rows: ...
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame: ...  # of all, or of some
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Units: ...  # of all, or of some
 
-    def entered(self, units: Frame, *, spare: bool = False) -> Data: ...  # with `spare` rows may be written over
+    def entered(self, units: Units, *, spare: bool = False) -> Data: ...  # with `spare` rows may be written over
 
     def fingerprint(self, sample: Rows) -> str: ...  # tells these rows from others; `sample` is of them
 
@@ -129,10 +129,10 @@ class InMemory:
     def sample(self, limit: int) -> Rows:
         return sample_rows(self.rows, limit)
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame:
-        return Frame.of(self.rows if columns is None else self.rows.columns(columns), centred=centred, scaled=scaled)
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Units:
+        return Units.of(self.rows if columns is None else self.rows.columns(columns), centred=centred, scaled=scaled)
 
-    def entered(self, units: Frame, *, spare: bool = False) -> InMemory:
+    def entered(self, units: Units, *, spare: bool = False) -> InMemory:
         return InMemory(units.enter(self.rows, spare=spare))
 
     def fingerprint(self, sample: Rows) -> str:
@@ -212,11 +212,11 @@ class InBlocks:
     def sample(self, limit: int) -> Rows:
         return sample_source(self.source, limit)
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Frame:
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Units:
         survey = self.source.survey if columns is None else self.source.survey.columns(columns)
-        return Frame.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled)
+        return Units.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled)
 
-    def entered(self, units: Frame, *, spare: bool = False) -> InBlocks:
+    def entered(self, units: Units, *, spare: bool = False) -> InBlocks:
         """Blocks enter the units when they are read; the survey stays that of the rows as they are stored."""
         return replace(self, source=replace(self.source.then(units.enter), surveyed=self.source.survey))
 

@@ -39,7 +39,7 @@ def into_parts(method: Method) -> Method:
         if options.get("return_cov"):
             raise ValueError("out= writes posterior means and standard deviations; leave return_cov out.")
         names = [str(name) for name in self.get_feature_names_out()]
-        about = [type(self).__name__, self.posterior_, self._frame, names, rest, options]
+        about = [type(self).__name__, self.posterior_, self._units, names, rest, options]
         return _write(_blocks_of(method(self, X, *rest, **options), X), names, about, _folder(out))
 
     return answer  # type: ignore[return-value]

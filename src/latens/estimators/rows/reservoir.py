@@ -36,7 +36,7 @@ def capacity_for(n_parameters: int, n_columns: int) -> int:
 class Reservoir:
     """Rows with the lowest of random keys, in the order in which they came, with their own weights.
 
-    Rows are dense or, for binary rows that came as CSR, told by the columns of their ones.
+    Rows are dense or, for binary rows that came as CSR, given by the columns of their ones.
     """
 
     seed: int  # of the keys
@@ -126,7 +126,7 @@ def _dense(rows: Rows) -> Rows:
 
 def _told(rows: Rows) -> dict[str, Any]:
     """The fields that hold these rows."""
-    told = {"values": rows.x, "seen": rows.seen, "weight": rows.weight, "aux": dict(rows.aux)}
+    parts = {"values": rows.x, "seen": rows.seen, "weight": rows.weight, "aux": dict(rows.aux)}
     if not is_sparse(rows.x):
-        return told | {"starts": None, "ones": None}
-    return told | {"values": None, "starts": rows.x.indptr.astype(np.intp), "ones": rows.x.indices.astype(np.intp)}
+        return parts | {"starts": None, "ones": None}
+    return parts | {"values": None, "starts": rows.x.indptr.astype(np.intp), "ones": rows.x.indices.astype(np.intp)}

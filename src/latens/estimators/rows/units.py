@@ -22,7 +22,7 @@ from latens.array.transfer import column_sums, host, is_sparse, like
 from latens.core import Rows, Survey
 from latens.estimators.rows.sampling import blocks
 
-__all__ = ["Frame", "too_large"]
+__all__ = ["Units", "too_large"]
 
 MOST_EXPONENT = 505  # powers of two whose squares are still numbers
 MOST_SINGLE = 57  # the same in single precision
@@ -31,13 +31,13 @@ GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed mu
 
 
 @record
-class Frame:
+class Units:
     origin: Floats = sized("d")  # in the units of the data
     exponent: int | Index = sized("d")  # one for all columns, or one each
     unseen: tuple[int, ...] = field(default=(), kw_only=True)  # columns no row has shown yet: their origin is free
 
     @classmethod
-    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Frame:
+    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Units:
         """From the means and the spread of the observed entries; not centred where zero means something."""
         d = rows.x.shape[1]
         if not scaled:
@@ -60,7 +60,7 @@ class Frame:
         return cls._of_moments(counts, mean, squares, largest, rounding, centred, unseen, len(rows))
 
     @classmethod
-    def of_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool, scaled: bool = True) -> Frame:
+    def of_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool, scaled: bool = True) -> Units:
         """The same from the moments of a survey, for rows that are read in blocks."""
         d, largest = len(survey.mean), survey.largest
         unseen = tuple(np.flatnonzero(survey.count == 0).tolist()) if centred and scaled else ()
@@ -86,7 +86,7 @@ class Frame:
         centred: bool,
         unseen: tuple[int, ...],
         n_rows: int,
-    ) -> Frame:
+    ) -> Units:
         """From moments of the columns in units of the largest entry."""
         # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
         least = rounding if n_rows > 1 else 1.0
@@ -101,23 +101,23 @@ class Frame:
             origin = _on_grid(origin, np.maximum(np.round(finer), -1000).astype(np.intp))
         return cls(origin, exponent, unseen=unseen)
 
-    def meeting(self, rows: Rows) -> Frame:
+    def meeting(self, rows: Rows) -> Units:
         """The same with an origin for each column that these rows are the first to show: no sum knows of it yet.
 
         Refuses rows so large, in these units, that they cannot be squared.
         """
         if is_sparse(rows.x):
             return self
-        frame, shown = self, np.zeros(0, dtype=np.intp)
+        units, shown = self, np.zeros(0, dtype=np.intp)
         if self.unseen:
             shown = np.flatnonzero(np.isin(np.arange(len(self.origin)), self.unseen) & (rows.counts > 0))
         if len(shown):
             sums = column_sums(rows.weigh(rows.x[:, int(shown[0]) : int(shown[-1]) + 1]))[shown - shown[0]]
             exponent, origin = np.broadcast_to(self.exponent, self.origin.shape)[shown], self.origin.copy()
             origin[shown] = _on_grid(sums / rows.counts[shown], exponent)
-            frame = replace(self, origin=origin, unseen=tuple(sorted({*self.unseen} - {*shown.tolist()})))
+            units = replace(self, origin=origin, unseen=tuple(sorted({*self.unseen} - {*shown.tolist()})))
         self.check_sizes(rows)
-        return frame
+        return units
 
     def check_sizes(self, rows: Rows) -> None:
         """Refuse rows so large, in these units, that they cannot be squared."""
@@ -130,10 +130,10 @@ class Frame:
             raise too_large(float(np.max(sizes)))
 
     @classmethod
-    def joined(cls, frames: Sequence[Frame]) -> Frame:
-        """Columns side by side, each in the units of its own frame."""
-        exponents = [np.full(len(frame.origin), frame.exponent, dtype=np.intp) for frame in frames]
-        return cls(np.concatenate([frame.origin for frame in frames]), np.concatenate(exponents))
+    def joined(cls, frames: Sequence[Units]) -> Units:
+        """Columns side by side, each in its own units."""
+        exponents = [np.full(len(units.origin), units.exponent, dtype=np.intp) for units in frames]
+        return cls(np.concatenate([units.origin for units in frames]), np.concatenate(exponents))
 
     def check_range(self) -> None:
         """Refuse data whose squares would leave the range of numbers."""

@@ -29,7 +29,7 @@ def check_stream(estimator: Any, kept: Mapping[str, Any], width: int) -> None:
         or watch.n <= 0
         or min(watch.n_since, watch.spread) < 0
     ):
-        raise FileRefused("what it expects of the rows of its stream is told by numbers that cannot be.")
+        raise FileRefused("what it expects of the rows of its stream is given by numbers that cannot be.")
 
 
 def _check_reservoir(held: Reservoir, width: int, *, binary: bool) -> None:

@@ -134,7 +134,7 @@ def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
     else:
         between = np.asarray(model.weights_) @ (means - usual) ** 2
         spread = np.sqrt(
-            between + model.posterior_.clusters.row_variance.mean(axis=0) * fitted_parts(model).frame.scale ** 2
+            between + model.posterior_.clusters.row_variance.mean(axis=0) * fitted_parts(model).units.scale ** 2
         )
     return Profile.of(columns, means, usual, spread, GAPS)
 
