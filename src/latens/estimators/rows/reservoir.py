@@ -50,7 +50,8 @@ class Reservoir:
     weight: Floats | None = sized("rows", default=None)  # None: every row counts once
     starts: Index | None = sized("rows+1", default=None)  # of each row, in `ones`
     ones: Index | None = sized("ones", default=None)  # columns
-    aux: dict[str, Floats] = field(default_factory=dict)  # what else is known of the rows, (rows, ...) each
+    # what else is known of the rows
+    aux: dict[str, Floats] = field(default_factory=dict, metadata={"shape": "rows;rows columns"})
 
     @classmethod
     def empty(cls, seed: int, capacity: int, n_columns: int) -> Reservoir:
