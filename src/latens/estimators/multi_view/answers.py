@@ -17,6 +17,7 @@ from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.block_views import in_view_blocks
+from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.level_columns import contracted, with_levels
@@ -59,7 +60,14 @@ class MultiViewAnswers(Answers):
     @into_parts
     @in_view_blocks
     def transform(
-        self, X: Any, return_std: bool = False, groups: Any = None, precision: Any = None, *, out: Any = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        groups: Any = None,
+        precision: Any = None,
+        *,
+        exposure: Any = None,
+        out: Any = None,
     ) -> Any:
         """Factor values of samples, from any subset of the views.
 
@@ -73,6 +81,8 @@ class MultiViewAnswers(Answers):
             Group of each sample, or the name of a column of `.obs`; those not given are inferred.
         precision : dict of arrays (n, D_m), optional
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
+        exposure : array, dict or str, optional
+            As in `fit`, where the model was fitted with it.
         out : path, optional
             A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
             names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
@@ -90,7 +100,7 @@ class MultiViewAnswers(Answers):
             answer_parts = self._model.curved(self.posterior_, rows, local) if return_std else local
             return self._model.codes(rows, answer_parts)  # type: ignore[no-any-return]
 
-        table = self._table(X, groups, precision=precision)
+        table = self._table(X, groups, precision=precision, exposure=exposure)
         mean, variance = self._ask(table.rows, codes)
         labels = row_labels(X, table.row_names)
         mean = self._named(mean * like(signs(self.posterior_), mean), labels)
@@ -128,6 +138,8 @@ class MultiViewAnswers(Answers):
         groups: Any = None,
         coverage: float | None = None,
         precision: Any = None,
+        *,
+        exposure: Any = None,
     ) -> Any:
         """All views with what is missing filled in, in data units.
 
@@ -147,6 +159,8 @@ class MultiViewAnswers(Answers):
             Such as 0.95: also return the limits within which a missing entry lies with that chance, each like X.
         precision : dict of arrays, optional
             Where the model was fitted with known precisions.
+        exposure : array, dict or str, optional
+            As in `fit`, where the model was fitted with it.
 
         Returns
         -------
@@ -154,7 +168,7 @@ class MultiViewAnswers(Answers):
             In the containers of X; a dict of arrays for AnnData and MuData.
         """
         X = encoded_views(self, X)
-        table = self._table(X, groups, precision=precision)
+        table = self._table(X, groups, precision=precision, exposure=exposure)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._units.leave_direction(array_namespace(mean).sqrt(variance))
         answers = [contracted(filled(table.rows, mean), self.layout_)]
@@ -198,7 +212,7 @@ class MultiViewAnswers(Answers):
         return {view: own.by_column for view, own in self.layout_.levels.items()}
 
     @in_view_blocks
-    def score_samples(self, X: Any, groups: Any = None, precision: Any = None) -> Array:
+    def score_samples(self, X: Any, groups: Any = None, precision: Any = None, *, exposure: Any = None) -> Array:
         """Log density of what each sample shows.
 
         Parameters
@@ -209,6 +223,8 @@ class MultiViewAnswers(Answers):
             Group of each sample, or the name of a column of `.obs`; those not given are inferred.
         precision : dict of arrays (n, D_m), optional
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
+        exposure : array, dict or str, optional
+            As in `fit`, where the model was fitted with it.
 
         Returns
         -------
@@ -219,13 +235,13 @@ class MultiViewAnswers(Answers):
         def density(rows: Rows, local: Any) -> tuple[Array]:
             return (self._model.log_predictive(self.posterior_, rows, local) - self._units.log_volume(rows),)
 
-        rows = self._read(X, groups, None, precision).rows
+        rows = self._read(X, groups, None, precision, exposure).rows
         if not self.layout_.groups:
             return self._ask(rows, density)[0]
         return densities_over_groups(rows, self._state.stats.sizes, lambda part: self._ask(part, density)[0])
 
     @keywords_after_y("groups", "precision")
-    def score(self, X: Any, y: Any = None, *, groups: Any = None, precision: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, groups: Any = None, precision: Any = None, exposure: Any = None) -> float:
         """Mean of `score_samples`.
 
         Parameters
@@ -238,13 +254,15 @@ class MultiViewAnswers(Answers):
             Group of each sample, or the name of a column of `.obs`; those not given are inferred.
         precision : dict of arrays (n, D_m), optional
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
+        exposure : array, dict or str, optional
+            As in `fit`, where the model was fitted with it.
 
         Returns
         -------
         float
             In nats per sample; the higher the better.
         """
-        return mean_of(self.score_samples(X, groups, precision))
+        return mean_of(self.score_samples(X, groups, precision, exposure=exposure))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Any, Floats]:
         """Draw new samples, and the factor values that made them.
@@ -324,9 +342,9 @@ class MultiViewAnswers(Answers):
         return associate(self.scores_, list(self.get_feature_names_out()), metadata, self.row_names_)
 
     def _rows_of_fit(  # type: ignore[override]
-        self, X: Any, groups: Any = None, sample_weight: Any = None, precision: Any = None
+        self, X: Any, groups: Any = None, sample_weight: Any = None, precision: Any = None, exposure: Any = None
     ) -> Rows:
-        return check_rows(self, self._table(X, groups, sample_weight, precision).rows)
+        return check_rows(self, self._table(X, groups, sample_weight, precision, exposure).rows)
 
     def _features_by_view(self) -> dict[str, list[str]]:
         return {
@@ -334,9 +352,11 @@ class MultiViewAnswers(Answers):
             **{view: list(names) for view, names in zip(self.layout_.views, self.layout_.features, strict=True)},
         }
 
-    def _table(self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None) -> WideTable:
+    def _table(
+        self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None, exposure: Any = None
+    ) -> WideTable:
         """Samples as one wide table; what group they belong to is inferred where it was not given."""
-        table = self._read(X, groups, sample_weight, precision)
+        table = self._read(X, groups, sample_weight, precision, exposure)
         if not self.layout_.groups:
             return table
         return replace(table, rows=with_groups(table.rows, self._state.stats.sizes, self._row_bounds))
@@ -345,19 +365,20 @@ class MultiViewAnswers(Answers):
         """(n,), bounds of the log density of rows of known groups."""
         return self._ask(rows, lambda part, local: (self._model.row_bounds(self.posterior_, part, local),))[0]
 
-    def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
+    def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any = None) -> WideTable:
         """Samples as one wide table, as they were given."""
         check_is_fitted(self)
         table = lay_out(
             encoded_views(self, X),
             groups=groups,
             sample_weight=sample_weight,
-            layout=replace(self.layout_.as_read, precise=()),
+            layout=replace(self.layout_.as_read, precise=(), exposed=()),
             layer=self.layer,
             use_var=self.use_var,
             estimator=self,
         )
         check_likelihoods(table, self.likelihoods_)
+        table = with_exposure(table, exposure, X, self.likelihoods_, self.layout_.exposed)
         table = with_levels(table, self.layout_.levels)
         return with_precision(table, precision, self.layout_.precise)
 

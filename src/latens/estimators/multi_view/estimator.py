@@ -19,6 +19,7 @@ from latens.estimators.fit_doubts import doubt_number
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.block_views import explain_source, is_in_blocks, wide_source
+from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
 from latens.estimators.multi_view.input_tables import is_plain
 from latens.estimators.multi_view.known_precision import with_precision
@@ -224,6 +225,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         groups: Any = None,
         sample_weight: Any = None,
         precision: Any = None,
+        exposure: Any = None,
         checkpoint: Any = None,
     ) -> Self:
         """Fit the model to views of the same samples.
@@ -242,6 +244,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             How often each sample counts.
         precision : dict of arrays (n, D_m), optional
             1 / variance of the noise of each entry, for Gaussian views where it is known; it is learnt for the others.
+        exposure : array of shape (n,), dict of arrays by view, str, optional
+            For views of counts, how much of each sample was counted: the mean of a count is multiplied by it. Or the
+            name of a column of `.obs`, or "total" for the row totals of each view of counts.
         checkpoint : path, optional
             As in every estimator: a folder from which a fit that was killed goes on.
 
@@ -251,11 +256,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         """
         with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self), one_blas_thread():
             if is_in_blocks(X):
-                self._fit_blocks(X, groups, sample_weight, precision)
+                self._fit_blocks(X, groups, sample_weight, precision, exposure)
                 return self
             table = self._first_table(X, groups, sample_weight, precision)
             # the wide table was made here and may be written over, unless it is the caller's own array
-            self._fit_views(table, moves=self.moves, spare=not self._plain)
+            self._fit_views(table, moves=self.moves, spare=not self._plain, exposure=exposure, views=X)
             self._waiting = None
             doubt_number(self)
         return self
@@ -350,7 +355,14 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     @keywords_after_y("groups", "sample_weight", "precision")
     def fit_transform(
-        self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        precision: Any = None,
+        exposure: Any = None,
     ) -> Any:
         """Fit, and return the factor values of the same samples.
 
@@ -365,15 +377,17 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             How often each sample counts.
         precision : dict of arrays (n, D_m), optional
             As in `fit`.
+        exposure : array, dict or str, optional
+            As in `fit`.
 
         Returns
         -------
         array of shape (n, K)
             Factor values; a data frame if `set_output` asks for it.
         """
-        self.fit(X, y, groups=groups, sample_weight=sample_weight, precision=precision)
+        self.fit(X, y, groups=groups, sample_weight=sample_weight, precision=precision, exposure=exposure)
         groups = groups if self.layout_.groups else None  # one group is none
-        return self.transform(X, groups=groups, precision=precision)
+        return self.transform(X, groups=groups, precision=precision, exposure=exposure)
 
     @property
     def sample_size(self) -> int:  # type: ignore[override]
@@ -428,7 +442,14 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         return replace(table, rows=replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)}))
 
     def _fit_views(
-        self, table: WideTable, *, moves: bool, spare: bool = False, remembered: WideTable | None = None
+        self,
+        table: WideTable,
+        *,
+        moves: bool,
+        spare: bool = False,
+        remembered: WideTable | None = None,
+        exposure: Any = None,
+        views: Any = None,
     ) -> None:
         """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
         several = len(table.layout.groups) > 1
@@ -437,6 +458,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
         if other:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
+        table = with_exposure(table, exposure, views, kinds)
         table = with_levels(table, levels := levels_of(table, kinds))
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
@@ -449,9 +471,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             entered = self._units.enter(occupied(table.rows))
         self._note(table, entered)
 
-    def _fit_blocks(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> None:
+    def _fit_blocks(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any) -> None:
         """Fit views that are read in blocks: nothing is remembered of single samples, `transform` tells it."""
-        given = {"groups": groups, "sample_weight": sample_weight, "precision": precision}
+        given = {"groups": groups, "sample_weight": sample_weight, "precision": precision, "exposure": exposure}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} cannot be given beside views that are read in blocks; leave it out.")
@@ -484,7 +506,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         units = {name: float(self._units.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
         origin, single = self._units.enter_direction(self._units.origin), self.__dict__.pop("_single")
         views = [
-            view_of(name, kind, at, sample, inclusion, units.get(name), origin[at], single)
+            view_of(
+                name, kind, at, sample, inclusion, units.get(name), origin[at], single, name in self.layout_.exposed
+            )
             for (name, kind), at in kinds
         ]
         usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None

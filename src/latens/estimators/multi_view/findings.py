@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.special import logsumexp
 
 from latens.array import Array, Floats, Index
@@ -77,15 +78,24 @@ def levels(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> list[F
         sums = reduce(add, (cross_sums(w, own.x) for w, (_, own) in zip(weighted, here, strict=True)))
         counts = reduce(
             add,
-            (cross_sums(w, own.mask + 0 * own.x[:, :1]) for w, (_, own) in zip(weighted, here, strict=True)),
+            (
+                cross_sums(w, own.mask * exposures(view, part) + 0 * own.x[:, :1])
+                for w, (part, own) in zip(weighted, here, strict=True)
+            ),
         )
         found.append(levels_from_sums(view, q, sums, counts))
     return found
 
 
+def exposures(view: View, batch: Rows) -> Array | float:
+    """(n, 1), by how much more of a sample its counts are made of; 1 where that is not known."""
+    offset = view.log_exposure(batch)
+    return 1.0 if offset is None else array_namespace(offset).exp(offset)
+
+
 def levels_from_sums(view: View, q: MultiViewPosterior, sums: Floats, counts: Floats) -> Floats:
     """(G, D), the linear predictor of a view's usual values from sums by group; of an unseen group, those of all."""
-    usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1.0)
+    usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1e-300 if view.exposed else 1.0)
     level = np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual)
     return view.likelihood.link(level, view.about(q.views[view.name].noise))
 

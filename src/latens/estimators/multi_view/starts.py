@@ -42,6 +42,7 @@ def view_of(
     precision_unit: float | None = None,
     origin: Floats | float = 0.0,
     single: bool = False,
+    exposed: bool = False,
 ) -> View:
     """A view of these columns, with priors in the units of what the sample holds there, about this origin (D,).
 
@@ -64,6 +65,7 @@ def view_of(
         noise=noise,
         relevance=(WEAK, WEAK * spread),
         inclusion=inclusion,
+        exposed=exposed,
         offset=WEAK / spread,
         precision_unit=1.0 if precision_unit is None else precision_unit,
     )
@@ -214,6 +216,11 @@ def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats
     overall = x.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
     levels = np.where(counts > 0, (members.T @ x) / np.maximum(counts, 1), overall)
     working, usual = view.likelihood.working(x), levels
+    offset = view.log_exposure(sample)
+    if offset is not None and working is not None:
+        made_of = host(members).T @ (np.exp(host(offset)) * np.ones_like(x) * (1.0 if seen is None else seen))
+        levels = (members.T @ x) / np.maximum(made_of, np.finfo(float).tiny)
+        working = working - host(offset)
     if working is not None:
         x = working if seen is None else working * seen
         usual = (members.T @ x) / np.maximum(counts, 1)

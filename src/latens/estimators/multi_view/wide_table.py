@@ -53,6 +53,7 @@ class Layout:
     features: tuple[tuple[str, ...], ...]  # names of the columns of each view
     groups: tuple[str, ...] = ()  # names of the groups; () where none were given
     precise: tuple[str, ...] = ()  # views whose precisions are known, entry by entry
+    exposed: tuple[str, ...] = ()  # views of counts whose exposures are known, sample by sample
     levels: dict[str, LevelColumns] = field(default_factory=dict)  # of views whose columns are made of levels
 
     @property

@@ -77,6 +77,8 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
     for part in (state.q, state.stats):
         if tuple(part.views) != names:
             raise FileRefused(f"its {type(part).__name__} and its model tell of different views.")
+    if tuple(view.name for view in model.views if view.exposed) != layout.exposed:
+        raise FileRefused("its model and its layout tell of different exposures.")
     if kept["likelihoods_"] != {view.name: view.likelihood.name for view in model.views}:
         raise FileRefused("likelihoods_ are not those of its model.")
 

@@ -52,6 +52,7 @@ class Counts(Likelihood):
     """Columns of both kinds, as one view."""
 
     learns_noise: ClassVar[bool] = True
+    takes_exposure: ClassVar[bool] = True
     prior: ClassVar[tuple[float, float]] = (1.0, 1e-3)  # shape and rate of tau
 
     rare: Floats = sized("d")  # 1 for rare columns, 0 for common ones

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -73,6 +73,16 @@ class Tangent:
     powers: Entries | None = None  # what log tau is multiplied by, where `normaliser` does not say it
     power_sums: Floats | None = None  # (D,), weighted sums of the powers
 
+    def shifted(self, offset: Array, mask: Array, constant: Array) -> Tangent:
+        """A parabola of eta + offset (n, 1) with these constants, as one of eta."""
+        precision, free = mask if self.precision is None else self.precision, self.free
+        if free is not None and free.response is not None:
+            moved = free.constant() + offset * (free.response - 0.5 * offset * free.precision)
+            free = Free(lambda: moved, free.response - offset * free.precision, free.precision)
+        level = constant + offset * (self.response - 0.5 * offset * precision)
+        response = self.response - offset * precision
+        return replace(self, response=response, levels=None, constant=lambda: level, free=free)
+
 
 @dataclass(frozen=True)
 class Look:
@@ -100,6 +110,7 @@ class Likelihood:
     curved: ClassVar[bool] = True  # whether the parabola depends on where eta is
     even: ClassVar[bool] = False  # whether all observed entries of a column have the same precision
     learns_noise: ClassVar[bool] = False  # whether columns have a tau of their own
+    takes_exposure: ClassVar[bool] = False  # whether e^eta is a rate, which an exposure multiplies
     takes_precision: ClassVar[bool] = False  # whether rows bring the precision of each entry
     has_unit: ClassVar[bool] = False  # whether values are measurements, which may be moved and scaled
 

@@ -58,15 +58,17 @@ def _of_view(
 ) -> tuple[Floats, Floats, Floats]:
     part, k = batch.columns(view.columns), codes.shape[1]
     y, mask, w = part.x, part.mask, p.weights.mean
-    weighted, columns = batch.weigh(members), view.about(p.noise, batch)
+    weighted, columns, offset = batch.weigh(members), view.about(p.noise, batch), view.log_exposure(batch)
 
     def summed(eta: Array) -> Floats:
         """(G,), over the entries seen."""
         missed = view.likelihood.deviance(y, eta, columns) * mask
         return cross_sums(weighted, array_namespace(y).sum(missed, axis=1)[:, None])[:, 0]
 
-    base = members @ like(p.offsets.mean.T, y)
-    none, everything = summed(members @ like(level, y)), summed(base + codes @ like(w.T, y))
+    base, usual = members @ like(p.offsets.mean.T, y), members @ like(level, y)
+    if offset is not None:
+        base, usual = base + offset, usual + offset
+    none, everything = summed(usual), summed(base + codes @ like(w.T, y))
     if view.likelihood.curved:
         single = [summed(base + codes[:, j : j + 1] * like(w[None, :, j], y)) for j in range(k)]
         return none, everything, np.stack(single, axis=1)

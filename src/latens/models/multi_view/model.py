@@ -266,6 +266,8 @@ class MultiView:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
+            offset = view.log_exposure(batch)
+            eta = eta if offset is None else eta + offset
             expected[view.name] = view.likelihood.expect(eta, spread, view.about(p.noise, batch))
         return expected
 
@@ -383,15 +385,21 @@ class MultiView:
 
     def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
         now = Regressors.of(codes, members)
-        return {
-            view.name: view.likelihood.tangent(
-                batch.columns(view.columns), self._place(view, q.views[view.name], batch, now)
-            )
-            for view in self.views
-        }
+        found = {}
+        for view in self.views:
+            part, offset = batch.columns(view.columns), view.log_exposure(batch)
+            tangent = view.likelihood.tangent(part, self._place(view, q.views[view.name], batch, now))
+            if offset is not None:
+                tangent = tangent.shifted(offset, part.mask, view.likelihood.level(part, tangent))
+            found[view.name] = tangent
+        return found
 
     def _place(self, view: View, p: ViewPosterior, batch: Rows, now: Regressors) -> Predictor:
-        return Predictor(partial(p.predictor, now), partial(p.second, now), view.about(p.noise, batch))
+        mean, square, about = partial(p.predictor, now), partial(p.second, now), view.about(p.noise, batch)
+        offset = view.log_exposure(batch)
+        if offset is None:
+            return Predictor(mean, square, about)
+        return Predictor(lambda: mean() + offset, lambda: square() + offset * (2 * mean() + offset), about)
 
 
 def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:

@@ -13,7 +13,7 @@ from latens.array.transfer import like
 from latens.core import Rows
 from latens.models.likelihoods import Columns, Likelihood
 
-__all__ = ["GROUP", "View", "precision_of"]
+__all__ = ["GROUP", "View", "exposure_of", "precision_of"]
 
 GROUP = "group"  # what rows know of themselves: the number of their group, NaN where it is unknown
 
@@ -30,6 +30,7 @@ class View:
     relevance: tuple[float, float] = (1e-3, 1e-3)
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level
+    exposed: bool = False  # whether rows bring the logarithm of an exposure, which is added to eta
     precision_unit: float = 1.0  # what known precisions are multiplied by, to be in the units of its columns
 
     @property
@@ -40,6 +41,10 @@ class View:
     def about(self, noise: Any, batch: Rows | None = None) -> Columns:
         """What the likelihood is given of the columns: their noise, and what is known of the entries of a batch."""
         return Columns(noise, None if batch is None else self.given_precision(batch))
+
+    def log_exposure(self, batch: Rows) -> Array | None:
+        """(n, 1), what is added to eta; None where rows bring none."""
+        return batch.aux[exposure_of(self.name)][:, None] if self.exposed else None
 
     def given_precision(self, batch: Rows) -> Array | None:
         """(n, D), where rows bring it; that of its usual noise at entries of which it is not known."""
@@ -58,6 +63,11 @@ class View:
     @property
     def columns(self) -> slice:
         return slice(self.start, self.stop)
+
+
+def exposure_of(view: str) -> str:
+    """What rows call the logarithms (n,) of a view's exposures."""
+    return f"exposure of {view}"
 
 
 def precision_of(view: str) -> str:

@@ -1,0 +1,126 @@
+"""Exposures of samples, such as size factors: by how much more of a sample its counts are made of.
+
+A count of a sample with exposure s has the mean s exp(eta). Rows of a wide table carry log s for each view that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from latens.array import Floats
+from latens.array.transfer import host, like
+from latens.core import Rows
+from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.row_names import align
+from latens.estimators.multi_view.wide_table import WideTable
+from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.multi_view.view import exposure_of
+
+__all__ = ["with_exposure"]
+
+TOTAL = "total"
+
+
+def with_exposure(
+    table: WideTable, exposure: Any, views: Any, kinds: Mapping[str, str], known: tuple[str, ...] | None = None
+) -> WideTable:
+    """The table with the exposures of its samples.
+
+    Parameters
+    ----------
+    exposure : array (n,), dict of arrays by view, str or None
+        Positive numbers, aligned by row name where both have names; the name of a column of `.obs`; or "total": the
+        sum of what a sample shows in the view, which is per column where entries are missing.
+    views : as given to `fit`
+        Where `.obs` is found.
+    kinds : dict of str
+        Likelihood of each view: those of counts take exposures.
+    known : tuple of str, optional
+        Views whose exposures a fitted model expects; None at a fit.
+    """
+    counted = [view for view in table.layout.views if LIKELIHOODS[kinds[view]].takes_exposure]
+    if exposure is None:
+        absent = [view for view in known or () if _is_shown(table, view)]
+        if absent:
+            raise ValueError(f"view {absent[0]!r} was fitted with exposures; pass exposure=... for these samples too.")
+        given: dict[str, Any] = {}
+    else:
+        given = _by_view(exposure, views, counted)
+    if known is not None and set(given) - set(known):
+        raise ValueError("exposure was given, but the model was fitted without; leave it out.")
+    names = tuple(name for name in table.layout.views if name in given) if known is None else known
+    if not names:
+        return table
+    aux = dict(table.rows.aux)
+    for name in names:
+        x = table.rows.x
+        logs = _logs(name, given[name], table) if name in given else np.zeros(len(table.rows))
+        aux[exposure_of(name)] = like(logs, x)
+    return replace(table, rows=replace(table.rows, aux=aux), layout=replace(table.layout, exposed=names))
+
+
+def _by_view(exposure: Any, views: Any, counted: list[str]) -> dict[str, Any]:
+    if not counted:
+        raise ValueError("exposure is for counts; no view is 'poisson' or 'negative-binomial', so leave it out.")
+    if isinstance(exposure, Mapping):
+        given = {str(name): values for name, values in exposure.items()}
+        strange = [name for name in given if name not in counted]
+        if strange:
+            raise ValueError(f"exposure names {listed(strange)}; views of counts are {listed(counted)}.")
+    else:
+        given = dict.fromkeys(counted, exposure)
+    return {
+        name: _from_notes(name, values, views) if isinstance(values, str) and values != TOTAL else values
+        for name, values in given.items()
+    }
+
+
+def _from_notes(view: str, column: str, views: Any) -> Any:
+    """A column of `.obs`, of the view itself or of all views together."""
+    holders: list[Any] = (
+        [views.get(view)] if isinstance(views, Mapping) else [getattr(views, "mod", {}).get(view), views]
+    )
+    for holder in holders:
+        if column in getattr(getattr(holder, "obs", None), "columns", ()):
+            return holder.obs[column]
+    raise ValueError(f"exposure={column!r} is no column of .obs; give an array, a dict by view, or 'total'.")
+
+
+def _is_shown(table: WideTable, view: str) -> bool:
+    part = _part(table, view)
+    return part.seen is None or bool(array_namespace(part.x).any(part.seen))
+
+
+def _part(table: WideTable, view: str) -> Rows:
+    return table.rows.columns(table.layout.bounds[table.layout.views.index(view)])
+
+
+def _logs(view: str, values: Any, table: WideTable) -> Floats:
+    """(n,), logarithms of a view's exposures; 0 for samples that do not show it and have none."""
+    part, n = _part(table, view), len(table.rows)
+    shown = host(part.present) > 0
+    if isinstance(values, str):
+        numbers = host(array_namespace(part.x).sum(part.x, axis=1)) / np.maximum(host(part.observed), 1.0)
+        numbers = numbers * part.x.shape[1]
+    else:
+        numbers = _numbers(align("exposure", values, table.row_names, n))
+    if numbers.shape != (n,):
+        raise ValueError(f"exposure of view {view!r} has shape {numbers.shape}; expected ({n},), one for each sample.")
+    fine = np.isfinite(numbers) & (numbers > 0)
+    if (shown & ~fine).any():
+        row = int(np.flatnonzero(shown & ~fine)[0])
+        remedy = "leave the sample out" if isinstance(values, str) else "give positive numbers, or leave the sample out"
+        raise ValueError(f"exposure of view {view!r} is {numbers[row]:g} in row {row}; {remedy}.")
+    return np.log(np.where(fine, numbers, 1.0))
+
+
+def _numbers(values: Any) -> Floats:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError("exposure holds values that are no numbers; give a positive number for each sample.") from None

@@ -1,0 +1,117 @@
+"""Exposures: counts of samples of which more or less was counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+
+N, D = 250, 25
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def made(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts of two factors, exposures over two powers of ten, and the factor values."""
+    rng = np.random.default_rng(seed)
+    z, s = rng.normal(size=(N, 2)), np.exp(rng.uniform(-2, 2, N))
+    eta = z @ rng.normal(size=(2, D)) * 0.6 + rng.uniform(-0.5, 3, D)
+    return rng.poisson(s[:, None] * np.exp(eta)).astype(float), s, z
+
+
+def model(kind: str = "poisson", **options: Any) -> latens.MultiViewFactorAnalysis:
+    settings = {"random_state": 0, "sparse_loadings": False, **options}
+    return latens.MultiViewFactorAnalysis(4, likelihoods={"rna": kind}, **settings)
+
+
+def recovered(z: np.ndarray, scores: np.ndarray) -> float:
+    design = np.column_stack([scores, np.ones(len(z))])
+    left = z - design @ np.linalg.lstsq(design, z, rcond=None)[0]
+    return float(1 - np.sum(left**2) / np.sum((z - z.mean(axis=0)) ** 2))
+
+
+def test_exposures_leave_no_factor_for_the_size_of_samples() -> None:
+    y, s, z = made()
+    told, untold = model().fit({"rna": y}, exposure=s), model().fit({"rna": y})
+    assert told.n_components_ == 2
+    assert recovered(z, told.scores_) > 0.9
+    assert untold.n_components_ > 2  # one is log s
+    assert told.elbo_ > untold.elbo_
+
+
+def test_another_unit_of_exposure_moves_the_levels_alone() -> None:
+    y, s, _ = made()
+    one = model(tol=1e-7).fit({"rna": y}, exposure=s)
+    two = model(tol=1e-7).fit({"rna": y}, exposure=10 * s)
+    assert two.elbo_ == pytest.approx(one.elbo_, abs=0.5)  # but for the wide prior of levels
+    assert two.intercepts_["rna"] == pytest.approx(one.intercepts_["rna"] - np.log(10), abs=1e-2)
+    assert two.scores_ == pytest.approx(one.scores_, abs=1e-2)
+
+
+def test_a_row_that_shows_nothing_is_imputed_in_proportion_to_its_exposure() -> None:
+    y, s, _ = made()
+    found = model(max_iter=20).fit({"rna": y, "other": made(1)[2]}, exposure={"rna": s})
+    shown = {"rna": np.full((2, D), np.nan), "other": np.zeros((2, 2))}
+    filled = found.impute(shown, exposure=[1.0, 2.0])["rna"]
+    assert filled[1] == pytest.approx(2 * filled[0])
+
+
+def test_every_way_of_giving_exposures_says_the_same() -> None:
+    y, s, _ = made()
+    as_array = model(max_iter=5).fit({"rna": y}, exposure=s)
+    by_view = model(max_iter=5).fit({"rna": y}, exposure={"rna": s})
+    assert by_view.elbo_ == as_array.elbo_
+    totals = model(max_iter=5).fit({"rna": y}, exposure="total")
+    assert totals.elbo_ == pytest.approx(model(max_iter=5).fit({"rna": y}, exposure=y.sum(axis=1)).elbo_)
+    assert as_array.score_samples({"rna": y[:5]}, exposure=s[:5]).shape == (5,)
+
+
+@pytest.mark.extras
+def test_a_column_of_obs_is_an_exposure() -> None:
+    import anndata
+    import pandas as pd
+
+    y, s, _ = made()
+    table = anndata.AnnData(y, obs=pd.DataFrame({"depth": s}, index=[f"c{i}" for i in range(N)]))
+    by_name = model(max_iter=5).fit({"rna": table}, exposure="depth")
+    assert by_name.elbo_ == pytest.approx(model(max_iter=5).fit({"rna": y}, exposure=s).elbo_)
+    with pytest.raises(ValueError, match=r"exposure='width' is no column of \.obs; give an array"):
+        model(max_iter=5).fit({"rna": table}, exposure="width")
+
+
+def test_a_model_with_exposures_refuses_samples_without_and_the_other_way_round(tmp_path: Path) -> None:
+    y, s, _ = made()
+    found = model(max_iter=5).fit({"rna": y}, exposure=s)
+    loaded = latens.load(latens.save(found, tmp_path / "model.latens"))
+    for each in (found, loaded):
+        for answer in (each.transform, each.impute, each.score_samples):
+            with pytest.raises(ValueError, match="view 'rna' was fitted with exposures; pass exposure="):
+                answer({"rna": y[:3]})
+    assert np.array_equal(*(each.transform({"rna": y[:3]}, exposure=s[:3]) for each in (found, loaded)))
+    with pytest.raises(ValueError, match="the model was fitted without; leave it out"):
+        model(max_iter=5).fit({"rna": y}).transform({"rna": y[:3]}, exposure=s[:3])
+
+
+@pytest.mark.parametrize(
+    ("exposure", "message"),
+    [
+        (np.zeros(N), "exposure of view 'rna' is 0 in row 0; give positive numbers"),
+        (np.full(N, np.nan), "exposure of view 'rna' is nan in row 0"),
+        (-np.ones(N), "exposure of view 'rna' is -1 in row 0"),
+        (np.ones((N, 2)), r"has shape \(250, 2\); expected \(250,\)"),
+        ({"protein": np.ones(N)}, "exposure names 'protein'; views of counts are 'rna'"),
+        (["a"] * N, "exposure holds values that are no numbers"),
+    ],
+    ids=["zero", "missing", "negative", "shape", "view", "text"],
+)
+def test_exposures_that_cannot_be_are_refused(exposure: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model().fit({"rna": made()[0]}, exposure=exposure)
+
+
+def test_exposures_are_for_counts() -> None:
+    with pytest.raises(ValueError, match="exposure is for counts; no view is 'poisson' or 'negative-binomial'"):
+        model("gaussian").fit({"rna": made()[0]}, exposure=np.ones(N))
