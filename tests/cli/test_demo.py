@@ -31,16 +31,18 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
 def test_the_table_has_its_columns_and_all_features_are_found(quick: tuple[Result, Path]) -> None:
     result, _ = quick
     assert result.exit_code == 0, result.output
-    heading, shapes, images, *_ = result.stdout.splitlines()
+    heading, shapes, images, table, views, *_ = result.stdout.splitlines()
     assert [name.strip() for name in heading.split("  ") if name] == [
         *("data", "rows x columns", "features found", "K found", "bound (nats)", "seconds")
     ]
     assert shapes.split()[:8] == ["shapes", "200", "x", "16", "8", "of", "8", "8"]
     assert images.split()[:8] == ["images", "200", "x", "256", "8", "of", "8", "8"]
+    assert table.split()[:8] == ["table", "250", "x", "6", "3", "of", "3", "3"]
+    assert views.split()[:8] == ["views", "150", "x", "70", "4", "of", "4", "4"]
 
 
 def test_columns_are_aligned(quick: tuple[Result, Path]) -> None:
-    heading, *rows = quick[0].stdout.splitlines()[:3]
+    heading, *rows = quick[0].stdout.splitlines()[:5]
     assert {len(heading)} == {len(row) for row in rows}
 
 
@@ -52,15 +54,24 @@ def test_the_last_line_is_where_the_page_is(quick: tuple[Result, Path]) -> None:
 
 
 def test_progress_goes_to_stderr_and_names_the_fits(quick: tuple[Result, Path]) -> None:
-    assert quick[0].stderr.splitlines() == ["fitting the shapes ...", "fitting the images ...", "writing the page ..."]
+    fits = [f"fitting the {name} ..." for name in ("shapes", "images", "table", "views")]
+    assert quick[0].stderr.splitlines() == [*fits, "writing the page ..."]
 
 
-def test_the_page_is_self_contained_and_shows_both_fits(quick: tuple[Result, Path]) -> None:
+def test_the_page_is_self_contained_and_shows_all_fits(quick: tuple[Result, Path]) -> None:
     page = Page(quick[1])
     assert "://" not in quick[1].read_text(encoding="utf-8")
-    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in page.tags}
+    assert not {"link", "iframe", "object"} & {tag for tag, _ in page.tags}
     assert page.open == []
-    for words in ("Shapes", "Images", "8 of 8", "at most 16 pictures", "Bound", "Usage and relevance"):
+    for words in (
+        "Shapes",
+        "Images",
+        "8 of 8",
+        "at most 16 components",
+        "Bound",
+        "income",
+        "Which rows show which views",
+    ):
         assert words in page.text
     assert sum(image.shape == (16, 16, 3) for image in page.images) >= 16
 
@@ -69,7 +80,7 @@ def test_json_has_the_numbers_of_the_table(tmp_path: Path) -> None:
     told = json.loads(call("demo", "--quick", "--json", "--quiet", "--out", tmp_path / "page.html").output)
     assert told["version"] == latens.__version__
     assert Path(told["page"]).is_file()
-    shapes, images = told["fits"]
+    shapes, images, *_ = told["fits"]
     assert (shapes["data"], shapes["rows"], shapes["columns"]) == ("shapes", 200, 16)
     assert (images["features_found"], images["features_true"], images["components"]) == (8, 8, 8)
     X, _ = latens.datasets.make_shapes(200, random_state=0)
@@ -193,7 +204,7 @@ def test_help_loads_nothing_heavy_and_the_demo_no_matplotlib(tmp_path: Path) -> 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_whole_demo_finds_all_features(seed: int, tmp_path: Path) -> None:
     told = json.loads(call("demo", "--json", "--quiet", "--seed", str(seed), "--out", tmp_path / "page.html").output)
-    assert [(fit["features_found"], fit["components"]) for fit in told["fits"]] == [(8, 8), (8, 8)]
+    assert [(fit["features_found"], fit["components"]) for fit in told["fits"]] == [(8, 8), (8, 8), (3, 3), (4, 4)]
 
 
 def test_the_command_line_is_also_a_module() -> None:

@@ -9,6 +9,7 @@ from latens.datasets.images import make_images
 from latens.datasets.noisy_or import make_baskets, make_noisy_or
 from latens.datasets.shapes import make_shapes
 from latens.datasets.sources import SourceTruth, make_ica
+from latens.datasets.tables import TableTruth, make_table
 from latens.datasets.truth import CauseTruth, ImageTruth
 from latens.datasets.views import ViewTruth, make_multiview
 
@@ -18,6 +19,7 @@ __all__ = [
     "ImageTruth",
     "MixtureTruth",
     "SourceTruth",
+    "TableTruth",
     "ViewTruth",
     "make_baskets",
     "make_citations",
@@ -28,4 +30,5 @@ __all__ = [
     "make_multiview",
     "make_noisy_or",
     "make_shapes",
+    "make_table",
 ]
