@@ -63,7 +63,7 @@ docs: $(DOCS) ## the documentation, under docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean: ## back to a fresh checkout
-	rm -rf .venv .venv-oldest .venv-newest .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build out
+	rm -rf .venv .venv-oldest .venv-newest .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build docs/gallery out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # BLAS threads would compete with the test workers, and make timings depend on the machine's load.
@@ -93,5 +93,5 @@ $(EXTRAS): $(DEV)
 
 $(DOCS): $(DEV)
 	@echo "installing the documentation tools"
-	@$(INSTALL) -e '.[dev,docs,plot]'
+	@$(INSTALL) -e '.[dev,docs,plot,table,dask,torch]'
 	@touch $@

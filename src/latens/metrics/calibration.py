@@ -27,7 +27,7 @@ def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> 
     Returns
     -------
     float
-        sum_b n_b/N |accuracy_b - confidence_b|; 0 is perfect.
+        ``sum_b n_b/N |accuracy_b - confidence_b|``; 0 is perfect.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def amari_distance(unmixing: ArrayLike, mixing: ArrayLike) -> float:
     Returns
     -------
     float
-        With P = |unmixing @ mixing|, the mean over rows and columns of (sum / largest entry - 1) / (K - 1): 0 where
+        With P = ``|unmixing @ mixing|``, the mean over rows and columns of (sum / largest entry - 1) / (K - 1): 0 where
         each estimated source is one true source, 1 at most. One source has distance 0.
 
     Notes

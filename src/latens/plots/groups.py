@@ -76,7 +76,8 @@ def clusters(
         ax.add_patch(
             patches.Ellipse(centre, radii[1], radii[0], angle=angle, fill=False, edgecolor=colour, linewidth=1.5)
         )
-        ax.annotate(name, centre, ha="center", va="center", bbox={"boxstyle": "circle", "fc": "white", "ec": colour})
+        label = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": colour, "alpha": 0.85}
+        ax.annotate(name, centre, ha="center", va="center", fontsize="small", bbox=label)
     ax.autoscale_view()
     ax.set_xlabel(names[across])
     ax.set_ylabel(names[up])

@@ -134,7 +134,7 @@ def scan(
     Parameters
     ----------
     source : path, object or function
-        CSV or TSV; Parquet (a file, a pattern such as "part-*.parquet", a folder with hive partitions, an address of
+        CSV or TSV; Parquet (a file, a pattern such as ``part-*.parquet``, a folder with hive partitions, an address of
         object storage, a `pyarrow.dataset`, a LazyFrame of polars); npy or a memory map; zarr; HDF5 ("file.h5::name");
         h5ad or a backed AnnData; a DataLoader of torch; or a function that returns an iterator of arrays, a new one
         at every call.

@@ -97,7 +97,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         Standard deviations of the columns, of all rows seen.
     elbo_ : float
         The log evidence, all constants in; with "gamma" its lower bound.
-    elbo_history_ : array (n_iter_,)
+    elbo_history_ : array (n_iter,)
         The bound after each iteration.
     trace_ : tuple of Iteration
         What was known at each iteration.

@@ -16,7 +16,7 @@ __all__ = ["columns", "listing"]
 Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and component: ends, sound, why not
 
 MOST_COMPONENTS = 64
-TOP = 5  # columns values of a component
+TOP = 5  # strongest columns listed of a component
 MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
@@ -113,7 +113,7 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
 
 
 def _doubts(entry: Entry, profile: Profile) -> dict[tuple[int, int], str]:
-    """By (column, component), why an interval is not sound; mean field is values of once, not in every cell."""
+    """By (column, component), why an interval is not sound; mean field is mentioned once, not in every cell."""
     if entry.certainty.narrow:
         return {}
     return {at: ends[3] for at, ends in _intervals(entry, profile).items() if not ends[2]}

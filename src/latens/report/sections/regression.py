@@ -12,7 +12,7 @@ from latens.report.subject import Entry
 
 __all__ = ["predictions", "weights"]
 
-ODD = 10  # rows listed of
+ODD = 10  # rows farthest from their prediction
 
 MOST_DRAWN, MOST_LISTED = 24, 200  # of the columns; a page with more of them is not read
 

@@ -10,13 +10,14 @@ from latens.report.subject import Entry
 
 __all__ = ["trust"]
 
-MOST_INTERVALS = 60  # intervals rows
+MOST_INTERVALS = 60  # rows of the table
 METHODS = {
     "response": "Response: what hidden codes leave unknown is counted.",
     "gibbs": "Draws from the posterior itself by Gibbs sampling.",
+    "bootstrap": "Refits on rows drawn anew.",
     "integration": "Integrated over the precisions.",
 }
-FIRST_LISTED = ("weights", "usage", "share", "tails", "noise_variance")  # rows before the loadings
+FIRST_LISTED = ("weights", "usage", "share", "tails", "noise_variance")  # these stand before the loadings
 
 
 def trust(entry: Entry) -> Section | None:
@@ -64,11 +65,11 @@ def _worth(entry: Entry) -> list[str]:
 
 
 def _table(entry: Entry) -> Table:
-    rows = entry.certainty.table.rows
-    order = sorted(range(len(rows)), key=lambda i: (rows[i][0] not in FIRST_LISTED, i))[:MOST_INTERVALS]
+    known = entry.certainty.table.rows
+    order = sorted(range(len(known)), key=lambda i: (known[i][0] not in FIRST_LISTED, i))[:MOST_INTERVALS]
     rows, labels = [], _labels(entry)
     for i in order:
-        parameter, component, feature, view, estimate, _, lower, upper, sound, why = rows[i]
+        parameter, component, feature, view, estimate, _, lower, upper, sound, why = known[i]
         what = " · ".join(part for part in (labels.get(component, component), view, feature) if part)
         ends = [number(float(end)) if np.isfinite(end) else "–" for end in (estimate, lower, upper)]
         rows.append((parameter.replace("_", " "), what, *ends, "sound" if sound else why))
