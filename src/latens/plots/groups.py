@@ -76,8 +76,8 @@ def clusters(
         ax.add_patch(
             patches.Ellipse(centre, radii[1], radii[0], angle=angle, fill=False, edgecolor=colour, linewidth=1.5)
         )
-        label = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": colour, "alpha": 0.85}
-        ax.annotate(name, centre, ha="center", va="center", fontsize="small", bbox=label)
+        box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": colour, "alpha": 0.85}
+        ax.annotate(name, centre, ha="center", va="center", fontsize="small", bbox=box)
     ax.autoscale_view()
     ax.set_xlabel(names[across])
     ax.set_ylabel(names[up])

@@ -84,7 +84,10 @@ def _n_coordinates(model: Any) -> int:
 
 
 def _n_published(model: Any) -> int:
-    values = (getattr(model, f"{name}_", ()) for name in ("components", "covariances", "noise_variance"))
+    values = (
+        getattr(model, f"{name}_", ())
+        for name in ("mixing" if hasattr(model, "mixing_") else "components", "covariances", "noise_variance")
+    )
     return int(
         sum(np.size(part) for value in values for part in (value.values() if isinstance(value, dict) else [value]))
     )
