@@ -313,3 +313,14 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(
         model.fit(X, checkpoint=tmp_path / checkpoint if isinstance(checkpoint, str) else checkpoint)
     assert not hasattr(model, "posterior_")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy"]
+
+
+@pytest.mark.extras
+def test_rows_of_other_libraries_are_refused_where_their_posteriors_would_be_kept(tmp_path: Path) -> None:
+    import torch
+
+    rows = torch.asarray(X)
+    with pytest.raises(ValueError, match=r"checkpoint= keeps what NoisyICA finds of each row.*leave checkpoint out"):
+        latens.NoisyICA(2).fit(rows, checkpoint=tmp_path)
+    model = fitted(lambda: latens.GaussianMixture(2, random_state=0), rows, tmp_path)
+    assert np.isfinite(model.elbo_)

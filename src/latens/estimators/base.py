@@ -20,12 +20,12 @@ from latens.array import Floats, Index
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
-from latens.estimators.checkpoints import checkpointing, open_journal
+from latens.estimators.checkpoints import checkpointing, open_journal, refuse_foreign_rows
 from latens.estimators.fit_doubts import doubt_fit
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.notebook import NotebookView
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
-from latens.estimators.rows.data import Data, check_data
+from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
@@ -184,6 +184,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             sample = units.enter(sample)
             self._units = units  # parameters in data units are read through it
             model = self._build(sample)
+            if isinstance(data, InMemory) and not data.may_be_threaded:
+                refuse_foreign_rows(self)
             begun_from = [fit for fit in (self if before else None, self._smaller) if fit is not None]
             journal, rng = open_journal(
                 self,

@@ -14,7 +14,7 @@ import latens
 from latens.inference.journal import UNRECORDED, Journal, Record
 from latens.system.fingerprint import fingerprint
 
-__all__ = ["checkpointing", "open_journal"]
+__all__ = ["checkpointing", "open_journal", "refuse_foreign_rows"]
 
 # parameters that change neither the answer nor the way to it
 IRRELEVANT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
@@ -65,6 +65,21 @@ def open_journal(
     journal = Journal(store, int(np.random.SeedSequence().entropy), over)  # type: ignore[arg-type]
     estimator._journal = journal
     return journal, rng if is_seeded else np.random.default_rng(journal.notes.seed)
+
+
+def refuse_foreign_rows(estimator: Any) -> None:
+    """Local posteriors are kept like the rows, and files hold arrays of NumPy alone.
+
+    Raises
+    ------
+    ValueError
+        Where a fit of rows of another library, which keeps their posteriors, is to have a checkpoint.
+    """
+    if "_checkpoint" in vars(estimator) and "row_posteriors" in estimator.get_params(deep=False):
+        raise ValueError(
+            f"checkpoint= keeps what {type(estimator).__name__} finds of each row, for which X must be an array of "
+            "NumPy; give one, or leave checkpoint out."
+        )
 
 
 def _state(rng: np.random.Generator) -> list[Any]:
