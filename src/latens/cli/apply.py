@@ -19,7 +19,7 @@ from latens.cli.targets import new_file
 if TYPE_CHECKING:
     from latens.intake import Encoded
 
-__all__ = ["impute", "predict", "report", "score", "transform"]
+__all__ = ["impute", "load_model", "predict", "report", "rows_for", "score", "transform"]
 
 SHOWN = 10  # rows printed where no file was named
 
@@ -85,6 +85,9 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
     filled = fitted.impute(rows)
     columns: dict[str, Any] = {}
+    if _takes_levels(fitted):
+        _answer({str(name): filled[name].to_numpy() for name in filled.columns}, encoded, options)
+        return
     for view, table in encoded.items():
         columns |= {name if len(encoded) == 1 else f"{view}: {name}": values
                     for name, values in table.decode(_matrix_of(filled, table)).items()}  # fmt: skip
@@ -117,7 +120,7 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
     if file is None and not views:
-        fitted, rows = _load(model), None
+        fitted, rows = load_model(model), None
     else:
         options = {"views": views, "sep": sep, "sheet": sheet, "out": None, "force": False}
         fitted, rows, _ = _ask(model, file, options)
@@ -129,7 +132,7 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
         open_page(page)
 
 
-def _load(path: Path) -> Any:
+def load_model(path: Path) -> Any:
     if not path.exists():
         raise Refused(f"there is no file {path}; latens fit FILE --out {path} makes one.")
     if path.suffix != ".latens" and path.suffix in (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".npy"):
@@ -139,26 +142,41 @@ def _load(path: Path) -> Any:
 
 def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded]]:
     """The model, the rows as it takes them, and the tables they came from."""
-    from latens.intake import encode_like, join_views, read
-
-    fitted = _load(path)
+    fitted = load_model(path)
     if options["out"] is not None:
         options["out"] = _target(options["out"], options["force"], path, file)
     source = sources(file, options.pop("views"))
+    return fitted, *_read_for(fitted, source, options["sep"], options.pop("sheet", None))
+
+
+def rows_for(fitted: Any, file: Path) -> Any:
+    """The rows of a file as a model takes them."""
+    return _read_for(fitted, sources(file, ()), None, None)[0]
+
+
+def _read_for(fitted: Any, source: Any, sep: str | None, sheet: Any) -> tuple[Any, dict[str, Encoded]]:
+    from latens.intake import encode_like, join_views, read
+
     encodings = getattr(fitted, "encodings_", None)
-    sheet = options.pop("sheet", None)
     if encodings is None:  # fitted in Python: its columns are those of the file
-        table = read(source, sep=options["sep"], missing="none")
+        table = read(source, sep=sep, missing="none")
         encoded = {view: part.encoded() for view, part in table.parts.items()}
     else:
-        encoded = encode_like(source, encodings, sep=options["sep"], sheet=sheet)
+        encoded = encode_like(source, encodings, sep=sep, sheet=sheet)
     if hasattr(fitted, "layout_"):
-        return fitted, join_views(encoded, encodings), encoded
+        return join_views(encoded, encodings), encoded
     table_ = next(iter(encoded.values()))
+    if _takes_levels(fitted):
+        return table_.leveled_frame(), encoded
     rows = table_.frame() if hasattr(fitted, "feature_names_in_") else table_.matrix
     if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
         rows = rows.toarray()
-    return fitted, rows, encoded
+    return rows, encoded
+
+
+def _takes_levels(fitted: Any) -> bool:
+    """Whether a model was fitted to a frame with levels as text."""
+    return getattr(getattr(fitted, "columns_", None), "table", None) is not None
 
 
 def _target(out: Path, force: bool, model: Path, file: Path | None) -> Path:

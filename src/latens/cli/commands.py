@@ -6,6 +6,7 @@ import click
 
 import latens
 from latens.cli.apply import impute, predict, report, score, transform
+from latens.cli.choosing import compare, stability, suggest
 from latens.cli.demo import demo
 from latens.cli.experiments import experiments
 from latens.cli.failures import FriendlyGroup, debug_option
@@ -25,5 +26,5 @@ def main() -> None:
     """
 
 
-for command in (fit, transform, predict, impute, score, report, models, demo, experiments):
+for command in (fit, transform, predict, impute, score, report, suggest, compare, stability, models, demo, experiments):
     main.add_command(command)

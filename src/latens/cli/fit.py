@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 MOST_LINES = 12  # of treated columns, and of components
+SUGGEST_SECONDS = 60.0  # in which --model auto chooses
 INTERRUPTED = 130  # exit status, as shells have it
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
@@ -76,6 +77,10 @@ class Job:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts; the best is kept.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="Iterations at most.")
+@click.option("--max-time", type=float, metavar="SECONDS", help="End a fit then, with the best state so far.")
+@click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep the fit there while it runs, and go on from it.")
+@click.option("--component-names", metavar="NAMES", help="Names of the components, commas between.")
+@click.option("--device", metavar="NAME", help="Where rows are held, such as cuda (needs torch).")
 @click.option("--jobs", type=int, help="Threads; all cores otherwise.")
 @click.option("--continue", "before", type=FILE, metavar="MODEL", help="Go on from a fit that was interrupted.")
 @click.option("--mofa2", type=FILE, help="Also write a MOFA2 file (multi-view).")
@@ -85,7 +90,8 @@ class Job:
 @debug_option
 def fit(file: Path | None, model: str, components: str, out: Path | None, report: Path | None,
         metadata: Path | None, open_: bool, dry_run: bool, groups: str | None, likelihoods: tuple[str, ...],
-        seed: int, n_init: int | None, max_iter: int | None, jobs: int | None, before: Path | None,
+        seed: int, n_init: int | None, max_iter: int | None, max_time: float | None, checkpoint: Path | None,
+        component_names: str | None, device: str | None, jobs: int | None, before: Path | None,
         mofa2: Path | None, as_json: bool, quiet: bool, force: bool, **reading: Any) -> None:  # fmt: skip
     """Read a table, find what is hidden, write a page.
 
@@ -97,7 +103,13 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
     own_groups = groups if groups and ":" not in groups else None
     table = read_table(file, groups=own_groups, **reading)
-    choice = choose(model, table, reading["target"])
+    if max_time is not None and not max_time > 0:
+        raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
+    seconds = None if dry_run or before is not None else min(SUGGEST_SECONDS, max_time or SUGGEST_SECONDS)
+    with FitProgress(quiet=quiet or as_json) as progress:
+        if model == "auto" and seconds is not None:
+            progress("trying structures")
+        choice = choose(model, table, reading["target"], seconds)
     note = check_kinds(choice, table)
     job = Job(table, choice)
     if not (as_json or quiet):
@@ -106,8 +118,13 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         if as_json:
             click.echo(json.dumps(_record(job, {}), indent=1))
         return
-    parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "n_jobs": jobs}
-    _fit_sizes(job, sizes, parameters, _fit_arguments(job, groups, reading["weights"], likelihoods), before, quiet)
+    parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "max_time": max_time, "n_jobs": jobs}
+    given = _fit_arguments(job, groups, reading["weights"], likelihoods)
+    if checkpoint is not None:
+        given["checkpoint"] = checkpoint
+    _fit_sizes(job, sizes, parameters, given, before, quiet, device)
+    if component_names is not None:
+        job.model.set_component_names([name.strip() for name in component_names.split(",")])
     paths = _write(job, out, report, mofa2, metadata)
     if as_json:
         click.echo(json.dumps(_record(job, paths), indent=1))
@@ -226,7 +243,7 @@ def _groups(table: Intake, given: str) -> Any:
 
 def _fit_sizes(
     job: Job, sizes: list[int | None], parameters: dict[str, Any], given: dict[str, Any], before: Path | None,
-    quiet: bool,
+    quiet: bool, device: str | None = None,
 ) -> None:  # fmt: skip
     """Fit for each number of components; the highest bound is kept, as they are all Bayesian fits of the same rows."""
     from latens.cli.model_names import MODELS
@@ -246,7 +263,7 @@ def _fit_sizes(
                 model = _loaded_to_go_on(before, model)
             progress.start(job.choice.name, size, getattr(model, "max_iter", 0))
             try:
-                model.fit(job.rows, **given)
+                model.fit(_held_on(device, job.rows), **given)
             except KeyboardInterrupt:  # before its first iteration
                 if job.model is None:
                     raise Interrupted("interrupted before there was anything to keep; nothing was written.") from None
@@ -268,9 +285,30 @@ def _fit_sizes(
         job.model.feature_names_in_ = np.array(job.table.encoded().names, dtype=object)
 
 
+def _held_on(device: str | None, rows: Any) -> Any:
+    """Rows as a tensor on a device, where one was named."""
+    if device is None:
+        return rows
+    if isinstance(rows, dict) or hasattr(rows, "toarray"):
+        raise Refused("--device is for one table of numbers; leave it out for views and sparse rows.")
+    import numpy as np
+
+    from latens.system.optional_imports import require
+
+    torch = require("torch", "torch")
+    try:
+        return torch.as_tensor(np.asarray(rows, dtype=float), device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise Refused(f"--device {device} cannot be used: {one_line(str(error))[:120]}") from None
+
+
 def _in_options(words: str) -> str:
     """A remedy of the library in the words of the command line."""
-    for python, option in (("np.log1p of it", "--log1p all"), ("Raise max_iter or tol", "Raise --max-iter")):
+    for python, option in (
+        ("np.log1p of it", "--log1p all"),
+        ("Raise max_iter or tol", "Raise --max-iter"),
+        ("Raise max_time", "Raise --max-time"),
+    ):
         words = words.replace(python, option)
     return words
 
@@ -279,7 +317,10 @@ def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
         return job.table.views(), given
-    rows = job.table.encoded().frame()
+    encoded = job.table.encoded()
+    if job.choice.name == "latent-classes" and any(column.kind == "category" for column in encoded.columns):
+        return encoded.leveled_frame(), given
+    rows = encoded.frame()
     if hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture"):
         rows = rows.toarray()
     if job.choice.name != "linear-regression":

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import latens
-from latens.cli.failures import Refused
+from latens.cli.failures import Refused, one_line
 from latens.intake import Column, Intake
 
-__all__ = ["AUTO", "MODELS", "Choice", "NamedModel", "available", "check_kinds", "choose", "model_name"]
+__all__ = [
+    "AUTO",
+    "MODELS",
+    "Choice",
+    "NamedModel",
+    "available",
+    "by_kinds",
+    "check_kinds",
+    "choose",
+    "model_for",
+    "model_name",
+]
 
 AUTO = "auto"
 MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
@@ -59,6 +70,16 @@ MODELS = {
 }
 
 
+# by structure: the model of numbers, of yes/no columns and of columns of several kinds
+STRUCTURES = {
+    "clusters": ("gaussian-mixture", "bernoulli-mixture", "latent-classes"),
+    "classes": ("latent-classes", "latent-classes", "latent-classes"),
+    "factors": ("factor-analysis", "multi-view", "multi-view"),
+    "switches": ("binary-factors", "noisy-or", "noisy-or"),
+    "sources": ("noisy-ica", "noisy-ica", "noisy-ica"),
+}
+
+
 def available() -> dict[str, NamedModel]:
     """The models that this version has."""
     return {name: model for name, model in MODELS.items() if model.estimator in latens.__all__}
@@ -78,15 +99,42 @@ class Choice:
     why: str
 
 
-def choose(name: str, table: Intake, target: str | None) -> Choice:
-    """The model that was named, or one by the kinds of the columns.
+def choose(name: str, table: Intake, target: str | None, seconds: float | None = None) -> Choice:
+    """The model that was named; else that of the structure which fills hidden cells best, in so many seconds.
+
+    None, a target or several tables: by the kinds of the columns alone, as where `suggest` sees too few cells or
+    nothing.
+    """
+    if name != AUTO:
+        return Choice(name, "as asked")
+    usual = by_kinds(table, target)
+    if seconds is None or target is not None or len(table.parts) > 1 or not kept_columns(table):
+        return usual
+    if hasattr(table.matrix(), "toarray") or len(kept_columns(table)) < 2:
+        return usual
+    found = latens.suggest(table, max_time=seconds)
+    if found.leader is None:
+        return Choice(usual.name, f"{usual.why}; {one_line(found.verdict).rstrip('.')}")
+    return Choice(model_for(found.leader, table), one_line(found.verdict).rstrip("."))
+
+
+def model_for(structure: str, table: Intake) -> str:
+    """The model that finds a structure in columns of these kinds.
+
+    `structure` is one of those of `latens.suggest`.
+    """
+    kinds = {column.kind for column in kept_columns(table)}
+    row = 0 if kinds <= set(NUMBERS) else 1 if kinds == {"binary"} else 2
+    return STRUCTURES[structure][row]
+
+
+def by_kinds(table: Intake, target: str | None) -> Choice:
+    """A model by the kinds of the columns.
 
     Several tables or several kinds of columns: factors over views by kind, which fill hidden cells of mixed tables
     about as well as the usual imputers. Numbers alone: clusters, or factors where columns are many. Yes/no alone:
     clusters, or hidden causes where ones are rare.
     """
-    if name != AUTO:
-        return Choice(name, "as asked")
     if target is not None:
         return Choice("linear-regression", f"the column {target!r} is to be predicted")
     columns = kept_columns(table)

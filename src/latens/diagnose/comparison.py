@@ -63,7 +63,8 @@ def compare(models: Mapping[str, Any], X_test: Any = None) -> Comparison:
     models : dict of str to fitted estimator
         Two or more, by the names that the answer calls them.
     X_test : rows, optional
-        As the models' `score_samples` takes them.
+        As the models' `score_samples` takes them; or, where they take them in different forms, a dict of the same
+        rows by the names of the models.
 
     Returns
     -------
@@ -204,7 +205,8 @@ def _close(a: Floats, b: Floats) -> bool:
 
 
 def _by_density(models: dict[str, Any], X_test: Any) -> Comparison:
-    scores = {name: _row_densities(name, model, X_test) for name, model in models.items()}
+    apart = isinstance(X_test, Mapping) and set(X_test) == set(models)
+    scores = {name: _row_densities(name, one, X_test[name] if apart else X_test) for name, one in models.items()}
     sizes = {len(score) for score in scores.values()}
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(f"X_test gives the models {sorted(sizes)} rows; give all of them the same ones.")

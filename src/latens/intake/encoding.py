@@ -64,6 +64,15 @@ class Encoded:
             out[column.name] = _decoded(column, block)
         return out
 
+    def leveled_frame(self) -> Any:
+        """The columns of the table in a pandas frame: numbers as in `matrix`, yes/no and categories by their levels."""
+        pandas, decoded, start = require("pandas", "table"), self.decode(self.matrix), 0
+        for column in self.columns:
+            if column.kind not in ("binary", "category"):
+                decoded[column.name] = np.asarray(self.matrix)[:, start]
+            start += len(column.encoded_names)
+        return pandas.DataFrame(decoded, index=None if self.row_names is None else list(self.row_names))
+
     def views(self) -> dict[str, Any]:
         """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
         kind_of = [column.kind for column in self.columns for _ in column.encoded_names]

@@ -198,7 +198,9 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: EstimatorState) -> A
 def _encodings(fitted: EstimatorState) -> dict[str, Encoding]:
     """How columns become numbers; as many numbers as the model has columns."""
     encodings = encodings_from_text(fitted.encodings or "")
-    width = sum(len(encoding.names) for encoding in encodings.values())
+    levels = "columns_" in fitted.attributes and fitted.attributes["columns_"].encoding
+    # a model of levels takes one number for each column, others one for each level
+    width = sum(len(encoding.columns if levels else encoding.names) for encoding in encodings.values())
     if width != fitted.n_features_in:
         raise FileRefused(f"its encoding makes {width} columns of a table; the model has {fitted.n_features_in}.")
     return encodings

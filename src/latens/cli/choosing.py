@@ -1,0 +1,131 @@
+"""`latens suggest | compare | stability`: which structure, which fit, and whether its components come back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import click
+
+import latens
+from latens.cli.apply import load_model, rows_for
+from latens.cli.console import Progress, open_page, printable
+from latens.cli.failures import Refused, debug_option
+from latens.cli.reading import FILE, read_table, reading_options
+from latens.cli.targets import new_file
+
+__all__ = ["compare", "stability", "suggest"]
+
+
+def _answering(command: Any) -> Any:
+    """The options of all three."""
+    for option in (
+        debug_option,
+        click.option("--quiet", is_flag=True, help="Print the verdict only."),
+        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
+        click.option("--open", "open_", is_flag=True, help="Open the page in a browser."),
+        click.option("--out", type=FILE, help="Write a page."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("file", type=FILE, required=False)
+@click.option("--max-time", type=float, default=60.0, show_default=True, help="Seconds for everything.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
+@reading_options
+@_answering
+def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, open_: bool, as_json: bool, quiet: bool,
+            **reading: Any) -> None:  # fmt: skip
+    """Which hidden structure fills hidden cells best: clusters, classes, factors, switches or sources."""
+    from latens.cli.model_names import model_for
+
+    page = None if out is None else new_file(out)
+    table = read_table(file, **reading)
+    if len(table.parts) > 1:
+        raise Refused("suggest takes one table; several views of the same rows: latens fit --model multi-view.")
+    if not (as_json or quiet):
+        click.echo(printable(f"{table.source}: {table.sentence()}"))
+    with Progress(quiet=quiet or as_json) as progress:
+        progress("trying structures")
+        found = latens.suggest(table, max_time=_positive(max_time), random_state=seed)
+    name = None if found.leader is None else model_for(found.leader, table)
+    closing = "" if name is None else f"next: latens fit {quote(str(file))} --model {name} --open"
+    record = {"best": found.best, "leader": found.leader, "model": name, "nothing": found.nothing}
+    _answer(found, page, open_, as_json, quiet, record, closing)
+
+
+@click.command()
+@click.argument("models", nargs=-1, type=FILE)
+@click.option("--data", "file", type=FILE, help="Rows that no model has seen; without them, bounds are compared.")
+@_answering
+def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_: bool, as_json: bool,
+            quiet: bool) -> None:  # fmt: skip
+    """Which of several fitted models to prefer, by rows that none has seen or by their bounds."""
+    if len(models) < 2:
+        raise Refused("name two models or more, such as latens compare a.latens b.latens --data test.csv.")
+    page = None if out is None else new_file(out)
+    fitted = {_label(path, models): load_model(path) for path in models}
+    if file is None:
+        found = latens.compare(fitted)
+    else:
+        found = latens.compare(fitted, X_test={name: rows_for(model, file) for name, model in fitted.items()})
+    _answer(found, page, open_, as_json, quiet, {"best": found.best, "by": found.by}, "")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--data", "file", type=FILE, required=True, help="The rows of its fit.")
+@click.option("--samples", type=click.IntRange(min=2), default=50, show_default=True, help="Halves that are fitted.")
+@click.option("--max-time", type=float, default=300.0, show_default=True, help="Seconds for everything.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the halves.")
+@_answering
+def stability(model: Path, file: Path, samples: int, max_time: float, seed: int, out: Path | None, open_: bool,
+              as_json: bool, quiet: bool) -> None:  # fmt: skip
+    """Whether the components of a model return in halves of its rows."""
+    page = None if out is None else new_file(out)
+    fitted = load_model(model)
+    if not hasattr(fitted, "n_components_"):
+        raise Refused(f"{model} holds a {type(fitted).__name__}, which has no components.")
+    rows = rows_for(fitted, file)
+    with Progress(quiet=quiet or as_json) as progress:
+        progress("fitting halves of the rows")
+        found = latens.stability(fitted, rows, samples, max_time=_positive(max_time), random_state=seed)
+    coverage = None if found.coverage != found.coverage else found.coverage
+    _answer(found, page, open_, as_json, quiet, {"coverage": coverage, "pairs": found.n_pairs}, "")
+
+
+def _answer(
+    found: Any, page: Path | None, open_: bool, as_json: bool, quiet: bool, record: dict[str, Any], closing: str
+) -> None:
+    """Print what was found, and write its page."""
+    written = None if page is None else found.report(page)
+    if as_json:
+        rows = [dict(zip(found.table.columns, map(_plain, row), strict=True)) for row in found.table.rows]
+        files = {} if written is None else {"page": str(written)}
+        click.echo(json.dumps({"verdict": found.verdict, **record, "table": rows, "files": files}, indent=1))
+    elif quiet:
+        click.echo(printable(found.verdict))
+    else:
+        lines = [str(found), *([] if written is None else [f"page: {written}"]), *([closing] if closing else [])]
+        click.echo(printable("\n".join(["", *lines])))
+    if open_ and written is not None:
+        open_page(written)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value
+
+
+def _positive(seconds: float) -> float:
+    if not seconds > 0:
+        raise Refused(f"--max-time {seconds:g} leaves no time; give seconds above 0.")
+    return seconds
+
+
+def _label(path: Path, models: tuple[Path, ...]) -> str:
+    """The name of a file, with its folder where two are called alike."""
+    return path.stem if sum(other.stem == path.stem for other in models) == 1 else str(path)
