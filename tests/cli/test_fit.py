@@ -54,7 +54,11 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_numbers_give_clusters_a_model_and_a_page(numbers: Path) -> None:
     result = done("fit", numbers)
     for words in (
-        *("100 rows; 3 columns: 3 numbers", "model: gaussian-mixture (all columns are numbers; Too few", "2 clusters found"),
+        *(
+            "100 rows; 3 columns: 3 numbers",
+            "model: gaussian-mixture (all columns are numbers; Too few",
+            "2 clusters found",
+        ),
         *("model: ", "page: ", "next: latens predict n.latens new.csv"),
     ):
         assert words in result.stdout
