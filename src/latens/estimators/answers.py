@@ -274,6 +274,11 @@ class Answers(Intervals, TransformerMixin):
 
         The page of `latens.report` computes with it, offline. For factors, mixtures, latent classes, Gaussian views,
         and causes up to 10 whose states are listed; None for other models. See `latens.estimators.calculator`.
+
+        Returns
+        -------
+        dict or None
+            Kind of the formula, names of columns, and its numbers in data units; None where there is no short formula.
         """
         from latens.estimators.calculator import calculator_of  # it knows all models, which know this class
 

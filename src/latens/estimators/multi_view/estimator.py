@@ -113,6 +113,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         ones, of mean 5 and above, the variance of its logarithm.
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
+    levels_ : dict
+        Levels of the columns of categories and scales, by view and column, in the order of their numbers.
     variance_explained_ : Table
         Share of each view, group by group, that each factor explains, and all together ("total"); by deviance for
         binary views and counts.

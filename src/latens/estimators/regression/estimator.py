@@ -274,7 +274,13 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         return np.asarray(np.sqrt(np.sum(gaps @ self.coef_covariance_ * gaps, axis=1) + self._noise))
 
     def calculator(self) -> dict[str, Any]:
-        """What it takes to answer `predict` for one row, as plain numbers; the page of `latens.report` computes so."""
+        """What it takes to answer `predict` for one row, as plain numbers; the page of `latens.report` computes so.
+
+        Returns
+        -------
+        dict
+            Names of columns, weights and intercept, in data units.
+        """
         check_is_fitted(self)
         return {
             "kind": "regression",

@@ -1,0 +1,52 @@
+"""Words of the house: a name is a plain noun of the thing or verb of the act, and one thing has one name."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "latens"
+
+# former names, and what each is called now
+RENAMED = {
+    "told": "a noun of what it is: values, facts, labels, ...",
+    "settle": "local_fixed_point",
+    "Climbing": "FitSearch",
+    "climb": "ascent",
+    "Frame": "Units",
+    "RegressionFrame": "RegressionUnits",
+    "exactly": "without_autocast",
+    "LEAST": "a constant that says what it bounds, such as LEAST_DAMPING",
+    "MOST": "a constant that says what it bounds",
+    "FEW": "a constant that says what it bounds",
+    "STILL": "a constant that says what it bounds",
+}
+
+
+def names(source: str) -> set[str]:
+    """Every identifier of a file; words in comments and texts are no names."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {token.string for token in tokens if token.type == tokenize.NAME}
+
+
+def test_former_names_do_not_come_back() -> None:
+    found = {
+        f"{path.relative_to(PACKAGE)}: {name}, now {RENAMED[name]}"
+        for path in PACKAGE.rglob("*.py")
+        for name in names(path.read_text("utf-8")) & RENAMED.keys()
+    }
+    assert sorted(found) == []
+
+
+def test_pages_do_not_use_former_names() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    former = re.compile(r"`(settle|Climbing|Frame|RegressionFrame|model_|frame_|state_)`")
+    found = [f"{page.name}: {each}" for page in pages for each in former.findall(page.read_text("utf-8"))]
+    assert found == []
+
+
+def test_a_former_name_would_be_noticed() -> None:
+    assert names("told = 1  # settle\n") & RENAMED.keys() == {"told"}
