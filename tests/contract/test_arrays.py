@@ -69,7 +69,7 @@ def summed(stats: Any) -> Iterator[tuple[str, Any]]:
         value = getattr(stats, f.name)
         if isinstance(value, Mapping):
             yield from ((f"{key}.{name}", part) for key in value for name, part in summed(value[key]))
-        else:
+        elif value is not None:  # a sum that this model does not need
             yield f.name, value
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 
 from latens.array.kernels.noisy_or import improve, score_all, score_kept, share_all, share_kept, sum_states
-from latens.array.kernels.noisy_or_jensen_numba import LEAST, count_lit, weigh_ones
+from latens.array.kernels.noisy_or_jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -133,7 +133,7 @@ def test_compiled_weights_climb_the_bound_as_the_plain_steps_do() -> None:
         t = np.minimum(rate[columns] / told, 600.0)
         slope = on[owner] * (gain(told) - t / np.expm1(leak[columns][:, None] + t))
         new = told * np.maximum(slope, 0.0) ** power
-        new = np.maximum(new / new.sum(axis=1, keepdims=True), LEAST)
+        new = np.maximum(new / new.sum(axis=1, keepdims=True), LEAST_WEIGHT)
         new /= new.sum(axis=1, keepdims=True)
         better = np.sum(on[owner] * (new * gain(new) - told * gain(told)), axis=1) >= 0
         told = np.where(better[:, None], new, told)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import latens
 from latens.errors import ConstantColumns, FileRefused
-from latens.estimators.multi_view.streams import LEAST
+from latens.estimators.multi_view.streams import LEAST_SAMPLES
 from tests.io.forging import Forgery
 
 KINDS = ("gaussian", "bernoulli", "poisson")
@@ -82,20 +82,20 @@ def test_the_first_samples_are_fitted_alike_in_any_batches(kind: str) -> None:
 
 
 def test_the_stream_begins_with_enough_samples() -> None:
-    views = make("gaussian", n=LEAST + 10)
-    stream = streamed(views, 10, LEAST - 10)
-    assert len(stream._waiting.samples.values) == LEAST - 10
-    assert stream.partial_fit(part(views, slice(LEAST - 10, LEAST)))._waiting is None
-    assert stream.elbo_ == pytest.approx(model().partial_fit(part(views, slice(LEAST))).elbo_, rel=1e-9)
+    views = make("gaussian", n=LEAST_SAMPLES + 10)
+    stream = streamed(views, 10, LEAST_SAMPLES - 10)
+    assert len(stream._waiting.samples.values) == LEAST_SAMPLES - 10
+    assert stream.partial_fit(part(views, slice(LEAST_SAMPLES - 10, LEAST_SAMPLES)))._waiting is None
+    assert stream.elbo_ == pytest.approx(model().partial_fit(part(views, slice(LEAST_SAMPLES))).elbo_, rel=1e-9)
     begun = len(stream.trace_)
-    stream.partial_fit(part(views, slice(LEAST, None)))
-    assert (stream._state.stats.n, len(stream.trace_)) == (LEAST + 10, begun + 1)
+    stream.partial_fit(part(views, slice(LEAST_SAMPLES, None)))
+    assert (stream._state.stats.n, len(stream.trace_)) == (LEAST_SAMPLES + 10, begun + 1)
 
 
 def test_one_sample_at_a_time_until_the_stream_goes_on() -> None:
-    views = make("poisson", n=LEAST + 5, d=12, k=1)
+    views = make("poisson", n=LEAST_SAMPLES + 5, d=12, k=1)
     stream = streamed(views, 1, found=model(2, max_iter=20))
-    assert stream._state.stats.n == LEAST + 5
+    assert stream._state.stats.n == LEAST_SAMPLES + 5
     assert stream._waiting is None
     assert np.isfinite(stream.score(views))
 
@@ -220,13 +220,13 @@ def test_a_refused_batch_leaves_those_that_wait(few: Views) -> None:
 
 
 def test_columns_may_vary_later_and_are_told_when_they_do_not() -> None:
-    views = make("gaussian", n=LEAST, d=10, k=1)
+    views = make("gaussian", n=LEAST_SAMPLES, d=10, k=1)
     views["v"][:, 3] = 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        stream = streamed(views, 50, LEAST - 50)
+        stream = streamed(views, 50, LEAST_SAMPLES - 50)
     with pytest.warns(ConstantColumns, match="v_3"):
-        stream.partial_fit(part(views, slice(LEAST - 50, None)))
+        stream.partial_fit(part(views, slice(LEAST_SAMPLES - 50, None)))
 
 
 def test_a_warm_start_does_not_go_on_from_few_samples() -> None:

@@ -13,10 +13,12 @@ from latens.core import Rows
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.multi_view import codes
 from latens.models.multi_view import model as multi_view_model
-from latens.models.multi_view.coefficients import FEW, Regressors, ViewStatistics
+from latens.models.multi_view.coefficients import MOST_MISSING_BY_COMPLEMENT, Regressors, ViewStatistics
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1, FEW + 0.1], ids=["complete", "few holes", "many holes"])
+@pytest.mark.parametrize(
+    "missing", [0.0, 0.1, MOST_MISSING_BY_COMPLEMENT + 0.1], ids=["complete", "few holes", "many holes"]
+)
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 def test_moments_divergences_and_parabolas_of_a_sweep(missing: float, sparse: bool) -> None:
     views, truth = latens.datasets.make_multiview(
@@ -38,7 +40,7 @@ def test_moments_divergences_and_parabolas_of_a_sweep(missing: float, sparse: bo
             assert getattr(p.weights, told) == pytest.approx(getattr(again.weights, told), rel=1e-10), told
 
 
-@pytest.mark.parametrize("share", [0.1, FEW + 0.1], ids=["few holes", "many holes"])
+@pytest.mark.parametrize("share", [0.1, MOST_MISSING_BY_COMPLEMENT + 0.1], ids=["few holes", "many holes"])
 def test_sums_over_what_was_seen_are_those_of_the_mask(share: float) -> None:
     rng = np.random.default_rng(0)
     seen = rng.random((30, 8)) > share
