@@ -59,6 +59,7 @@ SECTIONS = (
         "weights.update:run",
     ),
     Section("scale.kills", "fits killed at random moments end with the same bits", "scale.kills:run"),
+    Section("library.times", "CPU time of default fits beside its goals", "library.times:run"),
     Section("library.streams", "streams in any order beside a fit of all rows", "library.streams:run"),
     Section("library.imports", "CPU time of importing", "library.imports:run"),
     Section("library.intake", "reading a CSV file of 20,000 columns (needs pandas)", "library.intake:run"),

@@ -26,6 +26,8 @@ from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["Filled", "Pattern", "fill", "forms", "in_row_order", "of_scale"]
 
+FEW_ROWS = 64  # of a pattern: all clusters are then one product, instead of one after another
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -114,11 +116,17 @@ def of_scale(mean: Floats, scale: Floats, batch: Rows) -> Filled:
 
 def forms(p: Pattern) -> Array:
     """(n_p, K), (x_o - m_o)' S_oo^-1 (x_o - m_o)."""
-    xp, columns = array_namespace(p.x), []
-    for m, inner in zip(p.mean[:, p.shown], p.inner, strict=True):
-        gap = p.x - like(m, p.x)
-        columns.append(xp.sum((gap @ like(inner, p.x)) * gap, axis=1))
-    return xp.stack(columns, axis=1)
+    xp = array_namespace(p.x)
+    if len(p.rows) > FEW_ROWS:  # all clusters at once would take their number times the memory of the rows
+        return xp.stack([_form(p.x, m, inner) for m, inner in zip(p.mean[:, p.shown], p.inner, strict=True)], axis=1)
+    gaps = p.x[None, :, :] - like(p.mean[:, None, p.shown], p.x)
+    return xp.sum((gaps @ like(p.inner, p.x)) * gaps, axis=2).T
+
+
+def _form(x: Array, mean: Floats, inner: Floats) -> Array:
+    """(n_p,), of one cluster."""
+    gap = x - like(mean, x)
+    return array_namespace(x).sum((gap @ like(inner, x)) * gap, axis=1)
 
 
 def in_row_order(filled: Filled, parts: list[Array]) -> Array:
