@@ -168,10 +168,14 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.noise = noise
 
     _intercept: bool | None = None  # which of the two is being fitted, where both are
+    _both: bool = False  # whether both are, so that the second does not go on from the first
 
     @property
     def _centred(self) -> bool:
         return bool(self.fit_intercept) if self._intercept is None else self._intercept
+
+    def _goes_on(self, data: Data) -> bool:
+        return not self._both and super()._goes_on(data)
 
     def _fit(
         self,
@@ -191,12 +195,13 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             data = check_data(self, X, sample_weight, known)
             until = None if self.max_time is None else time.monotonic() + self.max_time
             fits: list[tuple[dict[str, Any], list[warnings.WarningMessage]]] = []
-            for intercept in [self._model.intercept] if self._goes_on(data) else [False, True]:
-                self._intercept, self._until = intercept, until
+            choices = [self._model.intercept] if self._goes_on(data) else [False, True]
+            for intercept in choices:
+                self._intercept, self._until, self._both = intercept, until, len(choices) > 1
                 with warnings.catch_warnings(record=True) as heard:
                     warnings.simplefilter("always")
                     super()._fit(data, None, moves=moves, rng=rng)
-                self.__dict__.pop("_intercept")
+                del self._intercept, self._both
                 fits.append((dict(vars(self)), heard))
                 if not self.converged_ and self.n_iter_ < self.max_iter:
                     break  # interrupted, or stopped by a callback or the time

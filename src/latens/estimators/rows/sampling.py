@@ -116,7 +116,8 @@ def _keys(block: Rows, unit: Floats | None = None) -> Floats:
     block = side_by_side(block)
     d = block.x.shape[1]
     fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
-    fixed[0] /= 1.0 if unit is None else unit
+    if unit is not None:
+        fixed[0, : len(unit)] /= unit
     if is_sparse(block.x):
         return np.asarray(block.x @ fixed[0], dtype=np.float64)[None]
     xp = array_namespace(block.x)
