@@ -38,7 +38,6 @@ __all__ = [
     "NeverSeen",
     "NotIdentified",
     "NotSettled",
-    "NothingFound",
     "OneFeatureViews",
     "SourcesTooLight",
     "StillSnapshots",
@@ -215,10 +214,6 @@ class FewValues(LatensWarning):
 
 class AllKept(LatensWarning):
     """A fit kept every component it was allowed: there may be more."""
-
-
-class NothingFound(LatensWarning):
-    """A fit has no component: rows are best described without any."""
 
 
 class FewerThanAsked(LatensWarning):

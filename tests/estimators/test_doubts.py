@@ -22,8 +22,7 @@ from latens.errors import (
     MissingCodes,
     WorseThanIndependent,
 )
-from latens.estimators.fit_doubts import doubt_number
-from latens.estimators.independent_columns import independent_bound
+from latens.estimators.fit_doubts import doubt_number, independent_bound
 from latens.system.memory import free_memory
 from tests.estimators.subjects import SUBJECTS, Subject
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +12,7 @@ from latens.array.states import MOST_SWITCHES
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.known_codes import KnownCodes
-from latens.estimators.parameters import all_or_nothing, given_array, one_of, positive_number, whole_number, yes_or_no
-from latens.estimators.rows.data import Data, check_data
+from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
@@ -53,9 +50,8 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     e_step : {"auto", "mean-field", "exact", "truncated"}
         Posterior of a row's causes: independent, over all 2^K combinations, or over the best few
         combinations. "auto" is exact for at most 10 causes and mean field beyond; ``e_step_`` says which.
-    fit_intercept : bool or "auto"
-        Whether a row with every cause off has a mean of its own instead of 0; "auto" fits both, and the higher bound
-        decides.
+    fit_intercept : bool
+        Whether a row with every cause off has a mean of its own instead of 0.
     noise : {"shared", "diagonal"}
         One noise variance, or one for each column.
     max_iter, tol : int, float
@@ -122,7 +118,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         *,
         prior: str = "ard",
         e_step: str = "auto",
-        fit_intercept: bool | str = "auto",
+        fit_intercept: bool = False,
         noise: str = "shared",
         max_iter: int = 500,
         max_time: float | None = None,
@@ -167,53 +163,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.fit_intercept = fit_intercept
         self.noise = noise
 
-    _intercept: bool | None = None  # which of the two is being fitted, where both are
-    _both: bool = False  # whether both are, so that the second does not go on from the first
-
     @property
     def _centred(self) -> bool:
-        return bool(self.fit_intercept) if self._intercept is None else self._intercept
-
-    def _goes_on(self, data: Data) -> bool:
-        return not self._both and super()._goes_on(data)
-
-    def _fit(
-        self,
-        X: Any,
-        sample_weight: Any,
-        *,
-        moves: bool,
-        spare: bool = False,
-        known: Any = None,
-        rng: np.random.Generator | None = None,
-    ) -> Data:
-        """Without an intercept and with one, where the bound is to decide; a warm start goes on as it was."""
-        if not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
-            return super()._fit(X, sample_weight, moves=moves, spare=spare, known=known, rng=rng)
-        with all_or_nothing(self):
-            self._check_common()
-            data = check_data(self, X, sample_weight, known)
-            until = None if self.max_time is None else time.monotonic() + self.max_time
-            fits: list[tuple[dict[str, Any], list[warnings.WarningMessage]]] = []
-            choices = [self._model.intercept] if self._goes_on(data) else [False, True]
-            for intercept in choices:
-                self._intercept, self._until, self._both = intercept, until, len(choices) > 1
-                with warnings.catch_warnings(record=True) as heard:
-                    warnings.simplefilter("always")
-                    super()._fit(data, None, moves=moves, rng=rng)
-                del self._intercept, self._both
-                fits.append((dict(vars(self)), heard))
-                if not self.converged_ and self.n_iter_ < self.max_iter:
-                    break  # interrupted, or stopped by a callback or the time
-            best, heard = max(fits, key=lambda fit: _worth(fit[0]))
-            for other, _ in fits:  # each has a checkpoint of its own, of which that of the last is closed by the caller
-                journal = other.pop("_journal", None)
-                if journal is not None and journal is not vars(self).get("_journal"):
-                    journal.close()
-            self.__dict__.update(best)
-        for warning in heard:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        return data
+        return bool(self.fit_intercept)
 
     @property
     def e_step_(self) -> str:
@@ -249,12 +201,12 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         if self.e_step in ("exact", "truncated"):
             most = MOST_EXACT if self.e_step == "exact" else MOST_SWITCHES
             whole_number("n_components", k, 1, most, f"e_step={self.e_step!r} goes no further")
-        variance = _squares(sample, columns=noise == "diagonal")
+        variance = float(np.sum(sample.x**2) / max(sample.mask.sum() * (len(sample) / len(sample.mask)), 1.0)) or 1.0
         return BinaryFactors(
             n_features=sample.x.shape[1],
             noise=(1e-3, 1e-3 * variance),
             points=prior == "ml",
-            intercept=yes_or_no("fit_intercept", self.fit_intercept if self._intercept is None else self._intercept),
+            intercept=yes_or_no("fit_intercept", self.fit_intercept),
             diagonal=noise == "diagonal",
             floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,
@@ -269,14 +221,10 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     ) -> BinaryPosterior:
         x = filled(sample)
         means = x.mean(axis=0) if model.intercept else np.zeros(x.shape[1])
-        variance: Any = x.var(axis=0) if model.diagonal else float(x.var())
-        variance = np.maximum(variance, model.floor)
-        # columns of their own noise in their own units, so that none leads for being large
-        unit = np.sqrt(variance) if model.diagonal and isinstance(self.init, str) else 1.0
-        parts = unit * self._parts((x - means) / unit, rng, restart, units)
+        parts = self._parts(x - means, rng, restart, units)
         if model.intercept:
             parts = np.concatenate([parts, (means - 0.3 * parts.sum(axis=0))[None]])
-        return _posterior_at(model, parts, variance)
+        return _posterior_at(model, parts, max(float(x.var()), model.floor))
 
     def _parts(self, x: Floats, rng: np.random.Generator, restart: int, units: Units) -> Floats:
         """(K, D), directions that causes may have."""
@@ -308,32 +256,17 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         return public
 
 
-def _worth(fitted: dict[str, Any]) -> float:
-    """The bound; of point estimates, which have no prior to pay, less half a log n for each number of an intercept."""
-    model, stats = fitted["_model"], fitted["_state"].stats
-    free = model.n_features if model.points and model.intercept else 0
-    return float(fitted["elbo_"] - 0.5 * free * np.log(max(stats.n, 1.0)))
-
-
-def _squares(sample: Rows, *, columns: bool) -> Any:
-    """Mean square of the entries that were seen, or of those of each column; 1 where there is none."""
-    if not columns:
-        return float(np.sum(sample.x**2) / max(sample.mask.sum() * (len(sample) / len(sample.mask)), 1.0)) or 1.0
-    squares = sample.squares / np.maximum(sample.counts, 1.0)
-    return np.where(squares > 0, squares, np.mean(squares) or 1.0)
-
-
-def _posterior_at(model: BinaryFactors, parts: Floats, variance: Any) -> BinaryPosterior:
-    """A posterior about given parts, unsure enough to move; `variance` is one for all columns, or one each."""
+def _posterior_at(model: BinaryFactors, parts: Floats, variance: float) -> BinaryPosterior:
+    """A posterior about given parts, unsure enough to move."""
     k = len(parts) - model.intercept
     q = model.prior(k)
     usage = np.full(k, 0.3)
     if isinstance(q.loadings, PointNormalGamma):
-        start = PointNormalGamma(parts, np.ones_like(q.loadings.noise) * variance, model.floor)
+        start = PointNormalGamma(parts, np.full_like(q.loadings.noise, variance), model.floor)
         return BinaryPosterior(PointBeta.of(usage), start)
     shape = np.full_like(q.loadings.weights.shape, N_STARTING_ROWS)
     weights = NormalGamma(parts, N_STARTING_ROWS * np.eye(len(parts))[None], shape, shape * variance)
-    sizes = np.sum(parts**2 / variance, axis=1)
+    sizes = np.sum(parts**2, axis=1) / variance
     alpha = Gamma(np.full(len(parts), 0.5 * parts.shape[1]), 0.5 * sizes + 1e-3)
     counts = N_STARTING_ROWS * usage
     return BinaryPosterior(Beta(counts, N_STARTING_ROWS - counts), Relevance(weights, alpha))

@@ -21,7 +21,7 @@ from latens.estimators.factor_analysis.starts import (
     most_likely_start,
     orthonormal_start,
     principal_start,
-    relevant_starts,
+    relevant_start,
     signed,
     turned,
     varimax,
@@ -359,8 +359,7 @@ class FactorAnalysis(FactorStreams):
         most = self._default_size(sample)
         if model.points:
             return most_likely_start(sample, k, most, rng if restart else None)
-        starts = relevant_starts(model, sample, k or most, most)
-        return starts[restart % len(starts)]
+        return relevant_start(sample, k or most)
 
     def _told_start(
         self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, units: Units

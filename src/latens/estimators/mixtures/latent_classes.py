@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -238,9 +237,6 @@ class LatentClassAnalysis(MixtureEstimator):
             rows = self._rows(X, sample_weight) if fitted else self._first_rows(X, sample_weight)
             super().partial_fit(rows)
         return self
-
-    def _real_columns(self) -> Sequence[int]:
-        return [d for d, kind in enumerate(self.columns_.kinds) if kind == "gaussian"]
 
     @property
     def likelihoods_(self) -> dict[str, str]:

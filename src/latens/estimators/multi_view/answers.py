@@ -286,7 +286,7 @@ class MultiViewAnswers(Answers):
         return wide if self._plain else as_given(wide, self.layout_.as_read, {}, None), codes * signs(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor, the features of whose variance it makes the largest share.
+        """For each factor, the features that it moves most beside their noise.
 
         Parameters
         ----------

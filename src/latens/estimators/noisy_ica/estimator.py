@@ -292,7 +292,7 @@ class NoisyICA(VariationalTransformer):
 
     def _default_size(self, sample: Rows) -> int:
         n, d = sample.x.shape
-        return int(max(1, min(d, n // 4, self._most(24))))
+        return int(max(1, min(d - 1, n // 4, self._most(24))))
 
     def _start(
         self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, units: Units
@@ -347,7 +347,7 @@ class NoisyICA(VariationalTransformer):
         k, w = q.n_components, q.loadings
         loadings = units.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
         weights = np.sqrt(w.tau / w.tau.max())
-        inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max(initial=0.0) or 1.0))
+        inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max() or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
         public = {
             "mixing": loadings.T,

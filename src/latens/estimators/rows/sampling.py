@@ -40,8 +40,7 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
     As many as all rows count, or as are distinct where they count less: equal rows are in it as often as they are
     common, and weights that add up to little leave none out.
     """
-    unit = _column_units(rows)
-    keys = np.concatenate([_keys(block, unit) for block in blocks(rows, 0)], axis=1)
+    keys = np.concatenate([_keys(block) for block in blocks(rows, 0)], axis=1)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
     if rows.weight is None:
         mass = np.arange(1.0, len(order) + 1)
@@ -102,22 +101,11 @@ def column_variances(x: Any) -> Floats:
     return np.maximum(np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64) - mean**2, 0.0)
 
 
-def _column_units(rows: Rows) -> Floats | None:
-    """(D,), a power of two near the largest entry of each column, so that no column's unit orders the rows."""
-    if is_sparse(rows.x) or not len(rows):
-        return None
-    xp = array_namespace(rows.x)
-    largest = np.max([host(xp.max(xp.abs(block.x), axis=0)) for block in blocks(rows, 0)], axis=0)
-    return np.ldexp(1.0, np.where(largest > 0, np.frexp(largest)[1], 0))
-
-
-def _keys(block: Rows, unit: Floats | None = None) -> Floats:
+def _keys(block: Rows) -> Floats:
     """(1 or 2, n), numbers that equal rows share and others do not, of values and of holes: the sample's order."""
     block = side_by_side(block)
     d = block.x.shape[1]
     fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
-    if unit is not None:
-        fixed[0, : len(unit)] /= unit
     if is_sparse(block.x):
         return np.asarray(block.x @ fixed[0], dtype=np.float64)[None]
     xp = array_namespace(block.x)

@@ -29,8 +29,6 @@ def check_agreement(name: str, params: Mapping[str, Any], model: Any) -> None:
 
 def _agrees(given: Any, recorded: Any) -> bool:
     """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given."""
-    if isinstance(recorded, bool) and given == "auto":  # whichever has the higher bound
-        return True
     if not isinstance(recorded, dict):
         return bool(given == recorded)
     given = dict.fromkeys(recorded, given) if isinstance(given, str) else given

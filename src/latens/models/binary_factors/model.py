@@ -101,24 +101,20 @@ class CodeStatistics(Statistics):
 class BinaryFactors:
     n_features: int
     usage: tuple[float, float] = (1.0, 1.0)
-    # rates carry the square of the data's unit, of each column's where every column has its own noise
-    noise: tuple[float, float | Floats] = sized("d", default=(1e-3, 1e-3))
+    noise: tuple[float, float] = (1e-3, 1e-3)  # the rate carries the square of the data's unit
     relevance: tuple[float, float] = (1e-3, 1e-3)
     points: bool = False
     intercept: bool = False
     diagonal: bool = False  # whether every column has its own noise
-    floor: float | Floats = sized("d", default=1e-9)  # smallest noise variance of a point estimate
+    floor: float = 1e-9  # smallest noise variance of a point estimate
     e_step: MeanField | Exact | Truncated | Automatic = field(default_factory=Automatic)
-
-    def fewest(self, q: BinaryPosterior, stats: Statistics) -> BinaryPosterior | None:
-        return None if self.points else q.only(np.arange(0))
 
     def prior(self, k: int) -> BinaryPosterior:
         rows, noises = k + self.intercept, self.n_features if self.diagonal else 1
         if self.points:
             loadings = PointNormalGamma(np.zeros((rows, self.n_features)), np.ones(noises), self.floor)
             return BinaryPosterior(PointBeta.of(np.full(k, 0.5)), loadings)
-        noise = Gamma(np.full(noises, self.noise[0]), np.full(noises, 1.0) * self.noise[1])
+        noise = Gamma(np.full(noises, self.noise[0]), np.full(noises, self.noise[1]))
         usage = Beta(np.full(k, self.usage[0]), np.full(k, self.usage[1]))
         return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
 

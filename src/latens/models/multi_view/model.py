@@ -108,9 +108,6 @@ class MultiView:
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
 
-    def fewest(self, q: MultiViewPosterior, stats: Statistics) -> MultiViewPosterior:
-        return q.only(np.arange(0))
-
     def prior(self, k: int) -> MultiViewPosterior:
         priors: dict[int, MultiViewPosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
         if k not in priors:

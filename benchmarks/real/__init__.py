@@ -1,1 +1,0 @@
-"""Real tables that Python packages ship, beside what scikit-learn does with them."""
