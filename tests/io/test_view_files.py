@@ -174,7 +174,7 @@ LIES: dict[str, tuple[Lie, str]] = {
         r"likelihood is MeanField.*expected",
     ),
     "another likelihood": (
-        at("model.views.0", likelihood={"record": "Poisson", "fields": {}}),
+        at("model.views.0", likelihood={"record": "SoftplusPoisson", "fields": {}}),
         "likelihoods_ are not those of its model",
     ),
     "likelihoods that are stated otherwise": (

@@ -121,13 +121,13 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         raise FileRefused(f"its sums are a {type(state.stats).__name__}, which a {type(model).__name__} does not take.")
     if d < 1:
         raise FileRefused(f"it claims {d} columns; expected at least 1.")
-    check_sizes([*arrays_with_shapes(units, "units")], {"d": columns_of_rows(fitted.attributes, d)})
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
         raise FileRefused(f"it has {len(fitted.feature_names_in)} names for {d} columns.")
     if fitted.output is not None and fitted.output not in CONTAINERS:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
     check_settings(model, d)
     check_views(model, state, fitted.attributes, d)
+    check_sizes([*arrays_with_shapes(units, "units")], {"d": columns_of_rows(fitted.attributes, d)})
     _check_shapes(model, state, d)
     check_finite(fitted, "fitted")
     check_domains(model, "model")
