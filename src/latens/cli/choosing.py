@@ -40,7 +40,10 @@ def _answering(command: Any) -> Any:
 @_answering
 def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, open_: bool, as_json: bool, quiet: bool,
             **reading: Any) -> None:  # fmt: skip
-    """Which hidden structure fills hidden cells best: clusters, classes, factors, switches or sources."""
+    """Which structure fills hidden cells best, or none.
+
+    Clusters, classes, factors, switches and sources are tried on the same cells.
+    """
     from latens.cli.model_names import model_for
 
     page = None if out is None else new_file(out)
@@ -64,7 +67,10 @@ def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, ope
 @_answering
 def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_: bool, as_json: bool,
             quiet: bool) -> None:  # fmt: skip
-    """Which of several fitted models to prefer, by rows that none has seen or by their bounds."""
+    """Which of several fitted models to prefer.
+
+    By rows that none has seen, or by their bounds.
+    """
     if len(models) < 2:
         raise Refused("name two models or more, such as latens compare a.latens b.latens --data test.csv.")
     page = None if out is None else new_file(out)
@@ -85,7 +91,7 @@ def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_
 @_answering
 def stability(model: Path, file: Path, samples: int, max_time: float, seed: int, out: Path | None, open_: bool,
               as_json: bool, quiet: bool) -> None:  # fmt: skip
-    """Whether the components of a model return in halves of its rows."""
+    """Whether components return in halves of the rows."""
     page = None if out is None else new_file(out)
     fitted = load_model(model)
     if not hasattr(fitted, "n_components_"):

@@ -331,8 +331,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
             self._fit_views(fitted, moves=self.moves, remembered=table if first and not enough else None)
         if enough:
             self._waiting = None
-            rows = fitted.rows if len(fitted.layout.groups) > 1 else ungrouped(fitted).rows
-            self._keep_rows(InMemory(occupied(rows)))
+            fitted = fitted if len(fitted.layout.groups) > 1 else ungrouped(fitted)
+            self._keep_rows(InMemory(occupied(with_levels(fitted, self.layout_.levels).rows)))
         if not first:
             self._forget_samples()
 
