@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from latens.errors import LooksTransposed, UnknownGroups
 from latens.estimators.multi_view.wide_table import Layout, lay_out
+from latens.models.multi_view.view import GROUP
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
@@ -388,5 +389,6 @@ class TestFrames:
             lay_out(breast)
         subtype = breast.pop("subtype")
         table = lay_out(breast, groups=subtype["subtype"].to_numpy())
-        assert table.rows.x.shape == (220, 527)
+        assert table.rows.x.shape == (220, 526)
+        assert table.rows.aux[GROUP].shape == (220,)
         assert int((~table.rows.seen[:, table.layout.bounds[2]]).all(axis=1).sum()) == 70
