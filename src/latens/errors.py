@@ -39,6 +39,7 @@ __all__ = [
     "NotIdentified",
     "NotSettled",
     "OneFeatureViews",
+    "RowsOfFit",
     "SourcesTooLight",
     "StillSnapshots",
     "StreamChanged",
@@ -154,6 +155,10 @@ class SourcesTooLight(LatensWarning):
 
 class StillSnapshots(LatensWarning):
     """Weights have all but stopped moving while a posterior is collected from them: it will be too narrow."""
+
+
+class RowsOfFit(LatensWarning):
+    """Models are compared by the density of rows that one of them was fitted to, which favours the more flexible."""
 
 
 class StreamChanged(LatensWarning):

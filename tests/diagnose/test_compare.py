@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from markupsafe import escape
 
 import latens
+from latens.errors import RowsOfFit
 
 
 @cache
@@ -132,3 +134,12 @@ def test_the_result_draws_itself() -> None:
     matplotlib.use("agg")
     axes = latens.compare({"one": clusters(1), "three": clusters(3)}).plot()
     assert [label.get_text() for label in axes.get_yticklabels()] == ["three", "one"]
+
+
+def test_rows_of_the_fit_are_no_test() -> None:
+    both = {"one": clusters(1), "three": clusters(3)}
+    with pytest.warns(RowsOfFit, match=r"looks like the 300 rows that 'one' was fitted to.* leave X_test out"):
+        latens.compare(both, rows())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowsOfFit)
+        latens.compare(both, rows(300, seed=1))

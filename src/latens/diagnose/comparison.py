@@ -7,6 +7,7 @@ does a density beside a probability mass, which have different units.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import PointEstimating
 from latens.diagnose.result import Ranked, Result
+from latens.errors import RowsOfFit, warn
 from latens.estimators.fitted_parts import fitted_parts, has_fitted_parts
 from latens.system.summary_table import Table
 
@@ -25,6 +27,7 @@ __all__ = ["CLEAR_ERRORS", "CLEAR_NATS", "Comparison", "compare", "paired_error"
 
 CLEAR_NATS = 3.0  # of a bound above the next: its model is then twenty times as probable
 CLEAR_ERRORS = 2.0  # paired standard errors of a difference of held-out densities
+ORIGIN_GRID = 2.0**-9  # of a column's sd: origins are means, rounded more finely than this
 SAME_ORIGIN = 1e-6  # of a column's unit, up to which two fits moved their rows to the same place
 
 
@@ -211,6 +214,7 @@ def _by_density(models: dict[str, Any], X_test: Any) -> Comparison:
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(f"X_test gives the models {sorted(sizes)} rows; give all of them the same ones.")
     n = sizes.pop()
+    _doubt_rows(models, X_test, n)
     means = {name: float(score.mean()) for name, score in scores.items()}
     order = sorted(means, key=lambda name: -means[name])
     leader = order[0]
@@ -237,6 +241,31 @@ def _by_density(models: dict[str, Any], X_test: Any) -> Comparison:
         "mean log density of a row",
     )
     return Comparison(Table(columns, rows), verdict, best, "density", ranked)
+
+
+def _doubt_rows(models: dict[str, Any], X_test: Any, n: int) -> None:
+    """Warn where rows have the number and the means of those of a fit: it has seen them."""
+    try:
+        x = np.asarray(X_test, dtype=float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that nothing is seen of has no mean
+            means, spread = np.nanmean(x, axis=0), np.nanstd(x, axis=0)
+    except (TypeError, ValueError):  # views, or columns that are no numbers
+        return
+    for name, model in models.items():
+        facts = _rows_of_fit(model)
+        origin = facts["origin"]
+        if facts["rows"] != n or origin is None or origin.shape != means.shape:
+            continue
+        if np.all(np.abs(origin - means) <= ORIGIN_GRID * spread):
+            warn(
+                RowsOfFit(
+                    f"X_test looks like the {n} rows that {name!r} was fitted to: their density favours the model with "
+                    "more freedom.",
+                    "Pass rows that no fit has seen, or leave X_test out to compare bounds.",
+                )
+            )
+            return
 
 
 def _row_densities(name: str, model: Any, X_test: Any) -> Floats:
