@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 
 import pytest
 
@@ -35,8 +35,7 @@ def test_former_ways_to_a_frame_warn() -> None:
         assert TABLE.loc[("a", "rna"), "share"] == 0.25
 
 
-def test_without_pandas_a_frame_says_what_to_install() -> None:
-    if importlib.util.find_spec("pandas") is not None:
-        pytest.skip("pandas is installed")
+def test_without_pandas_a_frame_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as if it were not installed
     with pytest.raises(ImportError, match="pip install"):
         TABLE.to_frame()
