@@ -76,6 +76,7 @@ def test_the_page_is_self_contained_and_shows_all_fits(quick: tuple[Result, Path
     assert sum(image.shape == (16, 16, 3) for image in page.images) >= 16
 
 
+@pytest.mark.slow
 def test_json_has_the_numbers_of_the_table(tmp_path: Path) -> None:
     told = json.loads(call("demo", "--quick", "--json", "--quiet", "--out", tmp_path / "page.html").output)
     assert told["version"] == latens.__version__
@@ -87,6 +88,7 @@ def test_json_has_the_numbers_of_the_table(tmp_path: Path) -> None:
     assert shapes["bound"] == latens.BinaryFactorAnalysis(16, random_state=0).fit(X).elbo_
 
 
+@pytest.mark.slow
 def test_the_page_lies_in_the_current_folder_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = call("demo", "--quick", "--quiet", "--seed", "3")
@@ -188,6 +190,7 @@ def test_help_names_every_command() -> None:
     assert call("--version").output == f"latens {latens.__version__}\n"
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy_and_the_demo_no_matplotlib(tmp_path: Path) -> None:
     script = (
         "import sys; from latens.cli import main\n"

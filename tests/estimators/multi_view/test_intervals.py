@@ -87,6 +87,7 @@ class TestUncertainty:
 
 class TestSettling:
     @pytest.mark.parametrize("level", [5, 10, 20])
+    @pytest.mark.slow
     def test_counts_are_settled_however_large(self, level: float) -> None:
         """Parabolas far stiffer than the likelihood make local steps short."""
         model, y, _ = fitted("p", 50, max(1, level / 10), level, seed=70003)

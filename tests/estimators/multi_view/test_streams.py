@@ -55,6 +55,7 @@ def few() -> Views:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [10, 20])
+@pytest.mark.slow
 def test_small_batches_find_what_a_fit_finds(kind: str, size: int) -> None:
     views = make(kind)
     train, test = part(views, slice(1000)), part(views, slice(1000, None))
@@ -67,6 +68,7 @@ def test_small_batches_find_what_a_fit_finds(kind: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_the_first_samples_are_fitted_alike_in_any_batches(kind: str) -> None:
     views = make(kind, n=40)
     whole = model().partial_fit(views)

@@ -155,6 +155,7 @@ def test_average_referenced_data_lose_a_rank_and_nothing_else(data: tuple[np.nda
 
 
 @pytest.mark.parametrize("unit", [1e-13, 1e150, 2.0**-40])
+@pytest.mark.slow
 def test_the_unit_of_measurement_changes_nothing(data: tuple[np.ndarray, Any], unit: float) -> None:
     X, _ = data
     options: dict[str, Any] = {"n_components": 3, "tol": 1e-9, "max_iter": 2000, "random_state": 0}
@@ -252,6 +253,7 @@ def test_without_an_intercept_zero_stays_zero(data: tuple[np.ndarray, Any]) -> N
 
 
 @pytest.mark.parametrize("seed", [100, 101])
+@pytest.mark.slow
 def test_sources_that_the_covariance_shows_are_not_given_up(seed: int) -> None:
     """Laplace sources at -5 dB look Gaussian to the bound, which would rather have two of them."""
     X, truth = latens.datasets.make_ica(2000, 16, 4, sources="laplace", snr=-5.0, random_state=seed)
