@@ -136,3 +136,22 @@ def test_labels_that_make_no_sense_are_refused(known: Any, message: str) -> None
     assert not hasattr(model, "means_")
     with pytest.raises(ValueError, match="known holds 3; a code is 0, 1, or NaN"):
         latens.BinaryFactorAnalysis(2, random_state=0).fit(X, known=np.full((20, 2), 3.0))
+
+
+def test_a_checkpoint_of_other_labels_is_not_gone_on_from(tmp_path: Path) -> None:
+    X, truth = load_iris(return_X_y=True)
+    known = some_labels(truth, 5)
+    swapped = np.where(known >= 0, (known + 1) % 3, -1)
+
+    def stop(event: Any) -> bool:
+        raise KeyboardInterrupt
+
+    first = latens.GaussianMixture(covariance_type="diag", random_state=0, n_init=2, callbacks=stop)
+    quietly(first, X, known=known, checkpoint=tmp_path)
+    assert list(tmp_path.iterdir())
+    model = latens.GaussianMixture(covariance_type="diag", random_state=0, n_init=2)
+    alone, beside = (
+        quietly(model, X, known=swapped).means_,
+        quietly(model, X, known=swapped, checkpoint=tmp_path).means_,
+    )
+    assert np.array_equal(alone, beside)

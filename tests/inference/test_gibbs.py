@@ -67,9 +67,7 @@ def label_free(point: Any) -> np.ndarray:
         return np.array([point.usage.mean.max(), point.leak.mean.sum(), chance.sum(), np.sum(chance**2)])
     if isinstance(point, FactorPosterior):
         w, noise = point.loadings.mean, point.loadings.mean_noise
-        return np.array(
-            [np.log(noise).sum(), np.log(np.sum(w**2)), w[:, 0] @ w[:, 1], np.max(np.sum(w**2, axis=0) / noise)]
-        )
+        return np.array([np.log(noise).sum(), np.log(np.sum(w**2)), w[:, 0] @ w[:, 1], point.center.sum()])
     means = point.clusters.mean
     return np.array([point.weights.mean.max(), means.sum(), np.sum(means**2), np.abs(means[0] - means[1]).sum()])
 
@@ -112,9 +110,25 @@ def test_ranks_of_the_truth_of_noisy_or_are_uniform() -> None:
 
 
 @pytest.mark.slow
-def test_ranks_of_the_truth_of_factor_analysis_are_uniform() -> None:
-    model = Factors(3, noise=(3.0, 2.0), relevance=(3.0, 3.0), points=False)
+@pytest.mark.parametrize("rate", [3.0, 0.3], ids=["strong factors", "weak factors"])
+def test_ranks_of_the_truth_of_factor_analysis_are_uniform(rate: float) -> None:
+    model = Factors(3, noise=(3.0, 2.0), relevance=(3.0, rate), points=False)
     assert chances(model, factor_truth, 5).min() > 0.01 / 4
+
+
+@dataclass(frozen=True)
+class KnownMean(Factors):
+    """A planted error: the mean is taken at its best given the rest, never drawn."""
+
+    def draw_globals(self, point: Any, stats: Any, rng: np.random.Generator) -> Any:
+        drawn = super().draw_globals(point, stats, rng)
+        return replace(drawn, center=(stats.x - np.sum(point.loadings.mean * stats.z, axis=0)) / stats.seen)
+
+
+@pytest.mark.slow
+def test_a_mean_that_is_never_drawn_shows() -> None:
+    wrong = KnownMean(3, noise=(3.0, 2.0), relevance=(3.0, 0.3), points=False)
+    assert chances(wrong, factor_truth, 5).min() < 1e-4
 
 
 @dataclass(frozen=True)
