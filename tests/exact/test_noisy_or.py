@@ -64,7 +64,9 @@ def test_scores_are_log_joints_with_expected_logarithms(points: bool, holes: boo
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_the_compiled_form_is_the_plain_one(holes: bool) -> None:
+@pytest.mark.parametrize("rows_at_once", [1000, 7], ids=["at-once", "in-slices"])
+def test_the_compiled_form_is_the_plain_one(holes: bool, rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latens.array.kernels.noisy_or.PLAIN_FLOATS", rows_at_once * 3 * K * D)
     q, x = posterior(4), binary(5)
     mask = (np.random.default_rng(6).random(x.shape) < 0.7).astype(float) if holes else np.ones((1, D))
     x = x * mask

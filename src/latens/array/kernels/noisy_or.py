@@ -10,7 +10,8 @@ for s in {0, 1}^K. With known probabilities dark = log(1 - p) = -theta; with exp
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 MOST_WORK = 2**23  # additions for which a row's chance is summed over all states: some milliseconds
+PLAIN_FLOATS = (
+    2**27
+)  # numbers of the levels (n, C, D) that the plain form holds at once, with a few arrays of that size
 Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets only NumPy and CSR rows
 
 
@@ -90,6 +94,11 @@ class Shares:
     on: Floats  # (P, K), rows per profile and cause that is on
     caused: Floats  # (K, D), ones that a cause brought about
     leaked: Floats  # (D,)
+
+    def __add__(self, other: Shares) -> Shares:
+        return Shares(
+            self.used + other.used, self.on + other.on, self.caused + other.caused, self.leaked + other.leaked
+        )
 
 
 def score_all(effects: Effects, x: Array, mask: Array) -> Array:
@@ -169,7 +178,14 @@ def share_kept(effects: Effects, x: Array, ones: Ones | None, words: Array, mass
         common = (*ones, effects.first, effects.flash, effects.profile, np.ascontiguousarray(effects.odds.T))
         share_ones(*common, words, mass, shares.caused, shares.leaked, shares.on, shares.used)
         return replace(shares, on=shares.on.T)
-    xp, bits = array_namespace(x), unpack(words, k, x)
+    parts = [
+        _share_plain(effects, x[at, :], words[at, :], mass[at, :]) for at in _slices(x.shape[0], words.shape[1], d)
+    ]
+    return reduce(add, parts)
+
+
+def _share_plain(effects: Effects, x: Array, words: Array, mass: Array) -> Shares:
+    xp, bits = array_namespace(x), unpack(words, len(effects.theta), x)
     lit = -xp.expm1(-_levels_plain(effects, x, bits))
     ratio = mass[:, :, None] * x[:, None, :] / lit  # (n, C, D)
     logits = bits @ like(effects.odds.T, x) + like(effects.profile, x)
@@ -183,7 +199,23 @@ def share_kept(effects: Effects, x: Array, ones: Ones | None, words: Array, mass
     )
 
 
+def _slices(n: int, n_states: int, n_columns: int) -> list[slice]:
+    """Rows of which the plain form can hold the levels (n, C, D): with all of them a device would run out of memory."""
+    size = max(1, PLAIN_FLOATS // max(n_states * n_columns, 1))
+    return [slice(at, min(at + size, n)) for at in range(0, n, size)] or [slice(0, 0)]
+
+
 def _score_plain(effects: Effects, x: Array, mask: Array, bits: Array) -> Array:
+    """(n, C), of states (n, C, K)."""
+    parts = _slices(x.shape[0], bits.shape[1], x.shape[1])
+    if len(parts) == 1:
+        return _score_slice(effects, x, mask, bits)
+    seen = [mask if mask.shape[0] == 1 else mask[at, :] for at in parts]
+    scores = [_score_slice(effects, x[at, :], own, bits[at, ...]) for at, own in zip(parts, seen, strict=True)]
+    return array_namespace(x).concat(scores, axis=0)
+
+
+def _score_slice(effects: Effects, x: Array, mask: Array, bits: Array) -> Array:
     xp = array_namespace(x)
     a = _levels_plain(effects, x, bits)
     lit = xp.sum(x[:, None, :] * (a + xp.log(-xp.expm1(-a))), axis=2)

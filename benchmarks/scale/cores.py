@@ -1,0 +1,81 @@
+"""One pass on more and more threads. Wall time, since CPU time cannot tell; on a machine with nothing else to do."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scale.floors import Shape
+from benchmarks.scale.subjects import SUBJECTS, timed_fit
+from benchmarks.setting import FIRST_SEED, Setting
+from benchmarks.tables import Row, Table, at_least
+
+__all__ = ["run"]
+
+THREADS = (1, 2, 4, 8, 16)
+COPIED = 2**27  # bytes that each thread copies
+
+
+def run(setting: Setting) -> list[Table]:
+    cores = os.cpu_count() or 1
+    threads = [n for n in THREADS if n <= cores]
+    enough = {2: 1.7, 16: 8.0}.get(threads[-1], 0.5 * threads[-1])
+    bandwidth = _copy_bandwidth(threads[-1])
+    rows = []
+    for name, subject in SUBJECTS.items():
+        shape = subject.host if setting.name == "full" else Shape(4000, 20, 4)
+        x = _doubled(subject.draw(shape, np.random.default_rng(FIRST_SEED)))
+        timed_fit(subject.make, shape.k, _few(x), 2, n_jobs=1)  # kernels are compiled
+        told = {n: timed_fit(subject.make, shape.k, x, 6, n_jobs=n) for n in threads}
+        spent = {n: 1000 * each.iteration for n, each in told.items()}
+        rate = 2 * 8 * shape.n * shape.d / (1e-3 * spent[threads[-1]])  # rows are read by two products
+        ratio = spent[1] / spent[threads[-1]]
+        steps = list(zip(threads, threads[1:], strict=False))
+        cells: dict[str, Any] = {
+            "model": name,
+            "N": shape.n,
+            "D": shape.d,
+            "K": shape.k,
+            **{f"ms on {n}": ms for n, ms in spent.items()},
+            "x one": ratio,
+            "of copy speed": rate / bandwidth,
+            "either": ratio if rate < 0.7 * bandwidth else max(ratio, enough),
+            "least x of a step": min((spent[a] / spent[b] for a, b in steps), default=1.0),
+            "same bits": int(len({each.elbo for each in told.values()}) == 1),
+        }
+        rows.append(
+            Row(cells, {"either": at_least(enough), "same bits": at_least(1)} if setting.name == "full" else {})
+        )
+        print(cells, flush=True)
+    notes = [
+        f"{cores} cores; {threads[-1]} threads copy {bandwidth / 1e9:.0f} GB/s, bytes read and written",
+        f"either: at least {enough:g} times one core, or 70 % of the copy bandwidth (rows read twice)",
+        "least x of a step: from one number of threads to the next; below 1 more threads were slower",
+    ]
+    return [Table("One pass by threads, float64", rows, notes)]
+
+
+def _copy_bandwidth(n_threads: int) -> float:
+    """Bytes read and written a second by all threads at once, the best of five."""
+    pairs = [(np.ones(COPIED, np.uint8), np.empty(COPIED, np.uint8)) for _ in range(n_threads)]
+    best = 0.0
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in range(5):
+            began = time.perf_counter()
+            list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), pairs))
+            best = max(best, 2 * COPIED * n_threads / (time.perf_counter() - began))
+    return best
+
+
+def _doubled(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {name: view.astype(np.float64) for name, view in x.items()}
+    return x.astype(np.float64)
+
+
+def _few(x: Any, n: int = 2000) -> Any:
+    return {name: view[:n] for name, view in x.items()} if isinstance(x, dict) else x[:n]
