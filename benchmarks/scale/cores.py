@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def run(setting: Setting) -> list[Table]:
         spent = {n: 1000 * each.iteration for n, each in told.items()}
         rate = 2 * 8 * shape.n * shape.d / (1e-3 * spent[threads[-1]])  # rows are read by two products
         ratio = spent[1] / spent[threads[-1]]
-        steps = list(zip(threads, threads[1:], strict=False))
+        steps = list(pairwise(threads))
         cells: dict[str, Any] = {
             "model": name,
             "N": shape.n,

@@ -1,7 +1,7 @@
 """What an iteration on a device cannot avoid, written down before anything is measured.
 
-Matrix products at the speed of a large product in the dtype of the rows, and each array of the rows read or written once
-at the speed of a copy. Counts are of one row; sweeps of a local step are counted as the products they amount to.
+Matrix products at the speed of a large product in the dtype of the rows, and each array of the rows read or written
+once at the speed of a copy. Counts are of one row; sweeps of a local step are counted as the products they amount to.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def binary(d: int, k: int) -> Floor:
 
 def mixture_full(d: int, k: int) -> Floor:
     features = d + d * (d + 1) // 2
-    why = "features (x, x x') times natural parameters, memberships' features; features written, read twice; X; (n, K) x 4"
+    why = "features (x, x x') times naturals, memberships'features; features written, read twice; X; (n, K) x 4"
     return Floor(2 * features * k, d + 3 * features + 4 * k, why)
 
 

@@ -1,4 +1,4 @@
-"""Iterations on a CUDA device beside the floor of each model, in float32; `--quick` runs small sizes, on the host too."""
+"""Iterations on a CUDA device beside the floor of each model, in float32; `--quick`: small sizes, on the host too."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def factor_analysis(setting: Setting) -> list[Table]:
     cells = {"N": shape.n, "D": shape.d, "K": shape.k, "Gram s": gram, "fit s": fit, "3 Gram + .1 s": 3 * gram + 0.1}
     print(cells, flush=True)
     rows = [Row(cells, {"fit s": at_most(3 * gram + 0.1)} if device == "cuda" else {})]
-    del there, x
     clusters = replace(shape, n=10**6 if full else 2000, d=20, k=20)
     y = _sent(SUBJECTS["mixture full"].draw(clusters, rng), device)
     began = time.perf_counter()
