@@ -21,7 +21,7 @@ from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_wishart import NormalWishart
-from latens.inference.gibbs import gibbs
+from latens.inference.uncertainty.gibbs import gibbs
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
 from latens.models.mixture.model import Mixture

@@ -83,7 +83,7 @@ def survive(name: str, n_kills: int, seed: int) -> Outcome:
 def fit_and_tell(name: str, folder: str) -> None:
     """In a process of its own: the fit, its SHA-256 at the end."""
     import latens
-    from latens.inference.journal import Journal
+    from latens.inference.search.journal import Journal
 
     Journal.__init__.__kwdefaults__.update(interval=INTERVAL, share=1.0)  # type: ignore[union-attr]
     rng = np.random.default_rng(1)

@@ -10,7 +10,7 @@ import pytest
 
 from latens.core import Rows
 from latens.inference.local_fixed_point import local_fixed_point
-from latens.inference.response import LOCAL_TOL, Response, respond
+from latens.inference.uncertainty.response import LOCAL_TOL, Response, respond
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
 
 # truncated posteriors list other states at other points, so that their bound has no second derivative

@@ -35,7 +35,7 @@ def test_a_walk_has_the_files_whose_functions_are_called() -> None:
     assert "inference/online.py" in found["partial_fit"]
     assert "inference/local_fixed_point.py" in found["transform"]
     assert "io/archive/writing.py" in found["save"]
-    assert "inference/moves.py" not in found["transform"]
+    assert "inference/search/moves.py" not in found["transform"]
     assert not any(path.startswith(("array/", "families/", "system/")) for files in found.values() for path in files)
 
 

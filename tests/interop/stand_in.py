@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from latens.datasets import make_multiview
-from latens.estimators.multi_view.wide_table import lay_out
+from latens.estimators.multi_view.tables.wide import lay_out
 
 
 class StandIn(SimpleNamespace):

@@ -75,7 +75,7 @@ def test_equal_names_in_two_views_are_told_apart(tmp_path: Path) -> None:
 
     views, model = stand_in()
     frames = {name: pd.DataFrame(view, columns=list("abcdefg")[: view.shape[1]]) for name, view in views.items()}
-    from latens.estimators.multi_view.wide_table import lay_out
+    from latens.estimators.multi_view.tables.wide import lay_out
 
     model.layout_ = lay_out(frames).layout
     write_mofa2(model, tmp_path / "model.hdf5", frames)

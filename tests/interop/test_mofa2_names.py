@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from latens.estimators.multi_view.wide_table import lay_out
+from latens.estimators.multi_view.tables.wide import lay_out
 from latens.interop import read_mofa2, write_mofa2
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from tests.interop.stand_in import stand_in

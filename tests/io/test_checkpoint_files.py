@@ -16,7 +16,7 @@ import pytest
 from latens.core import Fit, Iteration, State, without_transients
 from latens.errors import CheckpointNotWritten, CheckpointRefused, FitResumed
 from latens.families.gamma import Gamma
-from latens.inference.journal import Entry, Notes
+from latens.inference.search.journal import Entry, Notes
 from latens.io.checkpoint import CheckpointStore
 from latens.io.encoding import decode, encode
 from tests.contract.cases import CASES, midway, random_rows

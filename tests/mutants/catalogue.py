@@ -227,10 +227,10 @@ INFERENCE = (
     ),
     Mutant(
         "moves compare bounds without what they are known to miss",
-        "inference/moves.py",
+        "inference/search/moves.py",
         "return fit.elbo + looseness(fit.state.q)",
         "return fit.elbo",
-        "tests/inference/test_restarts_and_moves.py",
+        "tests/inference/search/test_restarts_and_moves.py",
     ),
     Mutant(
         "a bad leap of the local fixed point is never taken back",
@@ -241,10 +241,10 @@ INFERENCE = (
     ),
     Mutant(
         "of several starts the last wins",
-        "inference/restarts.py",
+        "inference/search/restarts.py",
         "best = max(fits, key=lambda fit: fit.elbo)",
         "best = fits[-1]",
-        "tests/inference/test_restarts_and_moves.py",
+        "tests/inference/search/test_restarts_and_moves.py",
     ),
     Mutant(
         "the bound is reported in the model's units",

@@ -273,14 +273,14 @@ class Answers(Intervals, TransformerMixin):
         """What it takes to answer `transform` for one row, as plain numbers, texts, lists and dicts.
 
         The page of `latens.report` computes with it, offline. For factors, mixtures, latent classes, Gaussian views,
-        and causes up to 10 whose states are listed; None for other models. See `latens.estimators.calculator`.
+        and causes up to 10 whose states are listed; None for other models. See `latens.estimators.display.calculator`.
 
         Returns
         -------
         dict or None
             Kind of the formula, names of columns, and its numbers in data units; None where there is no short formula.
         """
-        from latens.estimators.calculator import calculator_of  # it knows all models, which know this class
+        from latens.estimators.display.calculator import calculator_of  # it knows all models, which know this class
 
         return calculator_of(self)
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats
-from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.tables.input import listed
 from latens.system.summary_table import Table
 
 __all__ = ["associate", "metadata_columns"]

@@ -20,18 +20,18 @@ from latens.array import Floats, Index
 from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
-from latens.estimators.checkpoints import checkpointing, open_journal, refuse_foreign_rows
-from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.display.notebook import NotebookView
+from latens.estimators.fitting.checkpoints import checkpointing, open_journal, refuse_foreign_rows
+from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.search import FitSearch
+from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.notebook import NotebookView
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
-from latens.estimators.search import FitSearch
-from latens.estimators.streams import Streaming
-from latens.inference.journal import Journal, Record
+from latens.inference.search.journal import Journal, Record
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread
 

@@ -11,11 +11,11 @@ from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
-from latens.estimators.known_codes import KnownCodes
+from latens.estimators.fitting.known_codes import KnownCodes
+from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
-from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma

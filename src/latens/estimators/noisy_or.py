@@ -12,11 +12,11 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
-from latens.estimators.known_codes import KnownCodes
+from latens.estimators.fitting.known_codes import KnownCodes
+from latens.estimators.fitting.starts import positive_parts
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
-from latens.estimators.starts import positive_parts
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.gamma import Gamma

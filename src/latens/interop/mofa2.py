@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.estimators.multi_view.wide_table import Layout, lay_out
+from latens.estimators.multi_view.tables.wide import Layout, lay_out
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from latens.interop.samples import scores_of
 from latens.plots.fitted import fitted

@@ -11,7 +11,7 @@ import numpy as np
 
 from latens.array import Floats, Index
 from latens.errors import FileRefused
-from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.multi_view.tables.wide import Layout
 from latens.system.optional_imports import require
 
 __all__ = ["Mofa2Model", "read_mofa2"]

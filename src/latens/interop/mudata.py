@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.multi_view.tables.wide import Layout
 from latens.interop.samples import scores_of
 from latens.plots.fitted import fitted
 

@@ -12,7 +12,7 @@ from latens import __version__
 from latens.array.fields import record
 from latens.core import Fit, State
 from latens.errors import CheckpointNotWritten, CheckpointRefused, FileRefused, FitResumed, warn
-from latens.inference.journal import Entry, Notes
+from latens.inference.search.journal import Entry, Notes
 from latens.io.archive.reading import read_archive
 from latens.io.archive.writing import Kind, write_archive
 from latens.io.encoding import decode, encode

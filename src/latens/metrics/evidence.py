@@ -15,7 +15,7 @@ from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.rows.validation import occupied
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.sticks import Sticks
-from latens.inference.annealing import anneal, collapsed, log_mean_with_error, temperatures
+from latens.inference.uncertainty.annealing import anneal, collapsed, log_mean_with_error, temperatures
 from latens.models.mixture.model import Mixture
 from latens.system.seeds import generator
 

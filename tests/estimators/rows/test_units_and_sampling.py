@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from latens.core import Rows
+from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.estimators.rows import sampling
 from latens.estimators.rows.sampling import blocks, filled, sample_rows
 from latens.estimators.rows.units import Units
-from latens.estimators.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from tests.estimators.switching_causes import switched_rows
 
 

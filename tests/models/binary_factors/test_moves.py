@@ -12,7 +12,7 @@ import pytest
 from latens.core import Fit, Rows, State
 from latens.estimators.binary_factors import _posterior_at
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.moves import improve
+from latens.inference.search.moves import improve
 from latens.metrics import match_components
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.binary_factors.moves import merges, splits

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
-from latens.estimators.checkpoints import checkpointing
 from latens.estimators.factor_analysis.starts import (
     canonical,
     column_variances,
@@ -27,7 +26,8 @@ from latens.estimators.factor_analysis.starts import (
     varimax,
 )
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
-from latens.estimators.fit_doubts import doubt_fit, doubt_noise
+from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import (
     all_or_nothing,

@@ -29,13 +29,13 @@ from latens.estimators.parameters import one_of, probability, some_of, whole_num
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, occupied
-from latens.inference.bootstrap import refits
 from latens.inference.bound import measure
-from latens.inference.component_worth import component_worth
-from latens.inference.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.local_fixed_point import local_fixed_point
-from latens.inference.response import Response, respond
+from latens.inference.search.component_worth import component_worth
 from latens.inference.sweep import tree_sum
+from latens.inference.uncertainty.bootstrap import refits
+from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
+from latens.inference.uncertainty.response import Response, respond
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN

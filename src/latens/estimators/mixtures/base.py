@@ -14,16 +14,16 @@ from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
-from latens.estimators.checkpoints import checkpointing
-from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.known_codes import KnownCodes, known_labels
+from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.known_codes import KnownCodes, known_labels
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Units
-from latens.estimators.starts import kmeans_labels, nearest_labels, within_variances
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet

@@ -20,7 +20,7 @@ from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
-from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.tables.input import listed
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 
 __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]

@@ -12,20 +12,20 @@ from latens.array import Array, Floats
 from latens.array.transfer import host, like
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
-from latens.estimators.checkpoints import checkpointing
-from latens.estimators.fit_doubts import doubt_number
+from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.fit_doubts import doubt_number
+from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
 from latens.estimators.mixtures.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
-from latens.estimators.multi_view.input_tables import listed
+from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_codes, check_rows, occupied, with_known
-from latens.estimators.starts import kmeans_labels, nearest_labels
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
 from latens.families.categorical_columns import CategoricalColumns

@@ -16,13 +16,13 @@ from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.multi_view.block_views import in_view_blocks
 from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
-from latens.estimators.multi_view.level_columns import contracted, with_levels
-from latens.estimators.multi_view.likelihood_guess import check_likelihoods
-from latens.estimators.multi_view.output_tables import (
+from latens.estimators.multi_view.tables.blocks import in_view_blocks
+from latens.estimators.multi_view.tables.level_columns import contracted, with_levels
+from latens.estimators.multi_view.tables.likelihood_guess import check_likelihoods
+from latens.estimators.multi_view.tables.output import (
     as_given,
     explained_table,
     filled,
@@ -30,9 +30,9 @@ from latens.estimators.multi_view.output_tables import (
     row_labels,
     strongest,
 )
-from latens.estimators.multi_view.row_names import group_numbers
+from latens.estimators.multi_view.tables.row_names import group_numbers
+from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.multi_view.units import signs
-from latens.estimators.multi_view.wide_table import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.parts import into_parts

@@ -14,17 +14,13 @@ from latens.array.transfer import host, like
 from latens.core import Fit, Rows, Statistics
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
-from latens.estimators.checkpoints import checkpointing
-from latens.estimators.fit_doubts import doubt_number
+from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.answers import MultiViewAnswers
-from latens.estimators.multi_view.block_views import explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
-from latens.estimators.multi_view.input_tables import is_plain
 from latens.estimators.multi_view.known_precision import with_precision
-from latens.estimators.multi_view.level_columns import LEVEL_KINDS, levels_of, with_levels
-from latens.estimators.multi_view.likelihood_guess import guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.starts import (
     posterior_from_codes,
     posterior_from_loadings,
@@ -33,8 +29,12 @@ from latens.estimators.multi_view.starts import (
     view_of,
 )
 from latens.estimators.multi_view.streams import Waiting, are_enough
+from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
+from latens.estimators.multi_view.tables.input import is_plain
+from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
+from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
+from latens.estimators.multi_view.tables.wide import WideTable, lay_out
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
-from latens.estimators.multi_view.wide_table import WideTable, lay_out
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.sampling import blocks

@@ -15,9 +15,9 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
-from latens.estimators.multi_view.input_tables import listed
-from latens.estimators.multi_view.level_columns import LEVEL_KINDS
-from latens.estimators.multi_view.wide_table import WideTable
+from latens.estimators.multi_view.tables.input import listed
+from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS
+from latens.estimators.multi_view.tables.wide import WideTable
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point

@@ -15,7 +15,7 @@ from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.restarts import best_of
+from latens.inference.search.restarts import best_of
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import LIKELIHOODS
 from latens.models.multi_view.coefficients import ViewPosterior

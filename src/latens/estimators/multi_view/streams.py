@@ -13,7 +13,7 @@ import numpy as np
 from latens.array import Floats
 from latens.array.fields import record
 from latens.core import Rows
-from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.rows.sampling import distinct, sample_rows, stacked
 from latens.estimators.rows.validation import occupied
 from latens.models.factor_analysis.sums_wide import FewRows

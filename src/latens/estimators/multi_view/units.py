@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units

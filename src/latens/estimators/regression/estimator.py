@@ -17,10 +17,10 @@ from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
 from latens.errors import caller_level
-from latens.estimators.checkpoints import checkpointing, open_journal
+from latens.estimators.display.notebook import NotebookView
+from latens.estimators.fitting.checkpoints import checkpointing, open_journal
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
-from latens.estimators.notebook import NotebookView
 from latens.estimators.parameters import (
     all_or_nothing,
     keep_warnings,
@@ -37,8 +37,8 @@ from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign
 from latens.inference.ascent import ascend
-from latens.inference.journal import Record
-from latens.inference.restarts import best_of
+from latens.inference.search.journal import Record
+from latens.inference.search.restarts import best_of
 from latens.models.linear_regression import (
     LinearRegression,
     RegressionPosterior,

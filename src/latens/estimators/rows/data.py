@@ -23,7 +23,7 @@ from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied, with_known
-from latens.inference.surprise import badly_explained
+from latens.inference.search.surprise import badly_explained
 from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
 from latens.models.factor_analysis.missing_patterns import MOST_NUMBERS, has_few_patterns
 from latens.models.known_codes import KNOWN

@@ -12,7 +12,7 @@ from latens.core import Rows, State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
 from latens.estimators.multi_view.streams import Waiting
-from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.multi_view.tables.wide import Layout
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 from latens.io.checks.type_checks import fits, hints_of
 from latens.models.multi_view.model import MultiView

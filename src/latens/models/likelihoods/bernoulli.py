@@ -78,7 +78,7 @@ class Bernoulli(Likelihood):
 
 @record
 class Categorical(Bernoulli):
-    """Levels without order, a yes/no column for each but the last (`latens.estimators.multi_view.level_columns`)."""
+    """Levels without order, a yes/no column for each but the last (`estimators.multi_view.tables.level_columns`)."""
 
     name: ClassVar[str] = "categorical"
 

@@ -11,8 +11,8 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import host
 from latens.core import Rows
-from latens.estimators.multi_view.input_tables import from_long, is_plain
-from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.multi_view.tables.input import from_long, is_plain
+from latens.estimators.multi_view.tables.wide import Layout
 from latens.models.multi_view.model import MultiViewPosterior, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table

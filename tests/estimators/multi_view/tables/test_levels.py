@@ -13,7 +13,7 @@ from scipy.special import expit
 import latens
 from latens.core import Rows
 from latens.errors import UnseenLevels
-from latens.estimators.multi_view.level_columns import LevelColumns
+from latens.estimators.multi_view.tables.level_columns import LevelColumns
 
 N, D, C = 300, 12, 4
 

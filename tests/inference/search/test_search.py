@@ -17,8 +17,8 @@ from latens.estimators.rows.data import InMemory
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.inference.ascent import ascend
-from latens.inference.search import Search
-from latens.inference.surprise import badly_explained
+from latens.inference.search.optimum import Search
+from latens.inference.search.surprise import badly_explained
 from latens.models.mixture.model import Mixture
 
 

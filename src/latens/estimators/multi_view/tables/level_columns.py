@@ -24,7 +24,7 @@ from latens.core import Rows
 from latens.errors import UnseenLevels, warn
 
 if TYPE_CHECKING:
-    from latens.estimators.multi_view.wide_table import Layout, WideTable
+    from latens.estimators.multi_view.tables.wide import Layout, WideTable
 
 __all__ = ["LEVEL_KINDS", "MOST_LEVELS", "LevelColumns", "contracted", "levels_of", "with_levels"]
 

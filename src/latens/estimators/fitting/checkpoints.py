@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import latens
-from latens.inference.journal import UNRECORDED, Journal, Record
+from latens.inference.search.journal import UNRECORDED, Journal, Record
 from latens.system.fingerprint import fingerprint
 
 __all__ = ["checkpointing", "open_journal", "refuse_foreign_rows"]

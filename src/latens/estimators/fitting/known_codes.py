@@ -10,15 +10,15 @@ from scipy.optimize import linear_sum_assignment
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.core import Rows, State
-from latens.estimators.checkpoints import checkpointing
-from latens.estimators.fit_doubts import doubt_fit
+from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.search import FitSearch
+from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import keep_warnings
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, with_known
-from latens.estimators.search import FitSearch
-from latens.estimators.streams import Streaming
 from latens.inference.sweep import tree_sum
 from latens.models.known_codes import KNOWN
 

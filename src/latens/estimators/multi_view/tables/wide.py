@@ -18,7 +18,7 @@ from latens.array.fields import record
 from latens.array.transfer import is_sparse, like
 from latens.core import Rows
 from latens.errors import AbsentColumns, warn
-from latens.estimators.multi_view.input_tables import (
+from latens.estimators.multi_view.tables.input import (
     View,
     is_plain,
     is_several,
@@ -28,8 +28,8 @@ from latens.estimators.multi_view.input_tables import (
     read_views,
     single,
 )
-from latens.estimators.multi_view.level_columns import LevelColumns
-from latens.estimators.multi_view.row_names import align, group_numbers, row_positions
+from latens.estimators.multi_view.tables.level_columns import LevelColumns
+from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
 from latens.intake import join_views
 from latens.models.multi_view.view import GROUP

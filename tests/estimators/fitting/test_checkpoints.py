@@ -19,7 +19,7 @@ import pytest
 import latens
 from latens.core import Iteration
 from latens.errors import FitInterrupted, FitResumed
-from latens.inference.journal import Journal
+from latens.inference.search.journal import Journal
 from latens.io.checkpoint import CheckpointStore
 from tests.estimators.subjects import targets
 

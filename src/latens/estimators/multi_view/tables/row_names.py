@@ -11,7 +11,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGroups, warn
-from latens.estimators.multi_view.input_tables import View, listed
+from latens.estimators.multi_view.tables.input import View, listed
 from latens.estimators.rows.validation import is_foreign
 
 __all__ = ["align", "group_numbers", "row_positions"]

@@ -19,10 +19,10 @@ from latens.estimators.parameters import in_callback, one_of, positive_number, w
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.journal import UNRECORDED, Record
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.search import Search
+from latens.inference.search.journal import UNRECORDED, Record
+from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
 from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map

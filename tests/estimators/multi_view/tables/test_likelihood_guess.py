@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from latens.errors import ConstantColumns, DoubtfulScale
-from latens.estimators.multi_view.likelihood_guess import guess_likelihoods
-from latens.estimators.multi_view.wide_table import lay_out
+from latens.estimators.multi_view.tables.likelihood_guess import guess_likelihoods
+from latens.estimators.multi_view.tables.wide import lay_out
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(40, 6))

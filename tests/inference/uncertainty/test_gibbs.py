@@ -13,7 +13,7 @@ from latens.core import Rows
 from latens.families.dirichlet import Dirichlet
 from latens.families.gamma import Gamma
 from latens.families.relevance import Relevance
-from latens.inference.gibbs import effective_size, gibbs, r_hat
+from latens.inference.uncertainty.gibbs import effective_size, gibbs, r_hat
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
 from latens.models.factor_analysis.model import FactorPosterior, Factors

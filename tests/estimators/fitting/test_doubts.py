@@ -22,7 +22,7 @@ from latens.errors import (
     MissingCodes,
     WorseThanIndependent,
 )
-from latens.estimators.fit_doubts import doubt_number, independent_bound
+from latens.estimators.fitting.fit_doubts import doubt_number, independent_bound
 from latens.system.memory import free_memory
 from tests.estimators.subjects import SUBJECTS, Subject
 

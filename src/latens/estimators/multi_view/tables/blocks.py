@@ -13,7 +13,7 @@ from latens.array import Floats
 from latens.array.transfer import cross_sums, is_sparse
 from latens.core import Rows, Source, Statistics
 from latens.estimators.multi_view.findings import levels_from_sums
-from latens.estimators.multi_view.wide_table import Layout
+from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.rows.lazy import LazyRows
 from latens.estimators.rows.source_checks import check_columns
 from latens.inference.local_fixed_point import local_fixed_point

@@ -13,8 +13,8 @@ import numpy as np
 
 from latens.core import Fit, Iteration, State
 from latens.inference.ascent import OnIteration
-from latens.inference.journal import UNRECORDED, Record
-from latens.inference.restarts import labelled
+from latens.inference.search.journal import UNRECORDED, Record
+from latens.inference.search.restarts import labelled
 
 __all__ = ["improve"]
 

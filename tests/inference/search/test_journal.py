@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from latens.core import Fit, Iteration, State
-from latens.inference.journal import Entry, Journal, Notes
+from latens.inference.search.journal import Entry, Journal, Notes
 from tests.inference.toy import Place
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import latens
 from latens.core import Rows
-from latens.inference.bootstrap import _drawn_anew
+from latens.inference.uncertainty.bootstrap import _drawn_anew
+from tests.estimators.intervals.test_intervals import quietly, two_clusters
 from tests.estimators.subjects import Subject
-from tests.estimators.test_intervals import quietly, two_clusters
 
 
 def test_samples_have_as_many_rows_and_weights_are_copies() -> None:

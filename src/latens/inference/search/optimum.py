@@ -17,9 +17,9 @@ import numpy as np
 
 from latens.core import Fit, Iteration, Loose, Movable, Rows, State
 from latens.inference.ascent import OnIteration
-from latens.inference.journal import UNRECORDED, Record
-from latens.inference.moves import Ascent, improve
-from latens.inference.restarts import Map, ascend_all, highest, records
+from latens.inference.search.journal import UNRECORDED, Record
+from latens.inference.search.moves import Ascent, improve
+from latens.inference.search.restarts import Map, ascend_all, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]

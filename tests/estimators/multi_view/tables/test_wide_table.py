@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from latens.errors import LooksTransposed, UnknownGroups
-from latens.estimators.multi_view.wide_table import Layout, lay_out
+from latens.estimators.multi_view.tables.wide import Layout, lay_out
 from latens.models.multi_view.view import GROUP
 
 RNG = np.random.default_rng(0)

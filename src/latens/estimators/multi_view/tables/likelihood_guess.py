@@ -14,8 +14,8 @@ from latens.array import Array, Floats
 from latens.array.transfer import column_sums, host, like
 from latens.core import Rows, Survey
 from latens.errors import ConstantColumns, DoubtfulScale, warn
-from latens.estimators.multi_view.input_tables import listed
-from latens.estimators.multi_view.wide_table import Layout, WideTable
+from latens.estimators.multi_view.tables.input import listed
+from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
 from latens.models.likelihoods import Look
 from latens.models.likelihoods.names import LIKELIHOODS

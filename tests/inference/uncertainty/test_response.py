@@ -10,7 +10,7 @@ import pytest
 from latens.array.fields import positive, real
 from latens.core import Rows, Statistics
 from latens.core.coordinates import Chart
-from latens.inference.response import respond
+from latens.inference.uncertainty.response import respond
 
 
 @dataclass(frozen=True)

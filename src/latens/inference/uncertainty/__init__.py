@@ -1,0 +1,1 @@
+"""How sure a fit is: linear response, bootstrap, Gibbs sampling, annealed evidence."""
