@@ -75,7 +75,7 @@ def page() -> str:
             folders: dict[str, list[str]] = {}
             for path in files:
                 folders.setdefault(str(Path(path).parent), []).append(Path(path).stem)
-            lines = [f"    {folder:28}{' '.join(names)}" for folder, names in folders.items()]
+            lines = [f"    {folder:29}{' '.join(names)}" for folder, names in folders.items()]
             parts.append("\n".join([f"`{act}` of `{name}`, {len(files)} files:", "", *lines]))
     return "\n\n".join(parts)
 
