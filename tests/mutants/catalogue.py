@@ -86,7 +86,7 @@ FAMILIES = (
     ),
     Mutant(
         "least squares: the density has the noise the wrong way round",
-        "families/least_squares.py",
+        "families/point_normal_gamma.py",
         "like(np.log(tau) - LOG_2PI, x)",
         "like(-np.log(tau) - LOG_2PI, x)",
         "tests/contract/test_answers.py -k binary-ml",
@@ -97,8 +97,8 @@ MODELS = (
     Mutant(
         "binary factors: codes that are off are not counted",
         "models/binary_factors/model.py",
-        "prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))",
-        "prior.usage.observe(stats.on, stats.n + 0.0 * stats.on)",
+        "            usage=prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0)),",
+        "            usage=prior.usage.observe(stats.on, stats.n + 0.0 * stats.on),",
         "tests/contract/test_bound.py -k binary-ml-exact",
     ),
     Mutant(
