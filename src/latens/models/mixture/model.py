@@ -13,8 +13,8 @@ Posterior family: q(pi) prod_k q(theta_k) prod_n q(c_n) q(x_n missing | c_n). Al
 missing entries are marginalised exactly, and the predictive density, a mixture of Student t, Gaussians or
 Bernoullis, is exact for q.
 
-Cost per iteration O(N K D), with full covariances O(N K D^2) as two matrix products, and with missing entries
-O(P K D^3) more for P patterns of holes.
+Cost per iteration O(N K D), with full covariances O(N K D^2) as two matrix products, and with h missing entries in a
+row O(N K h^3) more.
 
 References: Attias (2000); Bishop (2006), section 10.2; Blei & Jordan (2006) on the Dirichlet process.
 """
@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.special import gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized
@@ -46,7 +45,7 @@ from latens.families.normals import Normals
 from latens.families.sticks import Sticks
 from latens.models.known_codes import for_components
 from latens.models.mixture.features import Features, expand, look
-from latens.models.mixture.missing import Filled, forms, in_row_order, of_scale
+from latens.models.mixture.missing import Filled, student
 from latens.models.mixture.moves import propose
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
@@ -187,7 +186,7 @@ class Mixture:
     def _log_joint(self, q: MixturePosterior, batch: Rows) -> Array:
         """(n, K), log E[pi_k] + log E_q[p(x_n | theta_k)]."""
         clusters: Any = q.clusters
-        density = _student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, batch.mask)
+        density = student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, batch.mask)
         return density + like(np.log(np.maximum(q.weights.mean, 1e-300)), batch.x)
 
     def score_is_bound(self, q: MixturePosterior) -> bool:
@@ -209,8 +208,8 @@ class Mixture:
         xp = array_namespace(batch.x)
         share = self.predicted_memberships(q, batch)
         if q.clusters.joint and batch.seen is not None:
-            _, view, stretch = _student(q.clusters, batch)
-            mean, variance = view.moments(batch, share, stretch)
+            _, view, stretch = student(q.clusters, batch)
+            mean, variance = view.moments(share, stretch)
         elif isinstance(q.clusters, MixedColumns):
             mean, variance = q.clusters.fill(share)
         else:
@@ -325,22 +324,3 @@ def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float
     squares = packed(-0.5 * clusters.precision) if theta.shape[1] == d and clusters.joint else theta[:, d:]
     levels = seen[:, 0] @ level if clusters.joint else np.sum(level * seen)
     return float(np.sum(theta[:, :d] * x) + np.sum(squares * xx) + levels)
-
-
-def _student(clusters: Any, batch: Rows) -> tuple[Array, Filled, list[Array]]:
-    """Log density of the observed entries (n, K), the conditionals of the others, and what their spread is times.
-
-    t distributions are closed under marginals and conditionals: given o columns, the others have dof + o degrees of
-    freedom, and their scale grows with the quadratic form of what was seen.
-    """
-    xp, x = array_namespace(batch.x), batch.x
-    dof, scale = clusters.student()
-    filled, parts, stretch = of_scale(clusters.mean, scale, batch), [], []
-    for p in filled.patterns:
-        columns, form = len(p.shown), forms(p)
-        level = gammaln(0.5 * (dof + columns)) - gammaln(0.5 * dof) - 0.5 * (columns * np.log(np.pi * dof) + p.log_det)
-        parts.append(like(level, x) - like(0.5 * (dof + columns), x) * xp.log1p(form / like(dof, x)))
-        free = dof + columns
-        spare = np.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is reported
-        stretch.append((like(dof, x) + form) / like(spare, x))
-    return in_row_order(filled, parts), filled, stretch
