@@ -52,6 +52,7 @@ from latens.system.seeds import generator
 
 __all__ = ["BayesianLinearRegression"]
 
+SAME_SUMS = 1e-6  # of the sums of squares: those of other rows differ by more
 LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that unit, is still a number
 NAMES = ("evidence", "gamma")
 CENTRAL = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
@@ -309,14 +310,20 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         return np.asarray(drawn * step)
 
     def intervals(
-        self, X: Any = None, level: float = 0.95, method: str = "auto", quantities: Any = None, components: Any = None
+        self,
+        X: Any = None,
+        level: float = 0.95,
+        method: str = "auto",
+        quantities: Any = None,
+        components: Any = None,
+        sample_weight: Any = None,
     ) -> IntervalTable:
         """Central intervals of weights, intercept and noise precision, in the units of the data.
 
         Parameters
         ----------
-        X : ignored
-            There because other estimators need their rows; the sums of this one tell all that rows would.
+        X : array of shape (n, D), optional
+            The rows of the fit; other rows are refused. None are needed: the sums of this one tell all that they would.
         level : float
             The probability an interval is meant to hold.
         method : "auto" or "mean-field"
@@ -326,6 +333,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
             Which to tell of; all, if not given.
         components : None
             A regression has no components.
+        sample_weight : array of shape (n,), optional
+            As given to `fit`, where X is given.
 
         Returns
         -------
@@ -338,6 +347,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         if components is not None:
             raise ValueError(f"components={components!r}: a regression has no components; leave it out.")
         asked = some_of("quantities", _present_names(quantities), ["coef", "intercept", "noise_precision"])
+        if X is not None:
+            self._refuse_other_rows(X, sample_weight)
         ends = (0.5 * (1 - level), 0.5 * (1 + level))
         narrow = method == "mean-field" and not self._precisions_given
         parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
@@ -387,6 +398,25 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
             "intercept": (line, self.intercept_ - z * line, self.intercept_ + z * line),
             "noise_precision": (np.zeros(1), noise, noise),
         }
+
+    def _refuse_other_rows(self, X: Any, sample_weight: Any) -> None:
+        """Refuse a table whose sums of squares and products are not those of the fit."""
+        known, x = self._state.stats, np.zeros((0, len(self.coef_)))
+        if not isinstance(X, Scan):
+            X = encoded_rows(self, X)
+            x = np.asarray(self._numbers(host(X) if is_foreign(X) else X, reset=False), dtype=np.float64)
+        weight = None if sample_weight is None else check_weight(sample_weight, x)
+        given = regression_sums(self._units.enter(Rows(x)).x, np.zeros(len(x)), weight)
+        if isinstance(X, Scan):
+            given = replace(X, columns=(*X.columns, X.target)).source().total(SumBlock(self._units))
+        size = np.sqrt(np.diag(known.xx))
+        gap = np.abs(given.xx - known.xx) / np.maximum(np.outer(size, size), np.finfo(float).tiny)
+        if not np.isclose(given.n, known.n, rtol=1e-9) or gap.max(initial=0.0) > SAME_SUMS:
+            raise ValueError(
+                f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}, or its columns have "
+                "other sums of squares and products. Give X and sample_weight as given to fit, or neither: the sums of "
+                "the fit tell all."
+            )
 
     def _columns(self) -> Floats:
         names = getattr(self, "feature_names_in_", None)
