@@ -26,13 +26,15 @@ from latens.estimators.intervals.table import (
     values_of,
 )
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
+from latens.estimators.rows.data import InBlocks
 from latens.estimators.rows.sampling import blocks
+from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, occupied
 from latens.inference.bound import measure
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.search.component_worth import component_worth
-from latens.inference.sweep import tree_sum
+from latens.inference.sweep import Sweep, serial_sweep, tree_sum
 from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.uncertainty.response import Response, respond
@@ -60,6 +62,7 @@ DISAGREEMENT = 1.1  # R-hat above which chains have not met
 FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for the posterior
 UNSETTLED = 0.05  # nats still to be gained above which differences say little
 OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
+STREAMED = 1e-2  # of the bound, that it may have moved since the batch at which it was taken
 REPEATED_STEPS = 10  # iterations' gain that local steps may have left where one of them does not settle a row
 TURNED = "not identified: factors may be turned into each other"
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
@@ -89,6 +92,7 @@ class Intervals:
         elbo_: float
         elbo_history_: Floats
         converged_: bool
+        stream_: Any
         tol: float
         random_state: Any
         binary: ClassVar[bool]
@@ -159,17 +163,19 @@ class Intervals:
                 worth = self._worth(self._sums(batches))
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
             if X is not None and not isinstance(self._model, Walking):
-                self._rows_in_blocks(X, fit_params)  # refused where they are not those of the fit
+                self._data_of_fit(X, fit_params)  # refused where it is another's
             method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._units))
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
         else:
             method = "response"
             with one_blas_thread():
-                batches = self._batches(X, fit_params)
-                numbers, answer = self._response_answer(numbers, respond(self._model, batches, self.posterior_))
-                worth = self._worth(batches)
+                batches, sweep = self._data_of_fit(X, fit_params)
+                response = respond(self._model, batches, self.posterior_, sweep=sweep)
+                numbers, answer = self._response_answer(numbers, response)
+                worth = self._worth(batches, sweep)
             few = self._state.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
+            few = few and not isinstance(X, Scan)
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
@@ -206,7 +212,8 @@ class Intervals:
             draws = [self._publish(self.posterior_.sample(rng), self._state.stats, self._units) for _ in range(n)]
             return {name: stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
-            response = respond(self._model, self._batches(X, fit_params), self.posterior_)
+            batches, sweep = self._data_of_fit(X, fit_params)
+            response = respond(self._model, batches, self.posterior_, sweep=sweep)
         numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
         estimate = values_of(published, numbers)
         links = [LINKS[number.link] for number in numbers]
@@ -231,11 +238,11 @@ class Intervals:
         scratch = self._model.floats_per_row(self.n_components_)
         return bool(self._state.stats.n * len(self._units.origin) * scratch <= REFIT_WORK)
 
-    def _worth(self, batches: Sequence[Any]) -> Floats:
+    def _worth(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Floats:
         """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""
         if any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
             return np.full(self.n_components_, np.inf)
-        return component_worth(self._model, batches, self.posterior_)
+        return component_worth(self._model, batches, self.posterior_, sweep=sweep)
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__
@@ -308,13 +315,32 @@ class Intervals:
     def _rows_of_fit(self, X: Any, sample_weight: Any = None) -> Rows:
         return check_rows(self, X, sample_weight)
 
-    def _batches(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
-        """The data of the fit, in model units; sums where the model keeps them. Refuses other data."""
+    def _data_of_fit(self, X: Any, fit_params: Mapping[str, Any]) -> tuple[Sequence[Any], Sweep]:
+        """Blocks of the fit in model units, and how to pass over them; sums where the model keeps them.
+
+        Refuses other data. Blocks of files are read in each pass.
+        """
         model = self._model
         if isinstance(model, Compressing) and X is None:
-            return [self._state.stats]
-        batches = self._rows_in_blocks(X, fit_params)
-        return [self._state.stats] if isinstance(model, Compressing) else batches
+            return [self._state.stats], serial_sweep
+        if isinstance(X, Scan):
+            batches, sweep = self._blocks_of_scan(X)
+        else:
+            batches, sweep = self._rows_in_blocks(X, fit_params), serial_sweep
+        return ([self._state.stats], serial_sweep) if isinstance(model, Compressing) else (batches, sweep)
+
+    def _blocks_of_scan(self, scan: Scan) -> tuple[Sequence[Any], Sweep]:
+        self._refuse_walking()
+        model, q = self._model, self._state.q
+        data = InBlocks(check_source(self, scan, reset=False)).entered(self._units)
+        width = model.floats_per_row(q.n_components)
+        batches, sweep = data.batches(width), data.sweep(width, None, 1)
+
+        def step(rows: Any, _: Any) -> tuple[None, Any]:
+            return None, self._statistics(q, self._sums([rows]))
+
+        self._check_same_data(sweep(step, batches, (None,) * len(batches))[1])
+        return batches, sweep
 
     def _sums(self, batches: Sequence[Any]) -> Sequence[Any]:
         """The blocks, or the sum that stands for them."""
@@ -323,23 +349,29 @@ class Intervals:
 
     def _rows_in_blocks(self, X: Any, fit_params: Mapping[str, Any]) -> Sequence[Any]:
         """The rows of the fit in model units. Refuses others."""
+        self._refuse_walking()
         model, name = self._model, type(self).__name__
-        if isinstance(model, Walking):
+        if isinstance(X, Scan):
             raise ValueError(
-                f"{name} was fitted row by row and keeps no sums to differentiate; fit it with another solver, "
-                "or choose method='mean-field'."
+                "rows of a scan are neither drawn anew nor sampled; choose method='response', or load them."
             )
         if X is None:
             raise ValueError(f"{name}.intervals needs the rows of the fit: call intervals(X), X as given to fit.")
         rows = self._units.enter(occupied(self._rows_of_fit(X, **fit_params)))
         batches = blocks(rows, model.floats_per_row(self._state.q.n_components))
-        self._check_same_data(self._sums(batches))
+        self._check_same_data(self._statistics(self._state.q, self._sums(batches)))
         return batches
 
-    def _check_same_data(self, batches: Sequence[Any]) -> None:
-        model, q = self._model, self._state.q
-        stats = self._statistics(q, batches)
-        bound = measure(model, q, stats, 0, 0.0, self._units.log_scale).elbo
+    def _refuse_walking(self) -> None:
+        if isinstance(self._model, Walking):
+            raise ValueError(
+                f"{type(self).__name__} was fitted row by row and keeps no sums to differentiate; fit it with another "
+                "solver, or choose method='mean-field'."
+            )
+
+    def _check_same_data(self, stats: Any) -> None:
+        """Refuse statistics of other rows than those of the fit."""
+        bound = measure(self._model, self._state.q, stats, 0, 0.0, self._units.log_scale).elbo
         rounding, gain = OTHER_DATA * abs(self.elbo_), bound - self.elbo_
         same_weight = np.isclose(stats.n, self._state.stats.n, rtol=1e-9)
         # codes of the same rows at their best can only raise the bound, by what the ascent had left
@@ -351,6 +383,8 @@ class Intervals:
 
     def _left_to_gain(self) -> float:
         """Nats that another local step may add: about what the last iteration did, of a fit that has settled."""
+        if self.stream_ is not None:  # its bound is that of an earlier batch
+            return STREAMED * abs(self.elbo_)
         history = self.elbo_history_
         last = float(history[-1] - history[-2]) if len(history) > 1 else math.inf
         if not self.converged_:

@@ -413,9 +413,9 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         gap = np.abs(given.xx - known.xx) / np.maximum(np.outer(size, size), np.finfo(float).tiny)
         if not np.isclose(given.n, known.n, rtol=1e-9) or gap.max(initial=0.0) > SAME_SUMS:
             raise ValueError(
-                f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}, or its columns have "
-                "other sums of squares and products. Give X and sample_weight as given to fit, or neither: the sums of "
-                "the fit tell all."
+                f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}; or its columns "
+                "have other sums of squares and products. Give X and sample_weight as given to fit, or neither: the "
+                "sums of the fit tell all."
             )
 
     def _columns(self) -> Floats:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.core import B, L, Q, Rows, S, State, Steps
+from latens.core import B, L, Q, Rows, S, State, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.ascent import ascend
@@ -173,6 +173,7 @@ def respond(
 
 def _settled(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
     """A local posterior at its end, not kept, and its statistics."""
+    warm = None if isinstance(warm, Unkept) else warm
     if isinstance(batch, Rows):
         local = local_fixed_point(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
     else:  # a sum of rows that stands for them

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import latens
 from tests.estimators.subjects import SUBJECTS, VARIANTS, Subject, shared_fit, table
 
 NAMES = [name for name, subject in VARIANTS.items() if not subject.supervised]
@@ -109,3 +110,29 @@ def test_chances_that_round_to_1_are_at_an_end_of_their_range() -> None:
     told = ask(shared_fit("noisy-OR, ml", holes=True), table(subject, holes=True), method="response")
     assert len(told) > 5
     assert not np.isnan(told["std"]).any()
+
+
+@pytest.mark.parametrize("name", ["GaussianMixture", "NoisyICA", "FactorAnalysis"])
+def test_rows_of_a_scan_are_read_in_passes_and_others_refused(name: str) -> None:
+    subject = SUBJECTS[name]
+    X = subject.rows(60)
+    model = subject.fit(latens.scan(X))
+    told, expected = ask(model, latens.scan(X), method="response"), ask(model, X, method="response")
+    assert told.method == "response"
+    assert told["std"] == pytest.approx(expected["std"], rel=1e-3)
+    with pytest.raises(ValueError, match="X is not the data of the fit"):
+        ask(model, latens.scan(subject.rows(60, seed=4)))
+    with pytest.raises(ValueError, match="rows of a scan are neither drawn anew nor sampled"):
+        ask(model, latens.scan(X), method="bootstrap")
+
+
+def test_all_rows_of_a_stream_are_those_of_its_fit() -> None:
+    X = SUBJECTS["GaussianMixture"].rows(90)
+    model = latens.GaussianMixture(2, random_state=0)
+    for at in range(0, 90, 30):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.partial_fit(X[at : at + 30])
+    assert ask(model, X, method="response").method == "response"
+    with pytest.raises(ValueError, match="X is not the data of the fit"):
+        ask(model, X[:60], method="response")
