@@ -10,10 +10,18 @@ from scipy.stats import multivariate_normal
 
 from latens.core import Rows, State
 from latens.errors import BoundNotFinite
+from latens.experiments.printed import online_factor_analysis as printed
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.inference.online import Accumulate, follow
 from latens.models.factor_analysis.model import FactorPosterior
-from latens.models.factor_analysis.online import FAR, OnlineEM, OnlineGradient, OnlinePosterior, OnlineStatistics
+from latens.models.factor_analysis.online import (
+    FAR,
+    STEP_RULES,
+    OnlineEM,
+    OnlineGradient,
+    OnlinePosterior,
+    OnlineStatistics,
+)
 
 
 def data(rng: np.random.Generator, n: int, d: int, k: int) -> np.ndarray:
@@ -214,3 +222,15 @@ def test_rows_beyond_all_numbers_are_refused_by_name() -> None:
     x[50] = 1e200
     with pytest.raises(BoundNotFinite, match="prequential"):
         walked(MODELS["em"], q, x, [60])
+
+
+@pytest.mark.parametrize("sizes", [[60], [25, 1, 34]])
+@pytest.mark.parametrize("rule", STEP_RULES)
+def test_every_rule_of_steps_is_that_of_the_algorithm_written_out(rule: str, sizes: list[int]) -> None:
+    rng = np.random.default_rng(20)
+    x, q = data(rng, 60, 5, 2), start(5, 2, rng)
+    model = OnlineGradient(5, warm_up=20, learning_rate=0.02, step_rule=rule)
+    state, _ = walked(model, q, x, sizes)
+    expected, _ = printed.online_sga(x, q.loadings.mean.T, 0.02, 20, rule)
+    assert pytest.approx(expected.F, rel=1e-9) == state.q.loadings.mean.T
+    assert state.q.loadings.noise == pytest.approx(expected.psi, rel=1e-9)

@@ -193,7 +193,7 @@ def test_bad_options_are_refused(options, told):
 
 
 def test_what_is_no_posterior_is_refused():
-    with pytest.raises(TypeError, match="expected the class FactorPosterior or SWAG"):
+    with pytest.raises(TypeError, match="expected the class FactorPosterior, Online"):
         callback(dict)
 
 

@@ -13,6 +13,7 @@ _HOMES = {
     "FactorPosterior": "latens.nets.factor_posterior",
     "LangevinOptimizer": "latens.nets.langevin.optimizer",
     "MultiPosterior": "latens.nets.multi_posterior",
+    "OnlineFactorPosterior": "latens.nets.online_factor_posterior",
     "PosteriorCallback": "latens.nets.callback",
     "Prediction": "latens.nets.prediction",
     "RegressionPrediction": "latens.nets.prediction",

@@ -31,7 +31,7 @@ class Collecting:
 
     Parameters
     ----------
-    kind : FactorPosterior or SWAG
+    kind : FactorPosterior, OnlineFactorPosterior or SWAG
     rank : int
     start : float
         Share of the training, from 0 to below 1, after which snapshots are taken. The training needs an end,
@@ -71,7 +71,7 @@ class Collecting:
         parameters: Chooser = None,
     ) -> None:
         if not hasattr(kind, "covariance_factors"):
-            raise TypeError(f"kind is {kind!r}; expected the class FactorPosterior or SWAG.")
+            raise TypeError(f"kind is {kind!r}; expected the class FactorPosterior, OnlineFactorPosterior or SWAG.")
         if isinstance(start, bool) or not 0 <= start < 1:
             raise ValueError(f"start={start!r}; expected a share of the training, from 0 to below 1.")
         if every != "epoch" and (isinstance(every, bool | str) or int(every) != every or every < 1):

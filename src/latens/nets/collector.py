@@ -34,7 +34,7 @@ KEYS = ("kind", "rank", "n", "names", "shapes")
 
 
 class Collector(Draws):
-    """Shared by SWAG and FactorPosterior, which add what they keep of each snapshot."""
+    """Shared by SWAG and the posteriors of factors, which add what they keep of each snapshot."""
 
     def __init__(self, module: Any, rank: int, parameters: Chooser = None) -> None:
         torch = require("torch", "torch")
@@ -307,10 +307,17 @@ class Collector(Draws):
             "n": self.n,
             "names": list(self.selection.names),
             "shapes": [list(shape) for shape in self.selection.shapes],
-            "mean": self._mean,
-            "variance": self._variance,
-            "rows": self._rows,
+            **self._options(),
+            **self._tensors(),
         }
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """What is kept of the snapshots, by the name that a file has for it: with "_" before it, an attribute."""
+        return {"mean": self._mean, "variance": self._variance, "rows": self._rows}
+
+    def _options(self) -> dict[str, Any]:
+        """Arguments of the class beside module, rank and parameters."""
+        return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
         """Go on from what `state_dict` gave, on this module's device.
@@ -326,12 +333,12 @@ class Collector(Draws):
         """
         torch = require("torch", "torch")
         expected = {**self.state_dict(), "n": state.get("n")}
-        for key in KEYS:
+        for key in (*KEYS, *self._options()):
             if state.get(key) != expected[key]:
                 raise ValueError(f"the state has {key}={state.get(key)!r}; this posterior expects {expected[key]!r}.")
         if isinstance(state["n"], bool) or not isinstance(state["n"], int) or state["n"] < 0:
             raise ValueError(f"the state has n={state['n']!r}; expected a number of snapshots.")
-        for key in ("mean", "variance", "rows"):
+        for key in self._tensors():
             given: Any = state.get(key)
             shape = expected[key].shape
             if not torch.is_tensor(given) or given.shape != shape or not torch.isfinite(given).all():
@@ -340,9 +347,8 @@ class Collector(Draws):
         if bool((state["variance"] < 0).any()):
             raise ValueError("the state has negative variances; it is damaged.")
         self.n, self._answer, self._watched = state["n"], None, None
-        self._mean, self._variance, self._rows = (
-            state[key].detach().to(self._mean, copy=True) for key in ("mean", "variance", "rows")
-        )
+        for key in self._tensors():
+            setattr(self, f"_{key}", state[key].detach().to(self._mean, copy=True))
         return self
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -389,7 +395,12 @@ class Collector(Draws):
         rows: Any = state.get("rows")
         if getattr(rows, "ndim", 0) != 2 or len(rows) != state.get("rank"):
             raise ValueError(f"the state has rank {state.get('rank')!r} and no rows to match; it is damaged.")
-        return cls(module, len(rows), parameters=state.get("names")).load_state_dict(state)
+        return cls._made(module, len(rows), state).load_state_dict(state)
+
+    @classmethod
+    def _made(cls, module: Any, rank: int, state: Mapping[str, Any]) -> Self:
+        """An empty one with the options of the state."""
+        return cls(module, rank, parameters=state.get("names"))
 
 
 def _sent(values: Tensor) -> Callable[[], Floats]:

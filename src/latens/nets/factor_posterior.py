@@ -13,14 +13,12 @@ snapshot is taken in. Cost O(D K^2) a snapshot.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from latens.array import Floats
-from latens.nets.algebra.low_rank_update import compressed, measured, shrunk, update, update_on_device
+from latens.nets.algebra.low_rank_update import joined, measured, shrunk, update, update_on_device
 from latens.nets.collector import Collector
 from latens.nets.selection import Chooser, Tensor
-from latens.system.optional_imports import require
 
 __all__ = ["FactorPosterior"]
 
@@ -78,16 +76,5 @@ class FactorPosterior(Collector):
         return shrunk(self._rows, self._variance, self.n)
 
     def _merge_rows(self, other: FactorPosterior, n: int) -> Tensor:
-        torch = require("torch", "torch")
-        share = other.n / n
         gap = other._mean.to(self._mean) - self._mean
-        stacked = torch.cat(
-            [
-                math.sqrt(1 - share) * self._rows,
-                math.sqrt(share) * other._rows.to(self._rows),
-                math.sqrt(share * (1 - share)) * gap[None],
-            ]
-        )
-        variance = torch.lerp(self._variance, other._variance.to(self._variance), share) + stacked[-1] ** 2
-        rows = compressed(stacked, variance, self.rank)
-        return rows
+        return joined(self._rows, other._rows, self._variance, other._variance, gap, other.n / n)

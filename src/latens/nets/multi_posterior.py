@@ -17,6 +17,7 @@ from latens.array import Floats
 from latens.nets.algebra.density import log_volume, without_autocast
 from latens.nets.collector import Collector, check_same
 from latens.nets.factor_posterior import FactorPosterior
+from latens.nets.online_factor_posterior import OnlineFactorPosterior
 from latens.nets.sampling import Draws
 from latens.nets.selection import Tensor
 from latens.nets.swag import SWAG
@@ -25,7 +26,7 @@ from latens.system.optional_imports import require
 
 __all__ = ["MultiPosterior"]
 
-KINDS: dict[str, type[Collector]] = {"FactorPosterior": FactorPosterior, "SWAG": SWAG}
+KINDS: dict[str, type[Collector]] = {kind.__name__: kind for kind in (FactorPosterior, OnlineFactorPosterior, SWAG)}
 
 
 class MultiPosterior(Draws):
@@ -33,7 +34,7 @@ class MultiPosterior(Draws):
 
     Parameters
     ----------
-    members : list of SWAG or FactorPosterior
+    members : list of SWAG, FactorPosterior or OnlineFactorPosterior
         Each with its own module; of the same weights.
     weights : "equal", "evidence" or sequence of float
         Evidence: proportional to exp(log_joint) sqrt|2 pi S|, Laplace's approximation; needs `log_joints`.

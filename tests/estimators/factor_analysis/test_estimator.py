@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.decomposition import FactorAnalysis as Peer
 from sklearn.exceptions import ConvergenceWarning
 
@@ -293,6 +295,32 @@ def test_online_algorithms_stream_as_they_fit() -> None:
         assert whole.mean_ == pytest.approx(X.mean(axis=0))
 
 
+@pytest.mark.parametrize("rule", ["momentum", "adagrad", "adam"])
+def test_rules_of_steps_stream_as_they_fit_and_are_kept_by_files(rule: str, tmp_path: Path) -> None:
+    X, _ = rows(400)
+    model = latens.FactorAnalysis(3, solver="online-sga", step_rule=rule, learning_rate=0.01, random_state=0)
+    whole, first = clone(model).fit(X), model.partial_fit(X[:150])
+    latens.save(first, tmp_path / "first.latens")
+    stream = latens.load(tmp_path / "first.latens").partial_fit(X[150:])
+    assert stream.get_covariance() == pytest.approx(whole.get_covariance())
+    plain = latens.FactorAnalysis(3, solver="online-sga", learning_rate=0.01, random_state=0).fit(X)
+    assert np.abs(plain.components_ - whole.components_).max() > 0.01
+
+
+def test_textbook_em_climbs_to_the_maximum_that_exact_finds_at_once() -> None:
+    X, _ = rows(600)
+    exact = latens.FactorAnalysis(3, solver="exact").fit(X)
+    em = latens.FactorAnalysis(3, solver="em", tol=1e-9, max_iter=5000, random_state=1).fit(X)
+    assert em.solver_ == "em"
+    assert np.diff(em.loglike_).min() > -1e-9 * abs(em.elbo_)
+    assert em.n_iter_ > 10 * exact.n_iter_
+    assert exact.elbo_ - 0.1 < em.elbo_ < exact.elbo_ + 1e-6
+    assert em.get_covariance() == pytest.approx(exact.get_covariance(), abs=0.02)
+    stream = clone(em).partial_fit(X[:300]).partial_fit(X[300:])
+    assert stream.solver_ == "em"
+    assert stream.elbo_ == pytest.approx(exact.elbo_, abs=0.5)
+
+
 def test_gradient_ascent_reports_that_it_diverged() -> None:
     X, _ = rows(400, spectrum=(1, 1e8))
     with pytest.warns(ConvergenceWarning, match=r"diverged.*learning_rate=0\.001"):
@@ -318,6 +346,8 @@ def test_large_problems_choose_transport() -> None:
         ({"n_components": 2, "solver": "transport", "prior": "ard"}, "prior='ard' needs solver='exact'"),
         ({"solver": "transport"}, "solver='transport' needs n_components; give a number from 1 to 12"),
         ({"n_components": 2, "solver": "online-sga", "learning_rate": -1}, "learning_rate=-1 is out of range"),
+        ({"n_components": 2, "solver": "online-sga", "step_rule": "adadelta"}, "step_rule='adadelta' is not known"),
+        ({"solver": "em"}, "solver='em' needs n_components"),
         ({"n_components": 2, "init": np.ones((3, 12))}, r"init has shape \(3, 12\); expected .* \(2, 12\)"),
     ],
 )

@@ -19,6 +19,8 @@ from latens.array.kernels.row_matrices_numba import invert_rows, log_determinant
 __all__ = ["em_rows", "gradient_rows"]
 
 LOG_2PI = math.log(2 * math.pi)
+SGD, MOMENTUM, ADAGRAD = 0, 1, 2  # how a gradient becomes a step; 3 is Adam
+KEPT, KEPT_SQUARES, TINY = 0.9, 0.999, 1e-8  # of earlier steps, and of earlier squared gradients
 LOOSE = {"reassoc", "contract"}  # sums in any order, or they are not vectorised
 
 
@@ -57,10 +59,14 @@ def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):  # type:
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def gradient_rows(x, count, warm_up, rate, far, sound, center, mean, noise, zx, zz, xx):  # type: ignore[no-untyped-def]
+def gradient_rows(  # type: ignore[no-untyped-def]
+    x, count, warm_up, rate, rule, far, sound, center, mean, noise, zx, zz, xx, pace, squares
+):
     """A step up the gradient of log p(x) in F and log noise after every row; the sum of log densities, and `sound`.
 
     A step to loadings whose sizes sum to `far`, or to a noise outside (1 / far, far), is not taken, and no other after.
+    `pace` and `squares` are what rules other than SGD remember of earlier gradients: (K + 1, D), the last row being
+    that of the noise.
     """
     k, d = mean.shape
     tau, gram, gap, code = np.empty(d), np.empty((1, k, k)), np.empty(d), np.empty(k)
@@ -79,17 +85,48 @@ def gradient_rows(x, count, warm_up, rate, far, sound, center, mean, noise, zx, 
             loading, there, pull = mean[i], new[i], code[i]
             for j in range(d):
                 louder[j] += loading[j] * there[j]
-                there[j] = loading[j] + rate * (pull * left[j] - there[j]) * tau[j]
+                there[j] = (pull * left[j] - there[j]) * tau[j]
+            _step(there, rate, rule, age - warm_up, pace, squares, i)
+            for j in range(d):
+                there[j] += loading[j]
                 size += abs(there[j])
+        for j in range(d):
+            louder[j] = 0.5 * (louder[j] * tau[j] - 1)
+        _step(louder, rate, rule, age - warm_up, pace, squares, k)
         sound = size < far
         for j in range(d):
-            louder[j] = noise[j] * np.exp(0.5 * rate * (louder[j] * tau[j] - 1))
+            louder[j] = noise[j] * np.exp(louder[j])
             sound = sound and 1 / far < louder[j] < far
         if sound:
             mean[:] = new
             noise[:] = louder
             level = _renew(mean, noise, tau, scaled, gram)
     return score, sound
+
+
+@nb.njit(cache=True, nogil=True, fastmath=LOOSE)
+def _step(gradient, rate, rule, taken, pace, squares, i):  # type: ignore[no-untyped-def]
+    """A gradient into the change that it brings, in place, as the `taken`-th step; its memory is row `i`.
+
+    References: Duchi, Hazan & Singer (2011) on AdaGrad; Kingma & Ba (2015) on Adam.
+    """
+    if rule == SGD:
+        for j in range(len(gradient)):
+            gradient[j] *= rate
+    elif rule == MOMENTUM:
+        for j in range(len(gradient)):
+            pace[i, j] = KEPT * pace[i, j] + rate * gradient[j]
+            gradient[j] = pace[i, j]
+    elif rule == ADAGRAD:
+        for j in range(len(gradient)):
+            squares[i, j] += gradient[j] ** 2
+            gradient[j] *= rate / (np.sqrt(squares[i, j]) + TINY)
+    else:
+        young, youth = 1 - KEPT**taken, 1 - KEPT_SQUARES**taken
+        for j in range(len(gradient)):
+            pace[i, j] = KEPT * pace[i, j] + (1 - KEPT) * gradient[j]
+            squares[i, j] = KEPT_SQUARES * squares[i, j] + (1 - KEPT_SQUARES) * gradient[j] ** 2
+            gradient[j] = rate * pace[i, j] / young / (np.sqrt(squares[i, j] / youth) + TINY)
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)

@@ -46,7 +46,13 @@ from latens.estimators.rows.validation import check_rows
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
 from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
-from latens.models.factor_analysis.online import OnlineEM, OnlineGradient, OnlinePosterior, TransportFactors
+from latens.models.factor_analysis.online import (
+    STEP_RULES,
+    OnlineEM,
+    OnlineGradient,
+    OnlinePosterior,
+    TransportFactors,
+)
 from latens.models.factor_analysis.sums import Scatter, summed
 from latens.models.factor_analysis.sums_wide import FewRows
 
@@ -63,11 +69,12 @@ class FactorAnalysis(FactorStreams):
     n_components : int, optional
         Number of factors; with ``prior="ard"`` an upper bound. None chooses: with ``prior="ml"`` the number with the
         best Bayesian information criterion, with ``prior="ard"`` that bound.
-    solver : {"auto", "exact", "transport", "online-em", "online-sga"}
+    solver : {"auto", "exact", "em", "transport", "online-em", "online-sga"}
         "exact" sees rows once and works on their covariance, D x D, or on the rows where they are fewer than the
         columns. "transport" needs memory for 6 K x D numbers only and comes close. "auto" is "exact" up to 5000
-        columns; ``solver_`` says which. "online-em" and "online-sga" see rows one by one as first printed, start at
-        unit noise in the units of X, and are there for comparison.
+        columns; ``solver_`` says which. "em" climbs to the same maximum by textbook EM from a random start, which
+        takes many iterations and may end lower; ``loglike_`` is its course. "online-em" and "online-sga" see rows one
+        by one as first printed, start at unit noise in the units of X, and are there for comparison.
     prior : {"ml", "ard"}
         Maximum likelihood; or variational Bayes with relevance determination, which finds the number of factors and
         is the better choice when rows are few.
@@ -76,6 +83,9 @@ class FactorAnalysis(FactorStreams):
         noise, they explain.
     learning_rate : float
         Of "online-sga".
+    step_rule : {"sgd", "momentum", "adagrad", "adam"}
+        How "online-sga" makes steps of gradients: as they are, as printed; going on for a while; each entry divided by
+        the root of the sum, or of an average, of its squared gradients.
     warm_up : int
         Rows after which the online solvers begin to change loadings and noise.
     max_iter, tol : int, float
@@ -139,6 +149,7 @@ class FactorAnalysis(FactorStreams):
         prior: str = "ml",
         rotation: str | None = None,
         learning_rate: float = 1e-3,
+        step_rule: str = "sgd",
         warm_up: int = 100,
         max_iter: int = 2000,
         max_time: float | None = None,
@@ -172,6 +183,7 @@ class FactorAnalysis(FactorStreams):
         self.prior = prior
         self.rotation = rotation
         self.learning_rate = learning_rate
+        self.step_rule = step_rule
         self.warm_up = warm_up
 
     def get_covariance(self) -> Floats:
@@ -317,18 +329,20 @@ class FactorAnalysis(FactorStreams):
             one_of("rotation", self.rotation, ["varimax"])
         if self.n_components is not None:
             whole_number("n_components", self.n_components, 1, d, f"X has {d} columns")
+        by_sums = solver in ("exact", "em")
         if solver != "exact" and not points:
             raise ValueError(f"prior='ard' needs solver='exact', got {solver!r}; choose one of the two.")
         if solver != "exact" and self.n_components is None:
             raise ValueError(f"solver={solver!r} needs n_components; give a number from 1 to {d}.")
         warm_up = whole_number("warm_up", self.warm_up, 0)
         rate = positive_number("learning_rate", self.learning_rate)
+        rule = one_of("step_rule", self.step_rule, STEP_RULES)
         if solver == "online-em":
             return OnlineEM(d, warm_up=warm_up, floor=SMALLEST)
         if solver == "online-sga":
-            return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, floor=SMALLEST)
-        kind: type[Factors] = ExactFactors if solver == "exact" else TransportFactors
-        if not (self._sums_suffice if solver == "exact" else sample.seen is None):
+            return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, step_rule=rule, floor=SMALLEST)
+        kind: type[Factors] = ExactFactors if by_sums else TransportFactors
+        if not (self._sums_suffice if by_sums else sample.seen is None):
             kind = Factors  # every iteration sees the rows
         elif self._in_stream and not self._are_enough(sample):
             kind = ExactFactors
@@ -348,7 +362,8 @@ class FactorAnalysis(FactorStreams):
                     "init; leave init='auto', or choose solver='exact'."
                 )
             return orthonormal_start(model, k or 1, rng)
-        if not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random":
+        told = not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random"
+        if told or self.solver == "em":
             return self._told_start(model, sample, k, rng, units)
         if not isinstance(sample, FewRows | Scatter):
             if isinstance(model, TransportFactors):
@@ -423,7 +438,8 @@ class FactorAnalysis(FactorStreams):
             q = turned(q, varimax(q.loadings.mean))
         super()._keep(model, units, replace(fit, state=replace(fit.state, q=signed(q))))
         self._state = replace(fit.state, locals=None)
-        self.solver_ = "transport" if self._is_waiting else names.get(type(model), "online-sga")
+        solver = "transport" if self._is_waiting else names.get(type(model), "online-sga")
+        self.solver_ = "em" if self.solver == "em" else solver
 
     def _publish(self, q: Any, stats: Statistics, units: Units) -> dict[str, Any]:
         loadings, noise = q.low_rank

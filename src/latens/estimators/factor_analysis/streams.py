@@ -29,7 +29,7 @@ from latens.system.seeds import generator
 
 __all__ = ["MOST_EXACT", "WORKING_RANK", "FactorStreams"]
 
-SOLVERS = ("auto", "exact", "transport", "online-em", "online-sga")
+SOLVERS = ("auto", "exact", "em", "transport", "online-em", "online-sga")
 MOST_EXACT = 5000  # columns up to which D x D sums are kept
 WORKING_RANK = 3  # factors carried in a stream, for each that is read out
 STREAM_ROWS = 50  # of a batch that `transport` sees at once, when it is given all rows

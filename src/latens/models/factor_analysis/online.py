@@ -14,7 +14,7 @@ References: Cappe & Moulines (2009) on online EM.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -27,10 +27,18 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.factor_analysis.model import FactorPosterior, Factors, FactorStatistics
 from latens.models.factor_analysis.sums import smallest_noise
 
-__all__ = ["OnlineEM", "OnlineGradient", "OnlinePosterior", "OnlineStatistics", "TransportFactors"]
+__all__ = [
+    "STEP_RULES",
+    "GradientStatistics",
+    "OnlineEM",
+    "OnlineGradient",
+    "OnlinePosterior",
+    "OnlineStatistics",
+    "TransportFactors",
+]
 
 Point = tuple[Floats, Floats, Floats]  # mean of the rows, loadings, noise
-Sums = tuple[Floats, Floats, Floats]  # zx, zz, xx
+STEP_RULES = ("sgd", "momentum", "adagrad", "adam")  # how a gradient becomes a step; the first is the printed one
 
 FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has diverged
 
@@ -102,6 +110,23 @@ class OnlineStatistics(Statistics):
     xx: Floats = sized("d")  # sum d^2
     score: float  # sum of log densities
 
+    @property
+    def walked(self) -> tuple[str, ...]:
+        """What a walk over rows changes in place."""
+        return ("zx", "zz", "xx")
+
+
+@record
+class GradientStatistics(OnlineStatistics):
+    """With what a rule other than SGD remembers of earlier gradients, in F and, in the last row, in log psi."""
+
+    pace: Floats = sized("k+1 d")
+    squares: Floats = sized("k+1 d")
+
+    @property
+    def walked(self) -> tuple[str, ...]:
+        return (*super().walked, "pace", "squares")
+
 
 @record(eq=False)
 class OnlineEM(Factors):
@@ -125,20 +150,24 @@ class OnlineEM(Factors):
         if stats is None:
             q = replace(q, count=0.0, score=0.0, diverged=False)  # it may come from an earlier walk
         x, (k, d) = np.ascontiguousarray(host(batch.x)), q.loadings.mean.shape
-        old = stats or OnlineStatistics(0.0, 0.0, np.zeros(d), np.zeros((k, d)), np.zeros((k, k)), np.zeros(d), 0.0)
+        old = stats or self._nothing(k, d)
         point = np.array(q.center), np.array(q.loadings.mean, order="C"), np.array(q.loadings.noise)
-        sums = np.array(old.zx, order="C"), np.array(old.zz, order="C"), np.array(old.xx)
+        sums = {name: np.array(getattr(old, name), order="C") for name in old.walked}
         score, diverged = self._pass(x, q, point, sums)
         n, score = q.count + len(x), q.score + score
         center, mean, noise = point
         q = OnlinePosterior(PointNormalGamma(mean, noise, self.floor), center, n, score, diverged)
-        return q, OnlineStatistics(n, n * d, old.x + x.sum(axis=0), *sums, score)
+        return q, replace(old, n=n, entries=n * d, x=old.x + x.sum(axis=0), score=score, **sums)
 
-    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:
+    def _nothing(self, k: int, d: int) -> OnlineStatistics:
+        """The sums of no rows."""
+        return OnlineStatistics(0.0, 0.0, np.zeros(d), np.zeros((k, d)), np.zeros((k, k)), np.zeros(d), 0.0)
+
+    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: dict[str, Floats]) -> tuple[float, bool]:
         """The sum of the rows' log densities and whether it diverged; `point` and `sums` are changed in place."""
         from latens.array.kernels.online_factors_numba import em_rows
 
-        return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums), False
+        return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums.values()), False
 
     def data_terms(self, q: FactorPosterior, stats: object) -> dict[str, float]:
         """Not a bound: the prequential log score, the sum of the log densities of rows before they were learnt from."""
@@ -156,12 +185,26 @@ class OnlineGradient(OnlineEM):
 
     F       +  rate ((m_t d_t' - S F) Psi^-1)                                S = V + m_t m_t'
     log psi +  rate / 2 ((d_t^2 + diag(F'S F - 2 F'm_t d_t')) / psi - 1)
+
+    `step_rule` makes another step of the same gradient, by momentum, AdaGrad or Adam.
     """
 
     learning_rate: float = 1e-3
+    step_rule: str = "sgd"
 
-    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: Sums) -> tuple[float, bool]:
+    def _nothing(self, k: int, d: int) -> OnlineStatistics:
+        sums = super()._nothing(k, d)
+        if self.step_rule == "sgd":
+            return sums
+        own = {one.name: getattr(sums, one.name) for one in fields(sums)}
+        return GradientStatistics(**own, pace=np.zeros((k + 1, d)), squares=np.zeros((k + 1, d)))
+
+    def _pass(self, x: Floats, q: OnlinePosterior, point: Point, sums: dict[str, Floats]) -> tuple[float, bool]:
         from latens.array.kernels.online_factors_numba import gradient_rows
 
-        score, sound = gradient_rows(x, q.count, self.warm_up, self.learning_rate, FAR, not q.diverged, *point, *sums)
+        none = np.zeros((0, 0))
+        known = {"pace": none, "squares": none, **sums}
+        options = (self.warm_up, self.learning_rate, STEP_RULES.index(self.step_rule), FAR, not q.diverged)
+        ordered = (known[name] for name in ("zx", "zz", "xx", "pace", "squares"))
+        score, sound = gradient_rows(x, q.count, *options, *point, *ordered)
         return score, not sound

@@ -25,7 +25,7 @@ from latens.nets.algebra.moments import absorb, grown
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
-__all__ = ["blocks", "compressed", "gram", "measured", "rotation", "shrunk", "update", "update_on_device"]
+__all__ = ["blocks", "compressed", "gram", "joined", "measured", "rotation", "shrunk", "update", "update_on_device"]
 
 BLOCK = 2**18  # weights at a time
 FLOOR = 0.1  # least noise that directions are measured in, as a share of a weight's variance
@@ -160,6 +160,18 @@ def compressed(stacked: Tensor, variance: Tensor, k: int) -> Tensor:
         inner += gram(stacked[:, part], torch.maximum(spread - (stacked[:, part] ** 2).sum(0), FLOOR * spread))
     turn = rotation(inner.cpu().numpy(), k)[1]
     return torch.as_tensor(turn, dtype=stacked.dtype, device=stacked.device) @ stacked
+
+
+def joined(rows: Tensor, others: Tensor, variance: Tensor, other: Tensor, gap: Tensor, share: float) -> Tensor:
+    """(K, D): rows that stand for two collections, the second with that share of all snapshots and `gap` away."""
+    torch = require("torch", "torch")
+    parts = (
+        math.sqrt(1 - share) * rows,
+        math.sqrt(share) * others.to(rows),
+        math.sqrt(share * (1 - share)) * gap[None],
+    )
+    stacked = torch.cat(parts)
+    return compressed(stacked, torch.lerp(variance, other.to(variance), share) + stacked[-1] ** 2, len(rows))
 
 
 def shrunk(rows: Tensor, variance: Tensor, n: int) -> tuple[Floats, Tensor]:
