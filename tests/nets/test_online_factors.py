@@ -149,7 +149,7 @@ def test_a_gradient_that_diverges_leaves_it_as_it_was():
     posterior = online(snapshots(3, seed=8), "gradient", net=net, learning_rate=1e6)
     before = posterior.n, posterior.mean.clone(), covariance(posterior)
     net.fill(np.full(5, 1e3))
-    with pytest.raises(FloatingPointError, match="diverges at snapshot 4.*lower learning_rate=1e"):
+    with pytest.raises(FloatingPointError, match=r"diverges at snapshot 4.*lower learning_rate=1e"):
         posterior.update()
     assert posterior.n == before[0]
     assert posterior.mean.numpy() == pytest.approx(before[1].numpy())
