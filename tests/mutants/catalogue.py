@@ -394,8 +394,8 @@ NETS = (
     Mutant(
         "merged posteriors forget that their means differ",
         "nets/algebra/low_rank_update.py",
-        "math.sqrt(share * (1 - share)) * gap[None])",
-        "0.0 * gap[None])",
+        "math.sqrt(share * (1 - share)) * gap[None],",
+        "0.0 * gap[None],",
         "tests/nets/test_posteriors.py -m ''",
     ),
     Mutant(
