@@ -236,6 +236,7 @@ def _views() -> dict[str, Variant]:
         "views-rare-counts": {"likelihoods": ("negative-binomial",)},
         "views-common-counts": {"likelihoods": ("gaussian", "negative-binomial")},
         "views-mixed": {"likelihoods": ("gaussian", "bernoulli", "poisson")},
+        "views-outliers": {"likelihoods": ("student", "gaussian")},
         "views-dense": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_loadings": False}},
         "views-groups": {"likelihoods": ("gaussian", "bernoulli"), "groups": True},
         "views-precision": {"likelihoods": ("gaussian", "gaussian"), "precision": True},

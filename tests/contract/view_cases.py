@@ -26,12 +26,19 @@ from latens.models.likelihoods.counts import Counts, NegativeBinomial, PoissonCo
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.softplus_poisson import SoftplusPoisson
+from latens.models.likelihoods.student import Student
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from latens.models.multi_view.view import GROUP, precision_of
 from tests.contract.evidence import LOG_2PI, observed
 from tests.contract.noisy_or_cases import Cut
 
-KINDS = {"gaussian": Gaussian(), "bernoulli": Bernoulli(), "softplus": SoftplusPoisson(), "measured": Measured()}
+KINDS = {
+    "gaussian": Gaussian(),
+    "student": Student(),
+    "bernoulli": Bernoulli(),
+    "softplus": SoftplusPoisson(),
+    "measured": Measured(),
+}
 COUNTS = {"poisson": PoissonCounts, "negative-binomial": NegativeBinomial}  # the first columns of a view are rare
 VARIANTS: dict[str, dict[str, Any]] = {
     "views-gaussian": {"kinds": ("gaussian", "gaussian")},
@@ -40,6 +47,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "views-rare-counts": {"kinds": ("negative-binomial",), "rare": 1.0},
     "views-common-counts": {"kinds": ("negative-binomial",), "rare": 0.0},
     "views-mixed": {"kinds": ("gaussian", "bernoulli", "poisson")},
+    "views-outliers": {"kinds": ("student", "gaussian")},
     "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
     "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
     "views-precision": {"kinds": ("measured", "gaussian")},
@@ -124,8 +132,8 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
     x, seen = observed(rows)
     group = rows.aux[GROUP].astype(int) if model.n_groups > 1 else np.zeros(len(x), int)
     z = _draws(len(x))  # (S, N)
-    if any(isinstance(view.likelihood, Counts) for view in model.views):
-        z = z[:32]  # their dispersion is integrated as well
+    if any(isinstance(view.likelihood, Counts | Student) for view in model.views):
+        z = z[:32]  # their dispersion, or noise, is integrated as well
     if model.n_groups > 1:
         a = _gamma_draws(model.n_groups)[: len(z)]  # (S, G)
         z = z / np.sqrt(a[:, group])
@@ -135,7 +143,8 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
     level = np.zeros(len(z))
     for view in model.views:
         known = view.given_precision(rows)
-        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group, known)
+        p = q.views[view.name].parameters
+        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group, known, p)
     return float(logsumexp(level) - np.log(len(z)))
 
 
@@ -157,12 +166,20 @@ def _log_gamma_grid(shape: float, rate: float, size: int = 13) -> tuple[np.ndarr
 
 
 def _view_evidence(
-    view: Any, z: np.ndarray, y: np.ndarray, seen: np.ndarray, group: np.ndarray, known: np.ndarray | None
+    view: Any,
+    z: np.ndarray,
+    y: np.ndarray,
+    seen: np.ndarray,
+    group: np.ndarray,
+    known: np.ndarray | None,
+    parameters: Any,
 ) -> np.ndarray:
-    """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated."""
+    """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated; parameters are points."""
     alpha, alpha_mass = _log_gamma_grid(*RELEVANCE)
     column = _gaussian_column if view.likelihood.name == "gaussian" else _other_column
-    kinds = [view.likelihood.name] * y.shape[1]
+    kinds: list[Any] = [view.likelihood.name] * y.shape[1]
+    if isinstance(view.likelihood, Student):
+        kinds = [("student", parameters.value)] * y.shape[1]
     if isinstance(view.likelihood, Counts):
         kinds = ["rare" if rare else "common" for rare in view.likelihood.rare]
     taus = [None] * y.shape[1] if known is None else known.T
@@ -234,9 +251,9 @@ ETAS = np.linspace(-30, 30, 6001)
 
 
 def _other_column(
-    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
+    kind: Any, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    if kind not in ("rare", "common"):
+    if kind not in ("rare", "common") and kind[0] != "student":
         return _column_at(kind, z, y, group, seen, alpha, 1.0)
     taus, mass = _log_gamma_grid(*NOISE, size=7)
     pairs = [_column_at(kind, z, y, group, seen, alpha, float(tau)) for tau in taus]
@@ -245,14 +262,18 @@ def _other_column(
 
 
 def _column_at(
-    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, tau: float
+    kind: Any, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, tau: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(y | z, tau) without the loading (S,), and with it for every alpha (S, A)."""
-    nodes, mass = hermegauss(10)
+    nodes, mass = hermegauss(14 if kind[0] == "student" else 10)
     log_mass = np.log(mass / mass.sum())
     z = z[:, seen]
 
     def entries(eta: np.ndarray) -> np.ndarray:  # (..., N)
+        if kind[0] == "student":
+            nu = kind[1]
+            level = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu / tau)
+            return level - 0.5 * (nu + 1) * np.log1p(tau * (y - eta) ** 2 / nu)
         if kind == "bernoulli":
             return np.log(np.maximum(expit(np.where(y > 0, eta, -eta)), 1e-300))
         if kind in ("rare", "common"):

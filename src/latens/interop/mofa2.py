@@ -32,7 +32,7 @@ from latens.system.atomic_write import replacing
 from latens.system.optional_imports import require
 
 # what MOFA2 knows instead of a likelihood that it does not have
-NEAREST = {"categorical": "bernoulli", "ordinal": "bernoulli", "negative-binomial": "poisson"}
+NEAREST = {"student": "gaussian", "categorical": "bernoulli", "ordinal": "bernoulli", "negative-binomial": "poisson"}
 
 __all__ = ["write_mofa2"]
 

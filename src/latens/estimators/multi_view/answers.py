@@ -26,7 +26,6 @@ from latens.estimators.multi_view.tables.output import (
     as_given,
     explained_table,
     filled,
-    limits_by_view,
     row_labels,
     strongest,
 )
@@ -176,8 +175,9 @@ class MultiViewAnswers(Answers):
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
-            limits = limits_by_view(mean, std, self._model.views, share)
-            answers += [contracted(filled(table.rows, side), self.layout_) for side in limits]
+            tail = 0.5 * (1 - share)
+            sides = self._ask(table.rows, lambda rows, local: self._model.limits(self.posterior_, rows, local, tail))
+            answers += [contracted(filled(table.rows, self._leave(side)), self.layout_) for side in sides]
         elif return_std:
             spread = contracted(filled(table.rows, mean), self.layout_, spread=True) if self.layout_.levels else None
             wide = filled(table.rows, std, spread=True)

@@ -59,8 +59,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     n_components : int, optional
         Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
     likelihoods : dict of str, optional
-        View to "gaussian", "bernoulli", "categorical", "ordinal", "poisson" or "negative-binomial". What is not given
-        is guessed from the values (see `likelihoods_`). Counts have a dispersion that is learnt, which "poisson"
+        View to "gaussian", "student", "bernoulli", "categorical", "ordinal", "poisson" or "negative-binomial". What is
+        not given is guessed from the values (see `likelihoods_`). "student" is for measurements with outliers: how
+        heavy their tails are is learnt. Counts have a dispersion that is learnt, which "poisson"
         expects to be small. Columns of levels have a loading for each level but the last, "column = level" by name.
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
@@ -107,7 +108,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     intercepts_ : dict of arrays (G, D_m)
         Level of each feature in each group; of counts, the logarithm of its mean.
     noise_variance_ : dict of arrays (D_m,)
-        Of Gaussian views.
+        Of Gaussian views; of views with outliers the square of the noise's scale, its variance times (nu - 2) / nu.
+    tails_ : dict of float
+        With outliers: degrees of freedom nu of the noise of each such view; the fewer, the heavier its tails.
     dispersion_ : dict of arrays (D_m,)
         With counts: variance of the rate relative to its mean squared, given the factors, in rare columns; in common
         ones, of mean 5 and above, the variance of its logarithm.

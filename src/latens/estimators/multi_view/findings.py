@@ -97,7 +97,7 @@ def levels_from_sums(view: View, q: MultiViewPosterior, sums: Floats, counts: Fl
     """(G, D), the linear predictor of a view's usual values from sums by group; of an unseen group, those of all."""
     usual = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1e-300 if view.exposed else 1.0)
     level = np.where(counts > 0, sums / np.maximum(counts, 1e-300), usual)
-    return view.likelihood.link(level, view.about(q.views[view.name].noise))
+    return view.likelihood.link(level, view.about(q.views[view.name]))
 
 
 def with_groups(rows: Rows, sizes: Floats, bounds: Callable[[Rows], Array]) -> Rows:

@@ -252,4 +252,4 @@ def _view(
     alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
     levels = view.likelihood.start_at(np.ascontiguousarray(eta.T), noise)
     offsets = Offsets(levels, np.full(levels.shape, 1e-2))
-    return ViewPosterior(slab, offsets, alpha, prior.theta, noise)
+    return ViewPosterior(slab, offsets, alpha, prior.theta, noise, prior.parameters)

@@ -17,6 +17,7 @@ from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
 from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 
@@ -73,7 +74,7 @@ def in_data_units(
         "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
         "intercepts": {
-            n: kinds[n].likelihood.intercept(v.offsets.mean, kinds[n].about(v.noise)).T * scale[c] + units.origin[c]
+            n: kinds[n].likelihood.intercept(v.offsets.mean, kinds[n].about(v)).T * scale[c] + units.origin[c]
             for n, (v, c) in views.items()
         },
         "noise_variance": {
@@ -85,6 +86,9 @@ def in_data_units(
     dispersed = [n for n, view in kinds.items() if view.likelihood.learns_noise and not view.likelihood.has_unit]
     if dispersed:
         public["dispersion"] = {n: 1 / q.views[n].noise.mean for n in dispersed}
+    tails = {n: v.parameters.value for n, (v, c) in views.items() if isinstance(v.parameters, Tails)}
+    if tails:
+        public["tails"] = tails
     if len(layout.groups) > 1:
         public["activity"] = 1 / q.activity.mean
     return public

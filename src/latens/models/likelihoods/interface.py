@@ -7,6 +7,8 @@ tau is a precision of the column's noise, held in the posterior, and 1 where a l
 found by `tangent` where eta is now, and lives for one block of rows. What tau does not multiply is called free; most
 likelihoods have nothing of it. A precision of None is 1 wherever an entry was observed.
 
+A likelihood may have `Parameters` of its own, such as degrees of freedom: points, held in the posterior as well.
+
 A likelihood is one file: a record that derives from `Likelihood` and writes the methods without a body here.
 """
 
@@ -24,7 +26,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import column_sums, like
 from latens.core import Rows
 
-__all__ = ["Columns", "Free", "Likelihood", "Look", "Predictor", "Tangent", "averages"]
+__all__ = ["Columns", "Free", "Likelihood", "Look", "Parameters", "Predictor", "Tangent", "averages"]
 
 Entries = Callable[[], Array]  # (n, D), made anew by every call, and the caller's to write over
 
@@ -35,6 +37,7 @@ class Columns:
 
     noise: Any  # Gamma or Known (D,): the precision tau
     given: Array | None = None  # (n, D), precisions that were given entry by entry
+    parameters: Any = None  # those of the likelihood, where it has some
 
     def variance(self, x: Array) -> Array:
         """(1 or n, D), of the noise."""
@@ -72,6 +75,7 @@ class Tangent:
     free: Free | None = None
     powers: Entries | None = None  # what log tau is multiplied by, where `normaliser` does not say it
     power_sums: Floats | None = None  # (D,), weighted sums of the powers
+    own: Callable[[Rows, Array], Any] | None = None  # rows, E[regressors] (n, R) -> the sums its parameters learn from
 
     def shifted(self, offset: Array, mask: Array, constant: Array) -> Tangent:
         """A parabola of eta + offset (n, 1) with these constants, as one of eta."""
@@ -82,6 +86,25 @@ class Tangent:
         level = constant + offset * (self.response - 0.5 * offset * precision)
         response = self.response - offset * precision
         return replace(self, response=response, levels=None, constant=lambda: level, free=free)
+
+
+class Parameters:
+    """What a likelihood learns of a view beside the noise: points, each a record.
+
+    Sums over rows (`ViewStatistics`) are those of parabolas that touch at older values of the parameters. Their part
+    `own` says what they are at others.
+    """
+
+    @abstractmethod
+    def applied(self, sums: Any) -> Any:
+        """The sums at these values."""
+
+    @abstractmethod
+    def improved(self, sums: Any, coefficients: Floats) -> Self:
+        """Values of a higher bound, or the best ones, given E[coefficients] (D, R)."""
+
+    def log_prior(self) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +145,10 @@ class Likelihood:
     @property
     def noise_prior(self) -> tuple[float, float] | None:
         """Shape and rate of tau; None: weak, in the units of the view."""
+        return None
+
+    def parameters(self, d: int) -> Parameters | None:
+        """Where the parameters of a view of d columns start; None where it has none."""
         return None
 
     @abstractmethod
@@ -187,6 +214,10 @@ class Likelihood:
     @abstractmethod
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
         """Between which a new entry of that predictive mean and variance falls but for `tail` at either end."""
+
+    def between(self, mean: Array, variance: Array, columns: Columns, tail: float) -> tuple[Array, Array]:
+        """The same, eta being normal with that mean and variance."""
+        return self.limits(*self.expect(mean, variance, columns), tail)
 
     @classmethod
     def refusal(cls, look: Look) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
@@ -24,6 +25,7 @@ from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
+from latens.models.likelihoods.student import Tails, TailSums
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
@@ -92,6 +94,7 @@ class ViewPosterior:
     alpha: Gamma = part("k")
     theta: Beta | None = part("k")  # None: every feature belongs to every factor
     noise: Gamma | KnownGamma = part("d")
+    parameters: Tails | None = part("d", default=None)  # those of the likelihood, where it has some
 
     @classmethod
     def prior(
@@ -104,6 +107,7 @@ class ViewPosterior:
         relevance: tuple[float, float],
         inclusion: tuple[float, float] | None,
         offset: float,
+        parameters: Any = None,
     ) -> ViewPosterior:
         alpha = Gamma(np.full(k, relevance[0]), np.full(k, relevance[1]))
         theta = None if inclusion is None else Beta(*(np.full(k, count) for count in inclusion))
@@ -111,29 +115,28 @@ class ViewPosterior:
         wide = 1 / alpha.mean
         weights = SpikeSlab(np.tile(share, (d, 1)), np.zeros((d, k)), np.tile(wide, (d, 1)), wide)
         tau = KnownGamma(np.ones(d)) if noise is None else Gamma(*(np.full(d, 1.0) * value for value in noise))
-        return cls(weights, Offsets(np.zeros((d, g)), np.full((d, g), 1 / offset)), alpha, theta, tau)
+        return cls(weights, Offsets(np.zeros((d, g)), np.full((d, g), 1 / offset)), alpha, theta, tau, parameters)
 
     @property
     def n_components(self) -> int:
         return len(self.alpha.shape)
 
     def only(self, keep: Index) -> ViewPosterior:
-        return ViewPosterior(
-            self.weights.only(keep),
-            self.offsets,
-            self.alpha.only(keep),
-            self.theta and self.theta.only(keep),
-            self.noise,
+        return replace(
+            self,
+            weights=self.weights.only(keep),
+            alpha=self.alpha.only(keep),
+            theta=self.theta and self.theta.only(keep),
         )
 
     def sample(self, rng: np.random.Generator) -> ViewPosterior:
-        return ViewPosterior(
-            self.weights.sample(rng), self.offsets.sample(rng), self.alpha, self.theta, self.noise.sample(rng)
+        return replace(
+            self, weights=self.weights.sample(rng), offsets=self.offsets.sample(rng), noise=self.noise.sample(rng)
         )
 
     def at_mean(self) -> ViewPosterior:
-        return ViewPosterior(
-            self.weights.at_mean(), self.offsets.at_mean(), self.alpha, self.theta, KnownGamma(self.noise.mean)
+        return replace(
+            self, weights=self.weights.at_mean(), offsets=self.offsets.at_mean(), noise=KnownGamma(self.noise.mean)
         )
 
     @cached_property
@@ -200,6 +203,10 @@ class ViewPosterior:
         wide = 1 / prior.offsets.variance[0]
         odds = np.concatenate([log_on - log_off, np.full(len(wide), np.inf)])
         precision = np.concatenate([self.alpha.mean, wide])
+        parameters, given = self.parameters, stats
+        if parameters is not None:
+            parameters = parameters.improved(stats, self.mean)
+            stats = parameters.applied(stats)
         pull, gram, scale = stats.pull, stats.gram, self.noise.mean
         if stats.free_pull is not None and stats.free_gram is not None:  # in one parabola with what tau multiplies
             pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
@@ -215,11 +222,12 @@ class ViewPosterior:
             prior.alpha.observe(d, weights.sizes),
             prior.theta and prior.theta.observe(used, d - used),
             self.noise,
+            parameters,
         )
         vars(moved).update(mean=found.mean, square=square)
         parabola = stats.level + found.gain if stats.free_pull is None else stats.parabola(moved)
         moved = replace(moved, noise=prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0)))
-        vars(moved).update(mean=found.mean, square=square, met=(stats, parabola))
+        vars(moved).update(mean=found.mean, square=square, met=(given, parabola))
         return moved
 
     def kl(self, prior: ViewPosterior) -> float:
@@ -229,6 +237,7 @@ class ViewPosterior:
             + self.alpha.kl(prior.alpha)
             + (self.theta.kl(prior.theta) if self.theta and prior.theta else 0.0)
             + self.noise.kl(prior.noise)
+            - (0.0 if self.parameters is None else self.parameters.log_prior())
         )
 
 
@@ -246,6 +255,11 @@ class ViewStatistics(Statistics):
     free_pull: Floats | None = sized("d k+n_groups", default=None)
     free_gram: Floats | None = sized("d sym(k+n_groups)", default=None)
     log_powers: Floats | None = sized("d", default=None)
+    own: TailSums | None = part("d", default=None)  # what the likelihood's parameters are learnt from
+
+    def at(self, p: ViewPosterior) -> ViewStatistics:
+        """The sums where the likelihood has the parameters of that posterior."""
+        return self if p.parameters is None else p.parameters.applied(self)
 
     @property
     def powers(self) -> Floats:
@@ -270,7 +284,8 @@ class ViewStatistics(Statistics):
         if powers is None and tangent.powers is not None:
             powers = column_sums(part.weigh(tangent.powers()))
         free = _free_sums(part, tangent, at)
-        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers)
+        own = None if tangent.own is None else tangent.own(part, at.mean)
+        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers, own)
 
     def parabola(self, p: ViewPosterior) -> Floats:
         """(D,), E_q of each column's summed parabola, linear in the sums."""

@@ -58,7 +58,7 @@ def _of_view(
 ) -> tuple[Floats, Floats, Floats]:
     part, k = batch.columns(view.columns), codes.shape[1]
     y, mask, w = part.x, part.mask, p.weights.mean
-    weighted, columns, offset = batch.weigh(members), view.about(p.noise, batch), view.log_exposure(batch)
+    weighted, columns, offset = batch.weigh(members), view.about(p, batch), view.log_exposure(batch)
 
     def summed(eta: Array) -> Floats:
         """(G,), over the entries seen."""

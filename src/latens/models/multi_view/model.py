@@ -45,7 +45,7 @@ from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
-from latens.models.likelihoods import Free, Predictor, Tangent
+from latens.models.likelihoods import Columns, Free, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 from latens.models.multi_view.moves import propose
@@ -124,6 +124,7 @@ class MultiView:
                 relevance=view.relevance,
                 inclusion=view.inclusion,
                 offset=view.offset,
+                parameters=view.likelihood.parameters(view.stop - view.start),
             )
             for view in self.views
         }
@@ -184,7 +185,8 @@ class MultiView:
         codes += q.usage.log_likelihood(stats.used, sizes - stats.used) if q.usage else 0.0
         terms = {"codes": float(codes)}
         for view in self.views:
-            p, sums = q.views[view.name], stats.views[view.name]
+            p = q.views[view.name]
+            sums = stats.views[view.name].at(p)
             level = view.likelihood.normaliser(p.noise)
             terms[f"likelihood_{view.name}"] = float(
                 p.noise.mean @ sums.parabola(p) + level @ sums.count + sums.free_part(p)
@@ -260,16 +262,26 @@ class MultiView:
 
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
-        xp, expected, local = array_namespace(batch.x), {}, self.curved(q, batch, local)
+        return {view.name: view.likelihood.expect(*where) for view, where in self._predicted(q, batch, local)}
+
+    def limits(self, q: MultiViewPosterior, batch: Rows, local: Codes, tail: float) -> tuple[Array, Array]:
+        """(n, D) each: between which a new value of every entry falls but for `tail` at either end."""
+        pairs = [view.likelihood.between(*where, tail) for view, where in self._predicted(q, batch, local)]
+        low, high = (array_namespace(batch.x).concat(side, axis=1) for side in zip(*pairs, strict=True))
+        return low, high
+
+    def _predicted(
+        self, q: MultiViewPosterior, batch: Rows, local: Codes
+    ) -> Iterator[tuple[View, tuple[Array, Array, Columns]]]:
+        """Of each view: mean and variance (n, D) of eta, and what is known of the columns."""
+        xp, local = array_namespace(batch.x), self.curved(q, batch, local)
         at = Regressors.of(local, self.members(batch))
         for view in self.views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
             spread = xp.maximum(second - eta**2, xp.zeros_like(eta))
             offset = view.log_exposure(batch)
-            eta = eta if offset is None else eta + offset
-            expected[view.name] = view.likelihood.expect(eta, spread, view.about(p.noise, batch))
-        return expected
+            yield view, (eta if offset is None else eta + offset, spread, view.about(p, batch))
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
         """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown."""
@@ -281,7 +293,7 @@ class MultiView:
         parts = []
         for view in self.views:
             p = q.views[view.name]
-            parts.append(view.likelihood.middle(full @ like(p.mean.T, codes), view.about(p.noise)))
+            parts.append(view.likelihood.middle(full @ like(p.mean.T, codes), view.about(p)))
         return xp.concat(parts, axis=1)
 
     def draw(self, q: MultiViewPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -294,8 +306,8 @@ class MultiView:
         rows = []
         for view in self.views:
             p = globals_.views[view.name]
-            noise = KnownGamma(1 / view.usual_noise) if view.knows_precision else p.noise
-            rows.append(view.likelihood.draw(full @ p.mean.T, view.about(noise), rng))
+            known = replace(p, noise=KnownGamma(1 / view.usual_noise)) if view.knows_precision else p
+            rows.append(view.likelihood.draw(full @ p.mean.T, view.about(known), rng))
         return np.concatenate(rows, axis=1), codes
 
     def _shares(self, q: MultiViewPosterior) -> Floats:
@@ -395,7 +407,7 @@ class MultiView:
         return found
 
     def _place(self, view: View, p: ViewPosterior, batch: Rows, now: Regressors) -> Predictor:
-        mean, square, about = partial(p.predictor, now), partial(p.second, now), view.about(p.noise, batch)
+        mean, square, about = partial(p.predictor, now), partial(p.second, now), view.about(p, batch)
         offset = view.log_exposure(batch)
         if offset is None:
             return Predictor(mean, square, about)

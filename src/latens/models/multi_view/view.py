@@ -38,9 +38,12 @@ class View:
         """Whether rows bring the precision of each of its entries."""
         return self.likelihood.takes_precision
 
-    def about(self, noise: Any, batch: Rows | None = None) -> Columns:
-        """What the likelihood is given of the columns: their noise, and what is known of the entries of a batch."""
-        return Columns(noise, None if batch is None else self.given_precision(batch))
+    def about(self, p: Any, batch: Rows | None = None) -> Columns:
+        """What the likelihood is given of the columns: their noise, and what is known of the entries of a batch.
+
+        `p` is the posterior of the view.
+        """
+        return Columns(p.noise, None if batch is None else self.given_precision(batch), p.parameters)
 
     def log_exposure(self, batch: Rows) -> Array | None:
         """(n, 1), what is added to eta; None where rows bring none."""

@@ -39,7 +39,8 @@ from latens.families.relevance import Relevance
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
-from latens.models.noisy_ica.priors import best_split, best_tail, given_away, project
+from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, given_away, project
+from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
@@ -179,7 +180,7 @@ class NoisyIca:
         if self.n_turns and stats.n > 0 and q.n_components:
             turns.append(self._turn(q, stats))
         # a turn leaves u alone, and with it the tails
-        tails = best_tail((stats.log_u - stats.u) / max(stats.n, np.finfo(float).tiny))
+        tails = best_tail((stats.log_u - stats.u) / max(stats.n, np.finfo(float).tiny), HEAVIEST, GAUSSIAN)
         q = replace(q, shapes=replace(q.shapes, tails=np.where(q.shapes.split > 0, q.shapes.tails, tails)))
         answers = [self._answer(q, stats.turned(turn), turn) for turn in turns]
         return max(answers, key=lambda new: self._bound(new, stats.turned(new.turn)))

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, zeta
 
 from latens.array import Floats
 
-__all__ = ["GAUSSIAN", "best_split", "best_tail", "given_away", "lighter_than_gaussian", "project"]
+__all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "given_away", "lighter_than_gaussian", "project"]
 
 GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian: sources of more are alike
 HEAVIEST = 0.2
 SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of source
 LARGEST_SPLIT = 1 - 1e-6
-
-
-def best_tail(excess: Floats) -> Floats:
-    """(K,), roots of log(a/2) + 1 - digamma(a/2) + excess = 0, excess = mean(E[log u] - E[u]) < -1.
-
-    The equation of a Gamma's shape: Minka's approximation is good to two digits, Newton's steps in log a double them.
-    """
-    gap = np.maximum(-1 - excess, 1e-12)
-    half = (3 - gap + np.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap)
-    for _ in range(5):
-        miss = np.log(half) - digamma(half) - gap
-        half = half * np.exp(np.clip(miss / (half * zeta(2, half) - 1), -1.0, 1.0))  # zeta(2, .): the trigamma function
-    return np.asarray(np.clip(2 * half, HEAVIEST, GAUSSIAN))
 
 
 def best_split(signed: float, square: float) -> float:

@@ -13,11 +13,11 @@ from latens.array.transfer import host
 from latens.core import Rows
 from latens.estimators.multi_view.tables.input import from_long, is_plain
 from latens.estimators.multi_view.tables.wide import Layout
-from latens.models.multi_view.model import MultiViewPosterior, View
+from latens.models.multi_view.model import MultiViewPosterior
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
-__all__ = ["as_given", "explained_table", "filled", "limits_by_view", "row_labels", "strongest"]
+__all__ = ["as_given", "explained_table", "filled", "row_labels", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -90,13 +90,6 @@ def strongest(
             strengths.append(np.abs(p.weights.mean.T) * np.sqrt(p.noise.mean))
     order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
     return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
-
-
-def limits_by_view(mean: Array, std: Array, views: Sequence[View], coverage: float) -> list[Array]:
-    """Limits, low and high (n, D), between which a new entry falls with that chance."""
-    tail = 0.5 * (1 - coverage)
-    limits = [view.likelihood.limits(mean[:, view.columns], std[:, view.columns] ** 2, tail) for view in views]
-    return [array_namespace(mean).concat(side, axis=1) for side in zip(*limits, strict=True)]
 
 
 def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Table:
