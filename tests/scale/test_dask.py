@@ -80,8 +80,9 @@ def test_arrays_give_the_fit_of_memory_and_stay_lazy(client: Any) -> None:
         lambda: latens.BinaryFactorAnalysis(3, e_step="mean-field", random_state=0, max_iter=5, tol=0, moves=False),
         lambda: latens.NoisyICA(2, random_state=0, max_iter=5, tol=0, moves=False),
         lambda: latens.MultiViewFactorAnalysis(3, random_state=0, max_iter=5, tol=0, moves=False),
+        lambda: latens.LatentClassAnalysis(3, random_state=0, max_iter=5, tol=0, moves=False),
     ],
-    ids=["factor analysis", "binary factors", "noisy ica", "views"],
+    ids=["factor analysis", "binary factors", "noisy ica", "views", "latent classes"],
 )
 def test_every_kind_of_model_runs_on_chunks(client: Any, make: Any) -> None:
     memory, spread = make().fit(X), make().fit(chunked(X))

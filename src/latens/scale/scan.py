@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from latens.scale.iterators import IteratorReader, is_data_loader, loader_reader
 from latens.scale.lazy_frames import is_lazy_frame, lazy_frame_reader
 from latens.scale.parquet import parquet_reader
 
-__all__ = ["Scan", "as_rows", "scan"]
+__all__ = ["Known", "Scan", "as_rows", "scan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,20 +57,24 @@ class Scan:
         """The measurements (n, D) of one block."""
         return self.block(number).numbers
 
+    def column(self, number: int, name: Any) -> Any:
+        """(n,), a column of one block that is no measurement."""
+        return self.reader.read(self.handles[number], self.columns[:1], (name,)).others[str(name)]
+
     def names_of_rows(self, number: int) -> Any:
         """(n,), what the rows of a block are called; None where no column says it."""
-        return None if self.row_names is None else self.block(number, self.row_names).others[str(self.row_names)]
+        return None if self.row_names is None else self.column(number, self.row_names)
 
     def identity(self, number: int) -> Any:
         """What tells a block from another in its place: when its file was last changed, else its numbers."""
         stamps = getattr(self.reader, "stamps", ()) or getattr(self.reader, "stamp", None)
         return [self.columns, self.row_names, self.n_blocks, stamps or self.numbers(number)]
 
-    def source(self) -> Source:
-        """The same for the engine: rows with their weights, missing entries found."""
+    def source(self, *known: Known) -> Source:
+        """The same for the engine: rows with their weights and what else is known of them, missing entries found."""
         return Source(
             handles=self.handles,
-            load=LoadBlock(self.reader, self.columns, self.weights),
+            load=LoadBlock(self.reader, self.columns, self.weights, known),
             n_columns=len(self.columns),
             dtype=self.reader.dtype,
             sweep=serial_sweep,
@@ -85,17 +89,31 @@ class Scan:
 
 
 @dataclass(frozen=True)
+class Known:
+    """A column that tells something of the rows that is given and not modelled."""
+
+    name: str  # what rows call it
+    column: Any
+    read: Callable[[Any, Rows], Floats]  # its values (n,), and the rows they belong to
+
+
+@dataclass(frozen=True)
 class LoadBlock:
     """handle -> Rows, wherever it is called."""
 
     reader: Reader
     columns: tuple[Any, ...]
     weights: Any = None
+    known: tuple[Known, ...] = ()
 
     def __call__(self, handle: Any) -> Rows:
         others = () if self.weights is None else (self.weights,)
-        block = self.reader.read(handle, self.columns, others)
-        return as_rows(block.numbers, None if self.weights is None else block.others[str(self.weights)])
+        block = self.reader.read(handle, self.columns, (*others, *(one.column for one in self.known)))
+        rows = as_rows(block.numbers, None if self.weights is None else block.others[str(self.weights)])
+        if not self.known:
+            return rows
+        aux = {one.name: one.read(block.others[str(one.column)], rows) for one in self.known}
+        return replace(rows, aux={name: values.astype(rows.x.dtype) for name, values in aux.items()})
 
 
 def as_rows(x: Any, weight: Any = None) -> Rows:

@@ -24,6 +24,10 @@ def rows(kind: str) -> np.ndarray:
     if kind == "binary":
         chance = np.where(rng.integers(0, 2, (N, 1)), [0.9] * 3 + [0.1] * 3, [0.1] * 3 + [0.9] * 3)
         return (rng.random((N, 6)) < chance).astype(float)
+    if kind == "mixed":
+        label = rng.integers(0, 2, N)
+        columns = [rng.normal(4.0 * label), rng.poisson(1 + 5 * label), rng.random(N) < 0.2 + 0.6 * label]
+        return np.column_stack([*columns, np.where(rng.random(N) < 0.8, label, 2) + 3]).astype(float)
     if kind == "switches":
         return rng.integers(0, 2, (N, 2)) @ rng.normal(size=(2, 5)) * 3 + 0.3 * rng.normal(size=(N, 5))
     hidden = rng.laplace(size=(N, 2)) if kind == "sources" else rng.normal(size=(N, 2))
@@ -34,6 +38,11 @@ CASES: dict[str, tuple[Make, str, float]] = {  # estimator, data, how far the bo
     "gaussian mixture": (lambda: latens.GaussianMixture(4, random_state=0), "clusters", 1e-8),
     "diagonal mixture": (lambda: latens.GaussianMixture(4, covariance_type="diag", random_state=0), "clusters", 1e-8),
     "bernoulli mixture": (lambda: latens.BernoulliMixture(3, random_state=0), "binary", 1e-8),
+    "latent classes": (
+        lambda: latens.LatentClassAnalysis(4, likelihoods={3: "categorical"}, random_state=0),
+        "mixed",
+        1e-8,
+    ),
     "binary, exact": (lambda: latens.BinaryFactorAnalysis(3, e_step="exact", random_state=0), "switches", 1e-8),
     "binary, mean field": (
         lambda: latens.BinaryFactorAnalysis(3, e_step="mean-field", random_state=0),
@@ -93,6 +102,25 @@ def test_clusters_of_a_scan_are_predicted_block_by_block() -> None:
     assert means.shape == deviations.shape == (90, model.n_components_)
 
 
+def test_kinds_and_levels_of_columns_are_found_in_all_blocks() -> None:
+    x = rows("mixed")
+    x[:, 3] = np.where(np.arange(N) < 390, np.minimum(x[:, 3], 4), x[:, 3])  # a level that only the last block shows
+    x[390, 3] = 5.0
+    scan = latens.scan(x, block_rows=97)
+    memory, blocks = (
+        latens.LatentClassAnalysis(3, likelihoods={3: "categorical"}, random_state=0).fit(data) for data in (x, scan)
+    )
+    assert blocks.likelihoods_ == memory.likelihoods_
+    assert blocks.likelihoods_ == {"x0": "gaussian", "x1": "poisson", "x2": "bernoulli", "x3": "categorical"}
+    assert blocks.columns_.levels == memory.columns_.levels == ((), (), (), (3.0, 4.0, 5.0))
+    np.testing.assert_array_equal(np.asarray(blocks.predict(scan)), blocks.predict(x))
+    assert blocks.entropy_ == pytest.approx(memory.entropy_, rel=1e-9)
+    with pytest.raises(ValueError, match=r"known= goes with rows in memory"):
+        latens.LatentClassAnalysis(3).fit(scan, known=np.zeros(N))
+    with pytest.raises(ValueError, match=r"column 'x1' is to be bernoulli but holds"):
+        latens.LatentClassAnalysis(3, likelihoods={1: "bernoulli"}).fit(scan)
+
+
 def test_views_of_several_scans() -> None:
     x = rows("factors")
     memory = latens.MultiViewFactorAnalysis(4, random_state=0).fit({"a": x[:, :4], "b": x[:, 4:]})
@@ -110,6 +138,74 @@ def test_views_of_several_scans() -> None:
         latens.MultiViewFactorAnalysis(2).fit({"a": scans["a"], "b": latens.scan(x[:350, 4:], block_rows=70)})
     with pytest.raises(TypeError, match="view 'b' is in memory"):
         latens.MultiViewFactorAnalysis(2).fit({"a": scans["a"], "b": x[:, 4:]})
+
+
+def counts_of_groups() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts (n, 6) of two groups with a level of their own, and how much of each sample was counted."""
+    rng = np.random.default_rng(8)
+    group, exposure = rng.integers(0, 2, N), rng.uniform(0.5, 20.0, N)
+    eta = rng.normal(size=(N, 1)) @ (0.5 * rng.normal(size=(1, 6))) + group[:, None] * rng.normal(size=6)
+    return rng.poisson(exposure[:, None] * np.exp(eta)).astype(float), group + 7.0, exposure
+
+
+def test_groups_and_exposures_are_columns_of_the_scan() -> None:
+    x, group, exposure = counts_of_groups()
+    few = {"likelihoods": {"x": "poisson"}, "random_state": 0, "moves": False, "max_iter": 20, "tol": 0}
+    memory = latens.MultiViewFactorAnalysis(2, **few).fit(x, groups=group, exposure=exposure)
+    scan = latens.scan(np.column_stack([x, group, exposure]), groups=6, exposure=7, block_rows=130)
+    blocks = latens.MultiViewFactorAnalysis(2, **few, row_posteriors="keep").fit(scan)
+    assert blocks.layout_.exposed == memory.layout_.exposed == ("x",)
+    assert blocks.layout_.groups == ("7", "8")
+    assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-8)
+    told = blocks.transform(x, groups=group, exposure=exposure)
+    np.testing.assert_allclose(np.asarray(blocks.transform(scan)), told, atol=2e-6)
+    assert blocks.score(scan) == pytest.approx(blocks.score(x, groups=group, exposure=exposure), rel=1e-6)
+    with pytest.raises(ValueError, match=r"groups cannot be given beside a scan; name a column"):
+        blocks.transform(scan, groups=group)
+    with pytest.raises(ValueError, match=r"exposure cannot be given beside views that are read in blocks"):
+        latens.MultiViewFactorAnalysis(2, **few).fit(scan, exposure=exposure)
+
+
+def test_groups_and_exposures_of_several_views_and_of_batches() -> None:
+    x, group, exposure = counts_of_groups()
+    few = {"likelihoods": {"a": "poisson", "b": "poisson"}, "random_state": 0, "moves": False, "max_iter": 9, "tol": 0}
+    views = {"a": x[:, :4], "b": x[:, 4:]}
+    memory = latens.MultiViewFactorAnalysis(2, **few).fit(views, groups=group, exposure={"b": exposure})
+    scans = {
+        "a": latens.scan(np.column_stack([views["a"], group]), groups=4, block_rows=130),
+        "b": latens.scan(np.column_stack([views["b"], exposure]), exposure=2, block_rows=130),
+    }
+    blocks = latens.MultiViewFactorAnalysis(2, **few, row_posteriors="keep").fit(scans)
+    assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-8)
+    told = blocks.transform(views, groups=group, exposure={"b": exposure})
+    np.testing.assert_allclose(np.asarray(blocks.transform(scans)), told, atol=2e-6)
+    with pytest.raises(ValueError, match=r"partial_fit takes no exposures"):
+        latens.MultiViewFactorAnalysis(2, **few).partial_fit(scans)
+    whole = {"a": scans["a"], "b": latens.scan(views["b"], block_rows=130)}
+    stream = latens.MultiViewFactorAnalysis(2, **few).partial_fit(whole)
+    by_hand = latens.MultiViewFactorAnalysis(2, **few)
+    for at in range(0, N, 130):
+        part = slice(at, at + 130)
+        by_hand.partial_fit({name: view[part] for name, view in views.items()}, groups=group[part])
+    assert stream.elbo_ == by_hand.elbo_
+    assert stream.layout_.groups == ("7", "8")
+
+
+def test_groups_and_exposures_that_cannot_be_used_are_refused() -> None:
+    x, group, exposure = counts_of_groups()
+    lost = np.where(np.arange(N) == 300, np.nan, group)
+    with pytest.raises(ValueError, match=r"1 row\(s\) have no group in the column 6"):
+        latens.MultiViewFactorAnalysis(2).fit(latens.scan(np.column_stack([x, lost]), groups=6, block_rows=130))
+    exposure[300] = -1.0
+    scan = latens.scan(np.column_stack([x, exposure]), exposure=6, block_rows=130)
+    with pytest.raises(ValueError, match=r"exposure of view 'x' is -1 in row 40; each row of the column needs"):
+        latens.MultiViewFactorAnalysis(2, likelihoods={"x": "poisson"}).fit(scan)
+    exposure[300] = 1.0
+    scan = latens.scan(np.column_stack([x, exposure]), exposure=6, block_rows=130)
+    with pytest.raises(ValueError, match=r"exposure is for counts; view 'x' is gaussian"):
+        latens.MultiViewFactorAnalysis(2, likelihoods={"x": "gaussian"}).fit(scan)
+    with pytest.raises(ValueError, match=r"GaussianMixture has no exposure; leave exposure=6 out of latens.scan"):
+        latens.GaussianMixture(2).fit(scan)
 
 
 def test_values_that_are_not_binary_are_counted_and_cut() -> None:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from latens.array import Array, Floats
+from latens.array import Array
 from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
+from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
 from latens.estimators.multi_view.tables.input import listed
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 
@@ -28,7 +29,6 @@ __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 KINDS = ("gaussian", "bernoulli", "categorical", "ordinal", "poisson", "negative-binomial")
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
-MOST_LEVELS = 500  # of a column; one that has more is a name or a number, not a category
 LEAST_SKEW = 0.5  # of whole numbers that are taken as counts
 POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, about 1; above it is overdispersed
 
@@ -126,7 +126,7 @@ class ColumnKinds:
 
 
 def find_kinds(
-    rows: Rows, names: Sequence[str], given: Any, table: tuple[Encoding, Mapping[str, str]] | None = None
+    found: TableValues, names: Sequence[str], given: Any, table: tuple[Encoding, Mapping[str, str]] | None = None
 ) -> ColumnKinds:
     """The kind of each column: the caller's choice, or a guess from its values.
 
@@ -135,7 +135,8 @@ def find_kinds(
 
     Parameters
     ----------
-    rows : Rows
+    found : TableValues
+        What the columns hold.
     names : sequence of str
         Of the columns.
     given : dict, str or None
@@ -149,8 +150,7 @@ def find_kinds(
     """
     chosen, stated = _choices(given, names), {} if table is None else table[1]
     kinds, levels = [], []
-    for d, name in enumerate(names):
-        values = _observed(rows, d)
+    for name, values in zip(names, found.columns, strict=True):
         kind = chosen.get(name)
         if stated.get(name) in LEVELS and kind not in (None, *LEVELS):
             raise ValueError(
@@ -199,31 +199,21 @@ def _name(key: Any, names: Sequence[str]) -> str:
     return text
 
 
-def _observed(rows: Rows, d: int) -> Floats:
-    """Values of a column that were seen in rows that count."""
-    there = np.ones(len(rows), bool) if rows.seen is None else host(rows.seen[:, d]) > 0
-    if rows.weight is not None:
-        there &= host(rows.weight) > 0
-    return host(rows.x[:, d])[there]
-
-
-def _guess(values: Floats) -> str:
-    if not len(values):
+def _guess(values: ColumnValues) -> str:
+    levels = values.levels
+    if not values.n:
         return "gaussian"
-    low, high = values.min(), values.max()
-    if np.isin(values, (0.0, 1.0)).all():
+    if np.isin(levels, (0.0, 1.0)).all():
         return "bernoulli"
-    if low != 0 or high < 2 or not np.array_equal(values, np.floor(values)):
+    if levels[0] != 0 or levels[-1] < 2 or not values.whole:
         return "gaussian"
-    mean, variance = values.mean(), values.var()
-    skew = np.mean((values - mean) ** 3) / variance**1.5
-    if skew < LEAST_SKEW or variance < POISSON_RATIO * mean:
+    if values.skew < LEAST_SKEW or values.variance < POISSON_RATIO * values.mean:
         return "gaussian"
-    return "poisson" if variance <= MOST_RATIO * mean else "negative-binomial"
+    return "poisson" if values.variance <= MOST_RATIO * values.mean else "negative-binomial"
 
 
-def _levels_of(name: str, kind: str, values: Floats) -> tuple[float, ...]:
-    levels = np.unique(values)
+def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
+    levels = values.levels
     if len(levels) < 2:
         shown = f"only {levels[0]:g}" if len(levels) else "no value at all"
         raise ValueError(
@@ -231,8 +221,8 @@ def _levels_of(name: str, kind: str, values: Floats) -> tuple[float, ...]:
         )
     if len(levels) > MOST_LEVELS:
         raise ValueError(
-            f"column {name!r} is to be {kind} but has {len(levels)} levels; at most {MOST_LEVELS} can be learnt. Join "
-            "rare levels, or choose 'gaussian' if they are measurements."
+            f"column {name!r} is to be {kind} but has more than {MOST_LEVELS} levels, the most that can be learnt. "
+            "Join rare levels, or choose 'gaussian' if they are measurements."
         )
     return tuple(levels.tolist())
 

@@ -18,10 +18,11 @@ from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
+from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
 from latens.estimators.mixtures.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
-from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
@@ -190,7 +191,8 @@ class LatentClassAnalysis(MixtureEstimator):
         Parameters
         ----------
         X : data frame of pandas or polars, or array of shape (n, D)
-            Rows are samples. NaN and None mean missing.
+            Rows are samples. NaN and None mean missing. Or `latens.scan` of files of numbers, or an array or dataframe
+            of Dask: one pass over them finds the kinds and levels of columns.
         y : ignored
             There for pipelines.
         sample_weight : array of shape (n,), optional
@@ -207,8 +209,12 @@ class LatentClassAnalysis(MixtureEstimator):
         self
         """
         with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
-            rows = self._first_rows(X, sample_weight)
-            self._classify(self._fit(rows, None, moves=self.moves, known=known))
+            if isinstance(X, Scan) or is_dask(X):
+                data = self._first_blocks(X, sample_weight, known)
+                self._classify(self._fit(data, None, moves=self.moves))
+            else:
+                rows = self._first_rows(X, sample_weight)
+                self._classify(self._fit(rows, None, moves=self.moves, known=known))
             doubt_number(self)
             self._doubt_identity()
         return self
@@ -351,11 +357,6 @@ class LatentClassAnalysis(MixtureEstimator):
 
     def _first_rows(self, X: Any, sample_weight: Any) -> Rows:
         """Rows of a fit; what their columns are is found, unless a warm start knows."""
-        if isinstance(X, Scan) or is_dask(X):
-            raise ValueError(
-                f"{type(self).__name__} finds the kinds and levels of columns in rows that are in memory; give a scan "
-                "to partial_fit, which takes its blocks one after another, or fit to a sample of the rows."
-            )
         table = None
         if is_raw_frame(X):
             table = learn_encoding(X, self.likelihoods)
@@ -366,8 +367,18 @@ class LatentClassAnalysis(MixtureEstimator):
             rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
             names = self._names(rows.x.shape[1])
         if not self._goes_on(InMemory(rows)):
-            self.columns_ = find_kinds(occupied(rows), names, self.likelihoods, table)
+            self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)
         return self.columns_.encode(rows)
+
+    def _first_blocks(self, X: Any, sample_weight: Any, known: Any) -> Data:
+        """The same of rows that are read in blocks: one pass finds kinds and levels, later ones number them."""
+        data = check_data(self, X, sample_weight, known)
+        if isinstance(data, InMemory):  # few rows of a cluster were fetched
+            return InMemory(occupied(self._first_rows(data.rows, None)))
+        if not self._goes_on(data):
+            values: TableValues = data.source.total(values_step)
+            self.columns_ = find_kinds(values, self._names(data.n_columns), self.likelihoods)
+        return data.changed(self.columns_.encode)
 
     def _rows(self, X: Any, sample_weight: Any = None) -> Rows:
         """Rows as the model takes them; what is rows already was encoded."""

@@ -18,7 +18,7 @@ from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.answers import MultiViewAnswers
-from latens.estimators.multi_view.exposure import with_exposure
+from latens.estimators.multi_view.exposure import check_exposed, with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.starts import (
@@ -29,7 +29,7 @@ from latens.estimators.multi_view.starts import (
     view_of,
 )
 from latens.estimators.multi_view.streams import Waiting, are_enough
-from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
+from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, view_by_view, wide_source
 from latens.estimators.multi_view.tables.input import is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
@@ -271,6 +271,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         return self
 
     @keywords_after_y("groups", "sample_weight", "precision")
+    @view_by_view
     def partial_fit(
         self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
     ) -> Self:
@@ -481,9 +482,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         given = {"groups": groups, "sample_weight": sample_weight, "precision": precision, "exposure": exposure}
         for name, value in given.items():
             if value is not None:
-                raise ValueError(f"{name} cannot be given beside views that are read in blocks; leave it out.")
+                raise ValueError(
+                    f"{name} cannot be given beside views that are read in blocks; name a column of groups or "
+                    "exposures in latens.scan, or leave it out."
+                )
         source, layout = wide_source(X, self)
         kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
+        check_exposed(kinds, layout.exposed)
         leveled = [name for name, kind in kinds.items() if kind in LEVEL_KINDS]
         if leveled:
             raise ValueError(

@@ -5,8 +5,8 @@ A count of a sample with exposure s has the mean s exp(eta). Rows of a wide tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from latens.estimators.multi_view.tables.wide import WideTable
 from latens.models.likelihoods.names import LIKELIHOODS
 from latens.models.multi_view.view import exposure_of
 
-__all__ = ["with_exposure"]
+__all__ = ["ExposureColumn", "check_exposed", "with_exposure"]
 
 TOTAL = "total"
 
@@ -111,12 +111,35 @@ def _logs(view: str, values: Any, table: WideTable) -> Floats:
         numbers = _numbers(align("exposure", values, table.row_names, n))
     if numbers.shape != (n,):
         raise ValueError(f"exposure of view {view!r} has shape {numbers.shape}; expected ({n},), one for each sample.")
+    remedy = "leave the sample out" if isinstance(values, str) else "give positive numbers, or leave the sample out"
+    return log_exposures(view, numbers, shown, remedy)
+
+
+def log_exposures(view: str, numbers: Floats, shown: Any, remedy: str) -> Floats:
+    """(n,), 0 for samples that do not show the view and have no exposure; others must have one."""
     fine = np.isfinite(numbers) & (numbers > 0)
     if (shown & ~fine).any():
         row = int(np.flatnonzero(shown & ~fine)[0])
-        remedy = "leave the sample out" if isinstance(values, str) else "give positive numbers, or leave the sample out"
         raise ValueError(f"exposure of view {view!r} is {numbers[row]:g} in row {row}; {remedy}.")
     return np.log(np.where(fine, numbers, 1.0))
+
+
+@dataclass(frozen=True)
+class ExposureColumn:
+    """How a column of a scan becomes exposures of the rows of a block."""
+
+    view: str
+
+    def __call__(self, values: Any, rows: Rows) -> Floats:
+        shown = host(rows.present) > 0
+        return log_exposures(self.view, _numbers(values), shown, "each row of the column needs a positive number")
+
+
+def check_exposed(kinds: Mapping[str, str], exposed: Sequence[str]) -> None:
+    """Refuse exposures of views that are no counts."""
+    other = [view for view in exposed if not LIKELIHOODS[kinds[view]].takes_exposure]
+    if other:
+        raise ValueError(f"exposure is for counts; view {other[0]!r} is {kinds[other[0]]}, so leave its exposure out.")
 
 
 def _numbers(values: Any) -> Floats:

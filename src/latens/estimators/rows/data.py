@@ -217,8 +217,11 @@ class InBlocks:
         return Units.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled)
 
     def entered(self, units: Units, *, spare: bool = False) -> InBlocks:
-        """Blocks enter the units when they are read; the survey stays that of the rows as they are stored."""
-        return replace(self, source=replace(self.source.then(units.enter), surveyed=self.source.survey))
+        return self.changed(units.enter)
+
+    def changed(self, change: Callable[[Rows], Rows]) -> InBlocks:
+        """Rows written in another way when they are read; the survey stays that of the rows as they are stored."""
+        return replace(self, source=replace(self.source.then(change), surveyed=self.source.survey))
 
     def fingerprint(self, sample: Rows) -> str:
         """By what a pass tells of all columns, the sample, and how the rows are cut: their sums depend on it."""
@@ -283,7 +286,7 @@ class ForgetfulSweep(Forgetful):
         return self.source.sweep(SumOnly(on_block), handles, (Unkept(),) * len(handles))
 
 
-def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = None) -> Data:
+def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = None) -> InMemory | InBlocks:
     """The rows of a fit, validated, with what is known of their codes; what was checked already is left as it is."""
     if isinstance(X, InMemory | InBlocks):
         return X

@@ -20,6 +20,8 @@ __all__ = ["check_columns", "check_source"]
 
 def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     """The rows of a scan or a Dask collection, surveyed; refuses what `fit` refuses of arrays."""
+    if isinstance(X, Scan):
+        _refuse_roles(estimator, X)
     source = X.source() if isinstance(X, Scan) else dask_source(X)
     check_columns(estimator, source.feature_names, source.n_columns, reset=reset)
     survey = source.survey
@@ -33,6 +35,16 @@ def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
         raise ValueError("the weights of the rows that show a value add up to 0; give one of them a positive weight.")
     source = replace(source.then(_counted_rows), surveyed=survey)
     return _binary(source, estimator.binarize) if getattr(estimator, "binary", False) else source
+
+
+def _refuse_roles(estimator: Any, scan: Scan) -> None:
+    """Groups and exposures are of views; elsewhere they would be left out without a word."""
+    given = [name for name in ("groups", "exposure") if getattr(scan, name) is not None]
+    if given:
+        raise ValueError(
+            f"{type(estimator).__name__} has no {given[0]}; leave {given[0]}={getattr(scan, given[0])!r} out of "
+            "latens.scan and name the columns to use, or fit MultiViewFactorAnalysis."
+        )
 
 
 def check_columns(estimator: Any, names: tuple[str, ...] | None, n_columns: int, *, reset: bool) -> None:

@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.transfer import cross_sums, is_sparse
 from latens.core import Rows, Source, Statistics
+from latens.estimators.multi_view.exposure import ExposureColumn
 from latens.estimators.multi_view.findings import levels_from_sums
+from latens.estimators.multi_view.tables.row_names import group_numbers, groups_in_blocks
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.rows.lazy import LazyRows
 from latens.estimators.rows.source_checks import check_columns
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.models.multi_view.view import GROUP, exposure_of
 from latens.scale.dask_blocks import dask_source, is_dask
-from latens.scale.scan import Scan
+from latens.scale.scan import Known, Scan
 
-__all__ = ["explain_source", "in_view_blocks", "is_in_blocks", "wide_source"]
+__all__ = ["explain_source", "in_view_blocks", "is_in_blocks", "view_by_view", "wide_source"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -39,9 +44,44 @@ def in_view_blocks(method: Method) -> Method:
             raise TypeError(
                 "answers about several views take scans and arrays, not Dask collections; compute them first."
             )
-        return LazyRows(lambda block: method(self, block, *rest, **options), ViewBlocks(scans))
+        check_is_fitted(self)
+        asked = dict(list(signature(method).bind(self, X, *rest, **options).arguments.items())[2:])  # all by name
+        given = [name for name in ("groups", "precision", "exposure") if asked.get(name) is not None]
+        if given:
+            raise ValueError(
+                f"{given[0]} cannot be given beside a scan; name a column of groups or exposures in latens.scan."
+            )
+        blocks = ViewBlocks(scans, bool(self.layout_.groups))
+        return LazyRows(lambda block: method(self, block.views, **{**asked, **block.known}), blocks)
 
     return answer  # type: ignore[return-value]
+
+
+def view_by_view(partial_fit: Method) -> Method:
+    """A `partial_fit` of views that also takes scans: each of their blocks is a batch."""
+
+    @wraps(partial_fit)
+    def fit_batches(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
+        scans = X if isinstance(X, Mapping) and not is_sparse(X) else {"": X}
+        if not scans or not all(isinstance(scan, Scan) for scan in scans.values()):
+            return partial_fit(self, X, *rest, **options)
+        if any(scan.exposure is not None for scan in scans.values()):
+            raise ValueError("partial_fit takes no exposures; fit the scan in one call, or leave its exposure out.")
+        blocks = ViewBlocks({str(name): scan for name, scan in scans.items()}, grouped=True)
+        for number in range(blocks.n_blocks):
+            block = blocks.numbers(number)
+            partial_fit(self, block.views, *rest, **options, **block.known)
+        return self
+
+    return fit_batches  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class ViewBlock:
+    """The same rows of several views, and what else is known of them, by the names that methods give it."""
+
+    views: Any
+    known: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,14 +89,24 @@ class ViewBlocks:
     """Scans of several views, read side by side."""
 
     scans: dict[str, Scan]  # one of no name is a plain table
+    grouped: bool  # whether the model has several groups: only then it wants to know those of the rows
 
     @property
     def n_blocks(self) -> int:
         return next(iter(self.scans.values())).n_blocks
 
-    def numbers(self, number: int) -> Any:
+    def numbers(self, number: int) -> ViewBlock:
         parts = {name: scan.numbers(number) for name, scan in self.scans.items()}
-        return parts.get("", parts)
+        known: dict[str, Any] = {}
+        telling = next((scan for scan in self.scans.values() if scan.groups is not None), None)
+        if telling is not None and self.grouped:
+            known["groups"] = telling.column(number, telling.groups)
+        exposed = {
+            name: scan.column(number, scan.exposure) for name, scan in self.scans.items() if scan.exposure is not None
+        }
+        if exposed:
+            known["exposure"] = exposed.get("", exposed)
+        return ViewBlock(parts.get("", parts), known)
 
     def names_of_rows(self, number: int) -> Any:
         named = [scan for scan in self.scans.values() if scan.row_names is not None]
@@ -88,18 +138,24 @@ def is_in_blocks(views: Any) -> bool:
     return all(lazy)
 
 
-def wide_source(views: Any, estimator: Any, layout: Layout | None = None) -> tuple[Source, Layout]:
+def wide_source(views: Any, estimator: Any) -> tuple[Source, Layout]:
     """All views side by side, and which columns belong to which; nothing is read but for the survey."""
     named = {str(name): view for name, view in views.items()} if isinstance(views, Mapping) else {"x": views}
     for name, view in named.items():
         if isinstance(view, Scan) and view.weights is not None and len(named) > 1:
             raise ValueError(f"the scan of view {name!r} has weights; several views in blocks take none.")
-    sources = {name: view.source() if isinstance(view, Scan) else dask_source(view) for name, view in named.items()}
-    if layout is None:
-        layout = Layout(tuple(sources), tuple(_features(name, source) for name, source in sources.items()))
-    if set(sources) != set(layout.views):
-        raise ValueError(f"the scans are of the views {sorted(sources)}; expected {', '.join(layout.views)}.")
-    first, *rest = (sources[name] for name in layout.views)
+    groups = _groups(named)
+    known = {name: _known(name, view, groups) for name, view in named.items() if isinstance(view, Scan)}
+    sources = {
+        name: view.source(*known[name]) if isinstance(view, Scan) else dask_source(view) for name, view in named.items()
+    }
+    layout = Layout(
+        tuple(sources),
+        tuple(_features(name, source) for name, source in sources.items()),
+        groups=groups,
+        exposed=tuple(name for name, view in named.items() if getattr(view, "exposure", None) is not None),
+    )
+    first, *rest = sources.values()
     wide = first if not rest else _beside([first, *rest], layout.views)
     plain = not isinstance(views, Mapping)
     check_columns(estimator, wide.feature_names if plain else None, wide.n_columns, reset=True)
@@ -109,6 +165,34 @@ def wide_source(views: Any, estimator: Any, layout: Layout | None = None) -> tup
     if survey.n_rows < 2:
         raise ValueError(f"the views show values in {survey.n_rows} row(s); a fit needs at least 2.")
     return wide, layout
+
+
+def _groups(views: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the groups, from the first scan that tells them; one group is none."""
+    telling = next((view for view in views.values() if isinstance(view, Scan) and view.groups is not None), None)
+    if telling is None:
+        return ()
+    labels = (telling.column(number, telling.groups) for number in range(telling.n_blocks))
+    names = groups_in_blocks(telling.groups, labels)
+    return names if len(names) > 1 else ()
+
+
+def _known(name: str, scan: Scan, groups: tuple[str, ...]) -> list[Known]:
+    """What the rows of a view carry beside their values."""
+    found = []
+    if groups and scan.groups is not None:
+        found.append(Known(GROUP, scan.groups, _GroupNumbers(groups)))
+    if scan.exposure is not None:
+        found.append(Known(exposure_of(name), scan.exposure, ExposureColumn(name)))
+    return found
+
+
+@dataclass(frozen=True)
+class _GroupNumbers:
+    groups: tuple[str, ...]
+
+    def __call__(self, values: Any, rows: Rows) -> Floats:
+        return group_numbers(values, [], None, len(rows), self.groups)[0]
 
 
 def explain_source(model: MultiView, q: MultiViewPosterior, source: Source) -> Deviances:
@@ -180,4 +264,6 @@ class _LoadBeside:
         if any(part.seen is not None for part in parts):
             seen = np.concatenate([np.broadcast_to(part.mask > 0, part.x.shape) for part in parts], axis=1)
         shown = np.ones(len(x), dtype=bool) if seen is None else seen.any(axis=1)
-        return Rows(x, seen, None if shown.all() else shown.astype(x.dtype))  # what no view shows counts nothing
+        aux = {name: values for part in reversed(parts) for name, values in part.aux.items()}
+        # what no view shows counts nothing
+        return Rows(x, seen, None if shown.all() else shown.astype(x.dtype), aux)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGr
 from latens.estimators.multi_view.tables.input import View, listed
 from latens.estimators.rows.validation import is_foreign
 
-__all__ = ["align", "group_numbers", "row_positions"]
+__all__ = ["align", "group_numbers", "groups_in_blocks", "row_positions"]
 
 SHARED_BY_SAMPLES, SHARED_BY_FEATURES = 0.1, 0.9  # shares of names in common that make rows look like features
 HALF = 0.5  # share of a view's rows that another view should have, too
@@ -195,7 +195,7 @@ def group_numbers(
             )
         known = _ordered(labels)
         if not more:
-            _doubt_groups(given)
+            _doubt_groups(Counter(given))
     elif more:
         known = _joined(known, [label for label in given if label is not None])
     at = {group: float(i) for i, group in enumerate(known)}
@@ -211,16 +211,27 @@ def group_numbers(
     return np.array([-1.0 if label is None else at.get(label, -1.0) for label in given]), known
 
 
-def _doubt_groups(given: Sequence[str | None]) -> None:
+def groups_in_blocks(column: Any, blocks: Iterable[Any]) -> tuple[str, ...]:
+    """Names of the groups that a column of labels tells, block by block."""
+    labels = Counter[Any]()
+    for block in blocks:
+        labels.update(np.asarray(block).tolist())
+    missing = sum(size for label, size in labels.items() if _label(label) is None)
+    if missing:
+        raise ValueError(f"{missing} row(s) have no group in the column {column!r}; give each row of a fit its group.")
+    _doubt_groups(Counter({str(_label(label)): size for label, size in labels.items()}))
+    return _ordered(list(labels))
+
+
+def _doubt_groups(sizes: Counter[Any]) -> None:
     """Warn of groups of one sample, whose levels and factors nothing can tell apart."""
-    sizes = Counter(given)
     single = [str(name) for name, size in sizes.items() if size == 1]
     if single:
         whole = "every group" if len(single) == len(sizes) else f"{len(single)} of {len(sizes)} groups"
         warn(
             GroupsOfOne(
-                f"{whole} of {len(given)} samples hold a single sample: {listed(single)}. Nothing can be learnt of the "
-                "level of a feature in such a group.",
+                f"{whole} of {sizes.total()} samples hold a single sample: {listed(single)}. Nothing can be learnt of "
+                "the level of a feature in such a group.",
                 "If the labels are names of rows or a measured number, leave groups out; else join small groups.",
             )
         )
