@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.__main__ import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +20,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_section_prints_its_columns_and_writes_json(tmp_path: Path) -> None:
     done = run("--quick", "binary.shapes", "--results", str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,7 @@ def holes(request: pytest.FixtureRequest) -> bool:
 
 
 def test_bound_never_falls(case: Case, holes: bool) -> None:
-    for seed in range(6):
+    for seed in range(3):
         assert checks.fall(checks.random_fit(case, case.build, seed, holes)) < ROUNDING
 
 
@@ -37,13 +37,13 @@ def test_bound_never_falls_in_a_thousand_fits(holes: bool) -> None:
         assert checks.fall(checks.random_fit(case, case.build, 10_000 + seed, holes, max_iter=40)) < ROUNDING
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_bound_is_below_the_exact_evidence(case: Case, holes: bool, seed: int) -> None:
     gap = checks.gap_to_the_evidence(case, case.build, seed, holes)
     assert -1e-9 < gap < 8  # the upper end: it is that evidence it is below
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_bound_away_from_the_optimum_is_below_the_evidence_too(case: Case, holes: bool, seed: int) -> None:
     assert checks.gap_at_a_start(case, case.build, seed, holes) > -1e-9
 

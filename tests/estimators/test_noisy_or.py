@@ -49,6 +49,7 @@ def test_scikit_learn_finds_no_fault(options: dict[str, Any]) -> None:
     assert complaints(NoisyOr(**{**QUICK, **options})) == []
 
 
+@pytest.mark.slow
 def test_all_eight_pictures_are_found_and_their_number_too() -> None:
     X, truth = latens.datasets.make_noisy_or(1000, random_state=11)
     model = NoisyOr(12, n_init=3, random_state=0).fit(X)

@@ -106,7 +106,16 @@ def test_slow_steps_are_followed_to_their_end() -> None:
         local_fixed_point(Scripted([0.0], pull=0.001), Place(), some_rows())
 
 
-@pytest.mark.parametrize("name", ["views-binary", "views-counts", "views-mixed", "views-dense", "views-sparse-codes"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "views-mixed",
+        *(
+            pytest.param(f"views-{kind}", marks=pytest.mark.slow)
+            for kind in ("binary", "counts", "dense", "sparse-codes")
+        ),
+    ],
+)
 def test_leaps_end_where_steps_do(name: str) -> None:
     rng = np.random.default_rng(5)
     rows = random_rows(rng, 60, 4, holes=True, weighted=False)

@@ -371,7 +371,7 @@ def test_given_loadings_are_a_start() -> None:
     assert model.n_iter_ > 5
 
 
-@pytest.mark.parametrize("prior", ["ml", "ard"])
+@pytest.mark.parametrize("prior", ["ml", pytest.param("ard", marks=pytest.mark.slow)])
 def test_a_stream_with_few_patterns_of_holes_is_exact(prior: str) -> None:
     X, _ = rows(900, 8, 2)
     X = X.copy()

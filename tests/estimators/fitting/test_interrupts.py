@@ -169,7 +169,12 @@ print("usable")
 
 @pytest.mark.parametrize(
     ("n_rows", "n_init", "n_jobs"),
-    [(300, 1, 1), (300, 4, 1), (300, 4, 2), (12_000, 1, 2)],
+    [
+        (300, 1, 1),
+        pytest.param(300, 4, 1, marks=pytest.mark.slow),
+        (300, 4, 2),
+        pytest.param(12_000, 1, 2, marks=pytest.mark.slow),
+    ],
     ids=["one start", "starts in turn", "starts in threads", "blocks in threads"],
 )
 def test_a_real_interrupt_stops_a_long_fit_and_keeps_what_was_reached(n_rows: int, n_init: int, n_jobs: int) -> None:

@@ -94,7 +94,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     return 450
 
 
-@pytest.mark.parametrize("order", ["shuffled", "sorted", "sorted in blocks"])
+@pytest.mark.parametrize("order", ["shuffled", pytest.param("sorted", marks=pytest.mark.slow), "sorted in blocks"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_stream_ends_where_a_fit_of_all_rows_ends_in_whatever_order(case: Case, order: str) -> None:
     x = case.rows()

@@ -77,6 +77,7 @@ def test_separate_clusters_have_the_textbook_errors() -> None:
     assert min(table.components["nats"]) > 100
 
 
+@pytest.mark.slow
 def test_overlapping_clusters_are_told_as_uncertain_as_they_are() -> None:
     """Against the spread of fits over data sets, of which mean field says little more than half."""
     fits, told, narrow = [], [], []

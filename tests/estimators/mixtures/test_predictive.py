@@ -80,7 +80,7 @@ def test_rows_are_drawn_from_the_predictive_density() -> None:
         lambda: latens.FactorAnalysis(1, prior="ard", random_state=0),
         lambda: latens.BinaryFactorAnalysis(2, random_state=0),
         lambda: latens.NoisyICA(1, random_state=0, max_iter=20),
-        lambda: latens.MultiViewFactorAnalysis(1, random_state=0),
+        pytest.param(lambda: latens.MultiViewFactorAnalysis(1, random_state=0), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -380,6 +380,7 @@ class TestInvariance:
         assert found.n_components_ == 2
         assert np.all(match_components(found.scores_.T, truth.codes.T, signed=True).similarity > 0.9)
 
+    @pytest.mark.slow
     def test_a_weight_is_that_many_rows(self, mixed: tuple[Views, Any]) -> None:
         views = {name: view[:120] for name, view in mixed[0].items()}
         weight = np.random.default_rng(1).integers(0, 4, size=120)
@@ -469,6 +470,7 @@ class TestGroups:
 
 
 class TestStreams:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", MIXED)
     def test_later_batches_improve_what_is_said_of_unseen_samples(self, kind: str) -> None:
         views, _ = make_multiview(900, (40, 30), (kind, kind), n_factors=2, random_state=65)

@@ -59,6 +59,7 @@ def test_a_row_that_shows_nothing_is_imputed_in_proportion_to_its_exposure() -> 
     assert filled[1] == pytest.approx(2 * filled[0])
 
 
+@pytest.mark.slow
 def test_every_way_of_giving_exposures_says_the_same() -> None:
     y, s, _ = made()
     as_array = model(max_iter=5).fit({"rna": y}, exposure=s)

@@ -94,6 +94,7 @@ def test_the_stream_begins_with_enough_samples() -> None:
     assert (stream._state.stats.n, len(stream.trace_)) == (LEAST_SAMPLES + 10, begun + 1)
 
 
+@pytest.mark.slow
 def test_one_sample_at_a_time_until_the_stream_goes_on() -> None:
     views = make("poisson", n=LEAST_SAMPLES + 5, d=12, k=1)
     stream = streamed(views, 1, found=model(2, max_iter=20))
@@ -102,6 +103,7 @@ def test_one_sample_at_a_time_until_the_stream_goes_on() -> None:
     assert np.isfinite(stream.score(views))
 
 
+@pytest.mark.slow
 def test_samples_that_repeat_are_kept_once_and_count_as_often(few: Views) -> None:
     doubled = {name: np.repeat(view, 2, axis=0) for name, view in few.items()}
     twice = streamed(doubled, 14)
