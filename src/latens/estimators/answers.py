@@ -114,15 +114,19 @@ class Answers(Intervals, TransformerMixin):
         """
         X = encoded_rows(self, X)
         mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
-        xp = array_namespace(mean)
-        X = X.toarray() if is_sparse(X) else X
-        given = detached(X) if is_foreign(X) else _numbers(X, mean.dtype)
-        hole = xp.isnan(given)
-        filled = _as_given(xp.where(hole, self._leave(mean), xp.astype(given, mean.dtype)), X)
+        filled = self._filled(X, self._leave(mean))
         if not return_std:
             return filled
-        std = self._units.leave_direction(xp.sqrt(variance))
-        return filled, _as_given(xp.where(hole, std, xp.zeros_like(std)), X)
+        xp = array_namespace(mean)
+        return filled, self._filled(X, self._units.leave_direction(xp.sqrt(variance)), spread=True)
+
+    def _filled(self, X: Any, wide: Array, *, spread: bool = False) -> Any:
+        """X with its missing entries taken from `wide` (n, D); of spreads, 0 where X is observed."""
+        xp = array_namespace(wide)
+        X = X.toarray() if is_sparse(X) else X
+        given = detached(X) if is_foreign(X) else _numbers(X, wide.dtype)
+        here = xp.zeros_like(wide) if spread else xp.astype(given, wide.dtype)
+        return _as_given(xp.where(xp.isnan(given), wide, here), X)
 
     @lazily
     def score_samples(self, X: Any) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from latens.errors import AbsentColumns, TableRefused, UnseenLevels
+from latens.errors import AbsentColumns, TableRefused, UnseenLevels, warn
 from latens.intake.columns import KEPT, Column
 from latens.intake.layouts import SparseTable
 from latens.intake.marks import NONE_WORDS, number_in
@@ -163,11 +162,11 @@ class Encoding:
                 f"{_listed([column.name for column in self.columns])}, and there are {_listed(raw.names)}."
             )
         if absent:
-            warnings.warn(
-                f"{len(absent)} column(s) of the model are not in this table and are taken as missing: "
-                f"{_listed(absent)}.",
-                AbsentColumns,
-                stacklevel=4,
+            warn(
+                AbsentColumns(
+                    f"{len(absent)} column(s) of the model are not in this table and are taken as missing: "
+                    f"{_listed(absent)}."
+                )
             )
         return found
 
@@ -252,11 +251,11 @@ def _level_numbers(column: Column, values: Values) -> Floats:
     found = np.array([np.nan if text is None else _level_number(text, at) for text in texts])
     strange = [text for text, number in zip(texts, found, strict=True) if text is not None and np.isnan(number)]
     if strange:
-        warnings.warn(
-            f"column {column.name!r} holds {len(strange)} value(s) that were not there at the fit, taken as missing: "
-            f"{_listed(list(dict.fromkeys(strange)))}; known are {_listed(column.levels)}.",
-            UnseenLevels,
-            stacklevel=5,
+        warn(
+            UnseenLevels(
+                f"column {column.name!r} holds {len(strange)} value(s) that were not there at the fit, taken as "
+                f"missing: {_listed(list(dict.fromkeys(strange)))}; known are {_listed(column.levels)}."
+            )
         )
     return found
 
@@ -287,11 +286,11 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
         numbers = np.array([np.nan if number is None else number for number in read])
         words = [value for value, number in zip(values, read, strict=True) if value is not None and number is None]
         if words:
-            warnings.warn(
-                f"column {column.name!r} holds {len(words)} value(s) that are no numbers, taken as missing, such as "
-                f"{words[0][:20]!r}.",
-                UnseenLevels,
-                stacklevel=5,
+            warn(
+                UnseenLevels(
+                    f"column {column.name!r} holds {len(words)} value(s) that are no numbers, taken as missing, such "
+                    f"as {words[0][:20]!r}."
+                )
             )
     else:
         numbers = values.astype(np.float64)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from latens.errors import TableRefused
 from latens.intake.columns import Column
+from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, number_in, number_style
 from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
@@ -301,11 +302,9 @@ def _counts_rows(name: str, first: float, n_rows: int) -> bool:
 
 def _is_count(facts: _Facts, at: int) -> bool:
     """Zeros, a tail to the right, and a variance of about the mean: small whole numbers alone are no counts."""
-    mean, variance = float(facts.mean[at]), float(facts.variance[at])
-    if facts.low[at] < 0 or not facts.zeros[at] or mean <= 0:
+    if facts.low[at] < 0 or not facts.zeros[at]:
         return False
-    skewed = facts.skew[at] >= 0.5 * variance**1.5 / np.sqrt(mean)  # half of a Poisson variable's skewness
-    return bool(skewed) and 0.5 <= variance / mean <= 3
+    return count_kind(float(facts.mean[at]), float(facts.variance[at]), float(facts.skew[at])) == "poisson"
 
 
 def _words(name: str) -> str:

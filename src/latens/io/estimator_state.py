@@ -198,9 +198,21 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: EstimatorState) -> A
 def _encodings(fitted: EstimatorState) -> dict[str, Encoding]:
     """How columns become numbers; as many numbers as the model has columns."""
     encodings = encodings_from_text(fitted.encodings or "")
-    levels = "columns_" in fitted.attributes and fitted.attributes["columns_"].encoding
-    # a model of levels takes one number for each column, others one for each level
-    width = sum(len(encoding.columns if levels else encoding.names) for encoding in encodings.values())
+    # a model that knows columns of levels takes one number for each column, others one for each level
+    width = sum(
+        len(encoding.columns if _has_levels(fitted.attributes, encoding) else encoding.names)
+        for encoding in encodings.values()
+    )
     if width != fitted.n_features_in:
         raise FileRefused(f"its encoding makes {width} columns of a table; the model has {fitted.n_features_in}.")
     return encodings
+
+
+def _has_levels(attributes: Mapping[str, Any], encoding: Encoding) -> bool:
+    """Whether a model takes the columns of a table as they are, levels too."""
+    if "columns_" in attributes:
+        return bool(attributes["columns_"].encoding)
+    if "layout_" not in attributes:
+        return False
+    names = [name for own in attributes["layout_"].as_read.features for name in own]
+    return sorted(names) == sorted(column.name for column in encoding.columns)

@@ -153,7 +153,12 @@ def test_missing_entries_are_filled_with_values_of_their_kind() -> None:
     assert set(np.unique(whole[:, 6])) <= {1.0, 2.0, 3.0, 4.0, 5.0}
     assert 0 < whole[hole[:, 2], 2].min() < whole[hole[:, 2], 2].max() < 1
     chances = model.impute_proba(x)
-    assert {name: chance.shape for name, chance in chances.items()} == {"x3": (400, 3), "x6": (400, 5)}
+    assert {name: chance.shape for name, chance in chances.items()} == {
+        "x2": (400, 2),
+        "x3": (400, 3),
+        "x6": (400, 5),
+    }
+    assert chances["x2"][hole[:, 2], 1] == pytest.approx(whole[hole[:, 2], 2])
     assert chances["x3"].sum(axis=1) == pytest.approx(np.ones(400))
     best = np.array([1.0, 2.0, 5.0])[chances["x3"].argmax(axis=1)]
     assert np.array_equal(best[hole[:, 3]], whole[hole[:, 3], 3])

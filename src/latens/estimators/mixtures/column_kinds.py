@@ -23,14 +23,13 @@ from latens.errors import UnseenLevels, warn
 from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
 from latens.estimators.multi_view.tables.input import listed
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
+from latens.intake.kind_guess import count_kind
 
 __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 
 KINDS = ("gaussian", "bernoulli", "categorical", "ordinal", "poisson", "negative-binomial")
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
-LEAST_SKEW = 0.5  # of whole numbers that are taken as counts
-POISSON_RATIO, MOST_RATIO = 0.5, 3.0  # variance over mean of a Poisson column, about 1; above it is overdispersed
 
 _log = logging.getLogger("latens")
 
@@ -130,8 +129,7 @@ def find_kinds(
 ) -> ColumnKinds:
     """The kind of each column: the caller's choice, or a guess from its values.
 
-    Only 0 and 1: "bernoulli". Whole numbers from 0, with zeros, skewed to the right: "poisson" where the variance is
-    .5 to 3 times the mean, "negative-binomial" above. Anything else: "gaussian"; small whole numbers too.
+    The rule is that of `latens.intake.kind_guess`.
 
     Parameters
     ----------
@@ -200,16 +198,14 @@ def _name(key: Any, names: Sequence[str]) -> str:
 
 
 def _guess(values: ColumnValues) -> str:
-    levels = values.levels
+    """By the rule of `latens.intake.kind_guess`."""
     if not values.n:
         return "gaussian"
-    if np.isin(levels, (0.0, 1.0)).all():
+    if np.isin(values.levels, (0.0, 1.0)).all():
         return "bernoulli"
-    if levels[0] != 0 or levels[-1] < 2 or not values.whole:
+    if values.levels[0] != 0 or not values.whole:
         return "gaussian"
-    if values.skew < LEAST_SKEW or values.variance < POISSON_RATIO * values.mean:
-        return "gaussian"
-    return "poisson" if values.variance <= MOST_RATIO * values.mean else "negative-binomial"
+    return count_kind(values.mean, values.variance, values.skew * values.variance**1.5) or "gaussian"
 
 
 def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:

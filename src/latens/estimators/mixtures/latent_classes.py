@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
@@ -16,10 +17,11 @@ from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, quantiles_of
+from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
-from latens.estimators.mixtures.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory, check_data
@@ -38,6 +40,7 @@ from latens.families.poisson_columns import PoissonColumns
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
+from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
 __all__ = ["LatentClassAnalysis"]
@@ -259,7 +262,7 @@ class LatentClassAnalysis(MixtureEstimator):
         return Table(("column", "kind", "of", *classes), tuple(rows))
 
     @lazily
-    def impute(self, X: Any, return_std: bool = False) -> Any:
+    def impute(self, X: Any, return_std: bool = False, quantiles: Any = None, n_draws: int | None = None) -> Any:
         """X with its missing entries filled, observed ones untouched.
 
         Numbers and counts are filled with their expectation, columns of 0 and 1 with the probability of a 1, categories
@@ -273,26 +276,60 @@ class LatentClassAnalysis(MixtureEstimator):
             Rows like those of `fit`.
         return_std : bool
             Whether to return standard deviations, too.
+        quantiles : sequence of float, optional
+            Such as (0.05, 0.95): also the quantiles of the missing entries, from 400 draws; of categories, which have
+            no order, the level drawn most often.
+        n_draws : int, optional
+            Also so many completed tables, each with entries drawn under one draw of the classes' parameters.
 
         Returns
         -------
         filled : like X
-            X with its missing entries filled.
+            X with its missing entries filled. Alone, or first in a tuple of what was asked for:
         std : array of shape (n, D)
             Predictive standard deviations, 0 where X is observed; with `return_std`.
+        quantiles : dict of float to tables like X
+        draws : list of tables like X
         """
-        table = self.columns_.table if self.__sklearn_is_fitted__() else None
+        asked, table = Asked(quantiles, n_draws), self.columns_.table if self.__sklearn_is_fitted__() else None
+        spread: list[Any] = []
         if table is None:
-            return super().impute(X, return_std)
-        mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
-        whole = refilled(X, table, host(self._units.leave(mean)), list(self.columns_.names_of_levels))
-        if not return_std:
-            return whole
-        hole = np.isnan(level_numbers(table, X))
-        return whole, np.where(hole, self._units.leave_direction(np.sqrt(host(variance))), 0.0)
+            filled = super().impute(X, return_std)
+            if return_std:
+                filled, spread = filled[0], [filled[1]]
+        else:
+            mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
+            filled = self._completed(X, mean)
+            if return_std:
+                hole = np.isnan(level_numbers(table, X))
+                spread = [np.where(hole, self._units.leave_direction(np.sqrt(host(variance))), 0.0)]
+        if not asked.levels and not asked.n_draws:
+            return asked.answer(filled, spread, [], [])
+        rng = generator(self.random_state)
+        draws = [self._completed(X, self._drawn(X, rng)) for _ in range(asked.n_draws)]
+        return asked.answer(filled, spread, self._quantiles(X, asked.levels, rng), draws)
+
+    def _drawn(self, X: Any, rng: np.random.Generator) -> Floats:
+        """(n, D), entries drawn given what rows show, in the units of the model."""
+        (drawn,) = self._ask(X, lambda rows, local: (self._model.draw_entries(self.posterior_, rows, local, rng),))
+        return host(drawn)
+
+    def _quantiles(self, X: Any, levels: list[float], rng: np.random.Generator) -> list[Any]:
+        if not levels:
+            return []
+        draws = np.stack([self._drawn(X, rng) for _ in range(DRAWS_FOR_QUANTILES)])
+        ordered = [kind != "categorical" for kind in self.columns_.kinds]
+        return [self._completed(X, values) for values in quantiles_of(draws, levels, ordered)]
+
+    def _completed(self, X: Any, values: Any) -> Any:
+        """X with missing entries from values (n, D) in the units of the model, in its own container and types."""
+        table = self.columns_.table
+        if table is None:
+            return self._filled(X, self._leave(values))
+        return refilled(X, table, host(self._units.leave(values)), list(self.columns_.names_of_levels))
 
     def impute_proba(self, X: Any) -> dict[str, Array]:
-        """Probabilities of the levels of each column of levels.
+        """Probabilities of the levels of each column of levels, and of columns of yes and no.
 
         They are those of a new entry of the same row, given all that the row shows.
 
@@ -304,7 +341,7 @@ class LatentClassAnalysis(MixtureEstimator):
         Returns
         -------
         dict of arrays of shape (n, C)
-            By name of column, in the order of its C levels; rows add up to 1.
+            By name of column, in the order of its C levels, or no and yes; rows add up to 1.
         """
         share = self.predict_proba(X)
         found: dict[str, Array] = {}
@@ -314,6 +351,11 @@ class LatentClassAnalysis(MixtureEstimator):
                 stops = np.cumsum(part.levels)
                 for place, stop, size in zip(self.columns_.places[kind], stops, part.levels, strict=True):
                     found[self.columns_.names[place]] = chance[:, int(stop) - size : int(stop)]
+            elif isinstance(part, BernoulliColumns):
+                chance = share @ like(part.mean, share)
+                for at, place in enumerate(self.columns_.places[kind]):
+                    yes = chance[:, at : at + 1]
+                    found[self.columns_.names[place]] = array_namespace(yes).concat([1 - yes, yes], axis=1)
         return found
 
     def inverse_transform(self, X: Any) -> Array:

@@ -16,6 +16,9 @@ from latens.estimators.answers import Answers
 from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.frames.completions import Asked
+from latens.estimators.frames.raw_frames import as_frame, refilled
+from latens.estimators.frames.views_by_kind import in_frame_order, level_names
 from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
@@ -26,11 +29,12 @@ from latens.estimators.multi_view.tables.output import (
     as_given,
     explained_table,
     filled,
+    quantile_by_view,
     row_labels,
     strongest,
 )
 from latens.estimators.multi_view.tables.row_names import group_numbers
-from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out
+from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, frame_encoding, lay_out
 from latens.estimators.multi_view.units import signs
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.lazy import mean_of
@@ -38,6 +42,7 @@ from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
+from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
 __all__ = ["MultiViewAnswers"]
@@ -138,12 +143,15 @@ class MultiViewAnswers(Answers):
         coverage: float | None = None,
         precision: Any = None,
         *,
+        quantiles: Any = None,
+        n_draws: int | None = None,
         exposure: Any = None,
     ) -> Any:
         """All views with what is missing filled in, in data units.
 
         Chances for binary views, expected counts, the most probable level of categories (`impute_proba` has their
-        chances); the deviation of a level is that of whether it is right.
+        chances); the deviation of a level is that of whether it is right. A data frame of mixed columns comes back
+        with the types that it has, also in columns of yes and no.
 
         How uncertain they are is by the curvature of the likelihoods themselves, as in `transform`.
 
@@ -158,35 +166,77 @@ class MultiViewAnswers(Answers):
             Such as 0.95: also return the limits within which a missing entry lies with that chance, each like X.
         precision : dict of arrays, optional
             Where the model was fitted with known precisions.
+        quantiles : sequence of float, optional
+            Such as (0.05, 0.95): also the quantiles of missing entries; of categories, which have no order, the most
+            probable level.
+        n_draws : int, optional
+            Also so many completed tables, each with entries drawn given what samples show, under one draw of the
+            loadings.
         exposure : array, dict or str, optional
             As in `fit`, where the model was fitted with it.
 
         Returns
         -------
-        filled, or (filled, std), or (filled, low, high)
-            In the containers of X; a dict of arrays for AnnData and MuData.
+        filled, or a tuple of it and what was asked for: std or (low, high), quantiles, draws
+            In the containers of X; a dict of arrays for AnnData and MuData. Quantiles are a dict of such tables by
+            probability, draws a list of them.
         """
+        asked, given = Asked(quantiles, n_draws), X
         X = encoded_views(self, X)
         table = self._table(X, groups, precision=precision, exposure=exposure)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._units.leave_direction(array_namespace(mean).sqrt(variance))
-        answers = [contracted(filled(table.rows, mean), self.layout_)]
+        whole = filled(table.rows, mean)
+        more: list[Any] = []
         if coverage is not None:
             share = positive_number("coverage", coverage, most=1.0)
             if share == 1:
                 raise ValueError("coverage=1 would take limits without end; choose a number below 1, such as 0.95.")
-            tail = 0.5 * (1 - share)
-            sides = self._ask(table.rows, lambda rows, local: self._model.limits(self.posterior_, rows, local, tail))
-            answers += [contracted(filled(table.rows, self._leave(side)), self.layout_) for side in sides]
+            sides = self._limits(table.rows, 0.5 * (1 - share))
+            more = [self._given_back(contracted(filled(table.rows, side), self.layout_), given, table, X)
+                    for side in sides]  # fmt: skip
         elif return_std:
-            spread = contracted(filled(table.rows, mean), self.layout_, spread=True) if self.layout_.levels else None
             wide = filled(table.rows, std, spread=True)
-            answers.append(wide if spread is None else _spreads(wide, spread, self.layout_))
-        outputs = [as_given(wide, self.layout_.as_read, X, table.row_names) for wide in answers]
-        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+            if self.layout_.levels:
+                wide = _spreads(wide, contracted(whole, self.layout_, spread=True), self.layout_)
+            more = [self._given_back(wide, given, table, X, numbers=True)]
+        levels = []
+        for level in asked.levels:
+            side = self._limits(table.rows, min(level, 1 - level))[level > 0.5]
+            levels.append(quantile_by_view(table.rows, mean, side, self._model.views, self.layout_, level))
+        draws = self._completed(table.rows, asked.n_draws)
+        tables = [[self._given_back(wide, given, table, X) for wide in each] for each in (levels, draws)]
+        return asked.answer(self._given_back(contracted(whole, self.layout_), given, table, X), more, *tables)
+
+    def _limits(self, rows: Rows, tail: float) -> list[Array]:
+        """Low and high (n, D) in data units, beyond each of which a new entry falls with the chance `tail`."""
+        sides = self._ask(rows, lambda part, local: self._model.limits(self.posterior_, part, local, tail))
+        return [self._leave(side) for side in sides]
+
+    def _completed(self, rows: Rows, n_draws: int) -> list[Array]:
+        """Tables (n, D) as read, with missing entries drawn."""
+        rng = generator(self.random_state)
+
+        def entries(part: Rows, local: Any) -> tuple[Array, ...]:
+            return tuple(
+                like(self._model.draw_entries(self.posterior_, part, local, rng), part.x) for _ in range(n_draws)
+            )
+
+        drawn = self._ask(rows, entries) if n_draws else ()
+        return [contracted(filled(rows, self._leave(each)), self.layout_) for each in drawn]
+
+    def _given_back(self, wide: Array, given: Any, table: WideTable, views: Any, *, numbers: bool = False) -> Any:
+        """A table (n, D) as read in the container that was given; `numbers` are no values, such as deviations."""
+        encoding, layout = frame_encoding(self), self.layout_.as_read
+        if encoding is None:
+            return as_given(wide, layout, views, table.row_names)
+        values = in_frame_order(host(wide), layout, encoding)
+        return (
+            as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))
+        )
 
     def impute_proba(self, X: Any, groups: Any = None, precision: Any = None) -> dict[str, dict[str, Array]]:
-        """Probabilities of the levels of views of levels.
+        """Probabilities of the levels of views of levels, and of yes/no columns of a data frame.
 
         Parameters
         ----------
@@ -198,12 +248,21 @@ class MultiViewAnswers(Answers):
         Returns
         -------
         dict of dict of arrays (n, C)
-            By view and column, in the order of `levels_`: of a new entry of the same sample, given all that it shows.
+            By view and column, in the order of `levels_`, or no and yes: of a new entry of the same sample, given all
+            that it shows.
         """
-        table = self._table(encoded_views(self, X), groups, precision=precision)
+        table = self._table(X, groups, precision=precision)
         chances = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))[0]
-        bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
-        return {view: own.probabilities(chances[:, bounds[view]]) for view, own in self.layout_.levels.items()}
+        layout, xp = self.layout_, array_namespace(chances)
+        bounds = dict(zip(layout.views, layout.bounds, strict=True))
+        found = {view: own.probabilities(chances[:, bounds[view]]) for view, own in layout.levels.items()}
+        if frame_encoding(self) is None:
+            return found
+        for view, names in zip(layout.views, layout.features, strict=True):
+            if self.likelihoods_[view] == "bernoulli":
+                yes = chances[:, bounds[view]]
+                found[view] = {name: xp.stack([1 - yes[:, d], yes[:, d]], axis=1) for d, name in enumerate(names)}
+        return found
 
     @property
     def levels_(self) -> dict[str, dict[str, list[Any]]]:

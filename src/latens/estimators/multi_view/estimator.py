@@ -17,6 +17,8 @@ from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.frames.raw_frames import is_mixed_frame
+from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.exposure import check_exposed, with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
@@ -33,13 +35,14 @@ from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blo
 from latens.estimators.multi_view.tables.input import is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
-from latens.estimators.multi_view.tables.wide import WideTable, lay_out
+from latens.estimators.multi_view.tables.wide import WideTable, encoded_views, frame_encoding, lay_out
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
+from latens.intake import Encoding
 from latens.models.multi_view.explained import Deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
@@ -59,10 +62,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     n_components : int, optional
         Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
     likelihoods : dict of str, optional
-        View to "gaussian", "student", "bernoulli", "categorical", "ordinal", "poisson" or "negative-binomial". What is
-        not given is guessed from the values (see `likelihoods_`). "student" is for measurements with outliers: how
-        heavy their tails are is learnt. Counts have a dispersion that is learnt, which "poisson"
-        expects to be small. Columns of levels have a loading for each level but the last, "column = level" by name.
+        View, or column of a data frame of mixed columns, to "gaussian", "student", "bernoulli", "categorical",
+        "ordinal", "poisson" or "negative-binomial". What is not given is guessed from the values (see `likelihoods_`).
+        "student" is for measurements with outliers: how heavy their tails are is learnt. Counts have a dispersion that
+        is learnt, which "poisson" expects to be small. Columns of levels have a loading for each level but the last,
+        "column = level" by name.
     sparse_loadings : bool
         Whether a factor may leave features out (spike and slab); otherwise every feature has a loading.
     sparse_factors : bool
@@ -165,6 +169,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         "_waiting",
     )
     _waiting: Waiting | None = None  # the first samples of a stream, while they are few
+    encodings_: dict[str, Encoding]
+    _of_frame: dict[str, Any]  # likelihoods of the views of a frame of mixed columns, while it is fitted
 
     def __init__(
         self,
@@ -238,8 +244,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         Parameters
         ----------
         X : dict or list of arrays or data frames, data frame with two-level columns, AnnData, MuData, or array
-            Rows are samples. Frames are aligned by row name; a sample that a view lacks is missing there. NaN means
-            missing.
+            Rows are samples. A data frame of mixed columns becomes views by kind of column. Frames are aligned by row
+            name; a sample that a view lacks is missing there. NaN means missing.
         y : ignored
             There for pipelines.
         groups : array or str, optional
@@ -404,8 +410,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False
     ) -> WideTable:
         """Samples as one wide table, which says what the views are."""
+        frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) else None
         table = lay_out(
-            X,
+            X if frame is None else frame.views(X),
             groups=groups,
             sample_weight=sample_weight,
             layer=self.layer,
@@ -415,15 +422,25 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         )
         if table.rows.seen is not None and not host(table.rows.seen).any():
             raise ValueError("the views hold nothing but NaN; give at least one observed value.")
-        self._plain = is_plain(X)
-        doubt_table(table)
+        self._plain = is_plain(X) and frame is None
+        if frame is not None:
+            self.encodings_, self._of_frame = {"x": frame.encoding}, frame.likelihoods
+        doubt_table(table, by_kind=frame is not None)
         return with_precision(table, precision, None)
+
+    def _columns_of_frame(self) -> tuple[Any, Encoding | None]:
+        """Likelihoods of views as given or found in a frame of mixed columns, and how that became numbers."""
+        of_frame = self.__dict__.pop("_of_frame", None)
+        if of_frame is not None:
+            return of_frame, self.encodings_["x"]
+        encoding = frame_encoding(self)
+        return (self.likelihoods if encoding is None else self.likelihoods_), encoding
 
     def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
         """Samples as one wide table like that of those that wait; groups may join it."""
         known = self._waiting.layout  # type: ignore[union-attr]
         table = lay_out(
-            X,
+            encoded_views(self, X),
             groups=groups,
             sample_weight=sample_weight,
             layout=replace(known, precise=()),
@@ -460,12 +477,16 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
         several = len(table.layout.groups) > 1
         table = table if several else ungrouped(table)
-        kinds = dict(zip(table.layout.views, guess_likelihoods(table, self.likelihoods), strict=True))
+        given, encoding = self._columns_of_frame()
+        kinds = dict(zip(table.layout.views, guess_likelihoods(table, given), strict=True))
         other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
         if other:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
         table = with_exposure(table, exposure, views, kinds)
-        table = with_levels(table, levels := levels_of(table, kinds))
+        levels = levels_of(table, kinds)
+        if encoding is not None:
+            levels = with_level_names(levels, encoding)
+        table = with_levels(table, levels)
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds

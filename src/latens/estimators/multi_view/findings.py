@@ -32,11 +32,11 @@ TOTALS = 0.95  # correlation with a view's row totals from which a factor says n
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
 
 
-def doubt_table(table: WideTable) -> None:
-    """Warn of views of one feature, and of samples that show nothing."""
+def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
+    """Warn of views of one feature, unless views are those of kinds of columns, and of samples that show nothing."""
     layout, rows = table.layout, table.rows
     narrow = [name for name, features in zip(layout.views, layout.features, strict=True) if len(features) == 1]
-    if narrow and len(layout.views) > 1:
+    if narrow and len(layout.views) > 1 and not by_kind:
         warn(
             OneFeatureViews(
                 f"view(s) {listed(narrow)} have one feature each: a factor that is that feature explains all of it, "

@@ -32,7 +32,7 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized
 from latens.array.packed_symmetric import packed, upper_indices
 from latens.array.special import logsumexp, softmax_entropy, xlogx
-from latens.array.transfer import column_sums, is_sparse, like, total
+from latens.array.transfer import column_sums, host, is_sparse, like, total
 from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.dirichlet import Dirichlet
@@ -233,6 +233,15 @@ class Mixture:
         label = rng.choice(q.n_components, size=n, p=point.weights.mean)
         rows = point.clusters.draw(label, rng)  # type: ignore[union-attr]
         return rows, np.eye(q.n_components)[label]
+
+    def draw_entries(self, q: MixturePosterior, batch: Rows, local: Memberships, rng: np.random.Generator) -> Floats:
+        """(n, D), new entries of the same rows, whose labels are drawn given what they show, under one draw of q.
+
+        For columns that are independent within a cluster.
+        """
+        chance = np.log(np.maximum(host(self.predicted_memberships(q, batch)), 1e-300))
+        label = np.argmax(chance + rng.gumbel(size=chance.shape), axis=1)
+        return q.sample(rng).clusters.draw(label, rng)  # type: ignore[union-attr]
 
     def cannot_sample(self, q: MixturePosterior) -> str:
         if isinstance(self.weights, Sticks):

@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 from array_api_compat import array_namespace
 
-from latens.array import Array
+from latens.array import Array, Floats
 from latens.array.fields import positive, positive_definite, real, record, unit
 from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import diagonal_places
 from latens.array.row_matrices import log_determinants, normal_rows, times_kinds
 from latens.array.special import xlogx
-from latens.array.transfer import like, take
+from latens.array.transfer import host, like, take
 from latens.core import transient
 from latens.models.likelihoods import Tangent
 
@@ -71,6 +71,15 @@ class JointCodes:
         """The same means with the covariance of other products, gram and precision as above."""
         xp = array_namespace(self.mean)
         return JointCodes(self.mean, normal_rows(xp.zeros_like(self.mean), gram, precision)[1])
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """(n, K), one draw for each sample."""
+        root = np.linalg.cholesky(host(self.spread))
+        noise = rng.normal(size=self.mean.shape)
+        if self.kind is not None:
+            root = root[host(self.kind)]
+        moved: Floats = noise @ root[0].T if len(root) == 1 else np.einsum("nkl,nl->nk", root, noise)
+        return np.asarray(host(self.mean) + moved)
 
     @property
     def variance(self) -> Array:
@@ -133,6 +142,11 @@ class SparseCodes:
         """The same means with slabs as wide as other products, (1 or n, P) packed, leave them."""
         own = take(gram.T, diagonal_places(self.on.shape[1])).T
         return replace(self, width=1 / (own + precision) + array_namespace(own).zeros_like(self.width))
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """(n, K), one draw for each sample."""
+        on = rng.random(self.on.shape) < host(self.on)
+        return np.where(on, host(self.slab) + rng.normal(size=on.shape) * np.sqrt(host(self.width)), 0.0)
 
     @property
     def mean(self) -> Array:

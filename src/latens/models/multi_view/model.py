@@ -283,6 +283,16 @@ class MultiView:
             offset = view.log_exposure(batch)
             yield view, (eta if offset is None else eta + offset, spread, view.about(p, batch))
 
+    def draw_entries(self, q: MultiViewPosterior, batch: Rows, local: Codes, rng: np.random.Generator) -> Floats:
+        """(n, D), new entries of the same samples, whose codes are drawn given what they show, under one draw of q."""
+        point, codes = q.sample(rng), self.curved(q, batch, local).draw(rng)
+        full, parts = np.concatenate([codes, host(self.members(batch))], axis=1), []
+        for view in self.views:
+            p, offset = point.views[view.name], view.log_exposure(batch)
+            eta = full @ p.mean.T + (0.0 if offset is None else host(offset))
+            parts.append(view.likelihood.draw(eta, view.about(p, batch), rng))
+        return np.concatenate(parts, axis=1)
+
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
         """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown."""
         xp, every = array_namespace(codes), np.full((codes.shape[0], self.n_groups), 1 / self.n_groups)

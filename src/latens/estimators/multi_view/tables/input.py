@@ -17,7 +17,18 @@ from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.estimators.rows.validation import check_sparse, is_foreign
 
-__all__ = ["View", "from_long", "is_plain", "is_several", "listed", "long_groups", "one_table", "read_views", "single"]
+__all__ = [
+    "View",
+    "are_read",
+    "from_long",
+    "is_plain",
+    "is_several",
+    "listed",
+    "long_groups",
+    "one_table",
+    "read_views",
+    "single",
+]
 
 LONG = {"sample", "feature", "value"}  # columns of a table with one entry a line, as MOFA2 reads it
 LONG_TOO = {"view", "group"}  # those that it may have besides
@@ -114,6 +125,11 @@ def is_plain(views: Any) -> bool:
     return True
 
 
+def are_read(views: Any) -> bool:
+    """Whether views were read already, from one frame."""
+    return isinstance(views, tuple) and len(views) > 0 and all(isinstance(view, View) for view in views)
+
+
 def is_several(views: Any) -> bool:
     """Whether this is MuData: annotated tables in one, whose rows it has matched."""
     return hasattr(views, "mod") and hasattr(views, "obs_names")
@@ -165,6 +181,8 @@ def _is_long(views: Any) -> bool:
 
 def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str] | None = None) -> list[View]:
     """Every view of a container, by name. `known` are the names of a fit, which views without names take in turn."""
+    if are_read(views):
+        return list(views)
     given = list(_named(from_long(views), known))
     columns = _with_column(given, use_var)
     found = [view for name, table in given for view in _read(name, table, layer, columns.get(name), bool(known))]

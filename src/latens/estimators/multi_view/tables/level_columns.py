@@ -112,6 +112,15 @@ class LevelColumns:
             found[name], start = xp.stack([*parts, left], axis=1), start + size
         return found
 
+    def reached(self, chances: Array, level: float) -> Array:
+        """(n, D), the first level of each column at which chances add up to so much."""
+        xp, columns = array_namespace(chances), []
+        for levels, chance in zip(self.levels, self.probabilities(chances).values(), strict=True):
+            below = xp.astype(xp.cumulative_sum(chance, axis=1) < level, xp.int64)
+            at = xp.clip(xp.sum(below, axis=1), 0, len(levels) - 1)
+            columns.append(xp.take(like(np.array(levels), chance), at))
+        return xp.stack(columns, axis=1)
+
     def contracted(self, chances: Array, *, spread: bool = False) -> Array:
         """(n, D), the most probable level of each column; or the deviation of whether it is right."""
         xp, columns = array_namespace(chances), []

@@ -13,11 +13,11 @@ from latens.array.transfer import host
 from latens.core import Rows
 from latens.estimators.multi_view.tables.input import from_long, is_plain
 from latens.estimators.multi_view.tables.wide import Layout
-from latens.models.multi_view.model import MultiViewPosterior
+from latens.models.multi_view.model import MultiViewPosterior, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
-__all__ = ["as_given", "explained_table", "filled", "row_labels", "strongest"]
+__all__ = ["as_given", "explained_table", "filled", "quantile_by_view", "row_labels", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -90,6 +90,26 @@ def strongest(
             strengths.append(np.abs(p.weights.mean.T) * np.sqrt(p.noise.mean))
     order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
     return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
+
+
+def quantile_by_view(
+    given: Rows, mean: Array, side: Array, views: Sequence[View], layout: Layout, level: float
+) -> Array:
+    """(n, D) as read, the quantile of every missing entry; of categories, without an order, the likeliest level.
+
+    `mean` and `side` (n, D) are expectations and quantiles of all entries; those of levels come from their chances.
+    """
+    parts = []
+    for view in views:
+        name, columns = view.name, view.columns
+        own = given.columns(columns)
+        if name in layout.levels:
+            chances, levels = filled(own, mean[:, columns]), layout.levels[name]
+            ordered = view.likelihood.name == "ordinal"
+            parts.append(levels.reached(chances, level) if ordered else levels.contracted(chances))
+        else:
+            parts.append(filled(own, side[:, columns]))
+    return array_namespace(mean).concat(parts, axis=1)
 
 
 def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Table:

@@ -18,8 +18,10 @@ from latens.array.fields import record
 from latens.array.transfer import is_sparse, like
 from latens.core import Rows
 from latens.errors import AbsentColumns, warn
+from latens.estimators.frames.views_by_kind import views_of_frame
 from latens.estimators.multi_view.tables.input import (
     View,
+    are_read,
     is_plain,
     is_several,
     listed,
@@ -31,10 +33,10 @@ from latens.estimators.multi_view.tables.input import (
 from latens.estimators.multi_view.tables.level_columns import LevelColumns
 from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
-from latens.intake import join_views
+from latens.intake import Encoding, join_views
 from latens.models.multi_view.view import GROUP
 
-__all__ = ["Layout", "WideTable", "encoded_views", "lay_out"]
+__all__ = ["Layout", "WideTable", "encoded_views", "frame_encoding", "lay_out"]
 
 ABSENT = -1  # in place of the position of a column
 CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
@@ -152,10 +154,26 @@ def lay_out(
 
 def encoded_views(estimator: Any, X: Any) -> Any:
     """A raw data frame as the views that the model was fitted to, where it knows how its columns were encoded."""
+    if are_read(X):
+        return X
+    encoding = frame_encoding(estimator)
+    if encoding is not None:
+        layout = estimator.layout_.as_read
+        return views_of_frame(X, encoding, dict(zip(layout.views, layout.features, strict=True)))
     encodings = getattr(estimator, "encodings_", None)
     if encodings is None or len(encodings) > 1 or not hasattr(X, "columns") or not is_plain(X):
         return X
     return join_views({view: encoding.encode(X) for view, encoding in encodings.items()})
+
+
+def frame_encoding(estimator: Any) -> Encoding | None:
+    """How a frame of mixed columns became numbers, where the model was fitted to one: each column is one of a view."""
+    encodings = getattr(estimator, "encodings_", None)
+    if encodings is None or len(encodings) > 1:
+        return None
+    (encoding,) = encodings.values()
+    names = [name for own in estimator.layout_.as_read.features for name in own]
+    return encoding if sorted(names) == sorted(column.name for column in encoding.columns) else None
 
 
 def _plain(

@@ -5,27 +5,63 @@ What each column holds is found by `latens.intake`; its encoding is learnt at th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from latens.array import Floats
-from latens.errors import UnusedColumns, warn
+from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.intake import Encoding, RawTable
+from latens.intake.columns import Column
 from latens.intake.treatment import Choices, treat
 
-__all__ = ["is_raw_frame", "learn_encoding", "level_numbers", "refilled"]
+__all__ = ["as_frame", "is_mixed_frame", "is_raw_frame", "learn_encoding", "level_numbers", "refilled"]
 
 LEVEL_KINDS = {"binary": "bernoulli", "category": "categorical"}
+WIDEST_MIXED = 100  # columns of numbers beyond which a frame is one assay, whose features may look different by chance
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame of pandas or polars with one level of column names."""
+    if hasattr(X, "iloc") and hasattr(X, "dtypes") and getattr(X, "ndim", 0) == 2:
+        return getattr(X.columns, "nlevels", 1) == 1
+    return hasattr(X, "schema") and hasattr(X, "to_numpy") and hasattr(X, "columns")
 
 
 def is_raw_frame(X: Any) -> bool:
     """Whether X is a data frame with a column that is no numbers, such as text, categories or dates."""
-    if hasattr(X, "iloc") and hasattr(X, "dtypes") and getattr(X, "ndim", 0) == 2:
+    if not is_frame(X):
+        return False
+    if hasattr(X, "iloc"):
         return any(getattr(kind, "kind", "O") not in "fiub" or hasattr(kind, "categories") for kind in X.dtypes)
-    if hasattr(X, "schema") and hasattr(X, "to_numpy") and hasattr(X, "columns"):
-        return any(not kind.is_numeric() for kind in X.schema.values())
-    return False
+    return any(not kind.is_numeric() for kind in X.schema.values())
+
+
+def is_mixed_frame(X: Any) -> bool:
+    """Whether X is a data frame of columns of several kinds, rather than one table of like measurements.
+
+    That is one with a column that is no numbers; or of at most 100 columns of numbers of which some hold only 0 and 1
+    (or are of truth values) and others measurements: fractions, negative numbers, or numbers without a 0.
+    """
+    if is_raw_frame(X):
+        return True
+    if not is_frame(X) or not 1 < len(X.columns) <= WIDEST_MIXED:
+        return False
+    columns = [_numbers_of(X[name]) for name in X.columns]
+    shown = [values[np.isfinite(values)] for values in columns]
+    binary = [len(values) > 0 and set(np.unique(values)) == {0.0, 1.0} for values in shown]
+    return any(binary) and any(map(_is_measured, shown))
+
+
+def _numbers_of(series: Any) -> Floats:
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(series, "iloc") else series.to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _is_measured(values: Floats) -> bool:
+    """Whether a column cannot be counts, of which some are 0."""
+    return len(values) > 0 and bool(values.min() != 0 or np.any(values != np.floor(values)))
 
 
 def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
@@ -43,6 +79,9 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     category = tuple(name for name in texts if chosen.get(name) in ("categorical", "ordinal"))
     columns, _ = treat(raw, Choices(category=category))
     out = [f"{column.name} ({column.note or column.kind})" for column in columns if not column.is_kept]
+    kept = tuple(column for column in columns if column.is_kept)
+    if not kept:
+        raise ValueError(f"no column of X can be used: {', '.join(out[:8])}. Give numbers, yes/no or categories.")
     if out:
         more = f" and {len(out) - 8} more" if len(out) > 8 else ""
         warn(
@@ -51,12 +90,23 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
                 "Drop them, or give the kind of those that are categories: likelihoods={name: 'categorical'}.",
             )
         )
-    kept = tuple(column for column in columns if column.is_kept)
-    if not kept:
-        raise ValueError(f"no column of X can be used: {', '.join(out[:8])}. Give numbers, yes/no or categories.")
+    _tell_codes(kept)
     scales = {str(name) for name in X.columns if getattr(getattr(X[name], "dtype", None), "ordered", False)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
     return Encoding(kept), kinds | {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
+
+
+def _tell_codes(columns: Sequence[Column]) -> None:
+    """Warn of numbers that are taken as missing."""
+    coded = [f"{column.name} ({', '.join(f'{code:g}' for code in column.codes)})" for column in columns if column.codes]
+    if coded:
+        more = f" and {len(coded) - 8} more" if len(coded) > 8 else ""
+        warn(
+            MissingCodes(
+                f"numbers far from all others that are repeated are taken as missing, in {', '.join(coded[:8])}{more}.",
+                "If they are measurements, give the frame through latens.read(X, missing='none').views().",
+            )
+        )
 
 
 def level_numbers(encoding: Encoding, X: Any) -> Floats:
@@ -74,26 +124,27 @@ def level_numbers(encoding: Encoding, X: Any) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
-def refilled(X: Any, encoding: Encoding, values: Floats, texts: list[tuple[str, ...]]) -> Any:
+def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[str, ...]]) -> Any:
     """A copy of a frame with its missing cells filled, in the types that its columns have.
 
     Parameters
     ----------
     values : array (n, D)
         Of the columns of the encoding; of levels, their number.
-    texts : list of tuples of str
+    texts : sequence of tuples of str
         Names of the levels by number; () for columns of numbers.
     """
     pandas = hasattr(X, "iloc")
     out = X.copy() if pandas else X.clone()
+    keys = {str(key): key for key in X.columns}
+    raw = dict(zip(keys, RawTable.of_frame(X).values, strict=True))
     for column, numbers, names in zip(encoding.columns, values.T, texts, strict=True):
-        if column.name not in map(str, X.columns):
+        if column.name not in keys:
             continue
-        key = next(key for key in X.columns if str(key) == column.name)
-        series = X[key]
-        hole = np.asarray(series.isna() if pandas else series.is_null().to_numpy())
+        key, hole = keys[column.name], _holes(raw[column.name], column)
         if not hole.any():
             continue
+        series = X[key]
         cells = series.tolist() if pandas else series.to_list()
         known = next((cell for cell, gone in zip(cells, hole, strict=True) if not gone), None)
         for i in np.flatnonzero(hole):
@@ -103,6 +154,22 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: list[tuple[str, 
         else:
             out = out.with_columns(type(series)(key, cells, dtype=series.dtype))
     return out
+
+
+def as_frame(X: Any, encoding: Encoding, values: Floats) -> Any:
+    """Numbers (n, D) of the columns of an encoding as a frame like X, of floats."""
+    names = [column.name for column in encoding.columns]
+    keys = {str(key): key for key in X.columns}
+    if hasattr(X, "iloc"):
+        return type(X)(values, index=X.index, columns=[keys.get(name, name) for name in names])
+    return type(X)(values, schema=names)
+
+
+def _holes(values: Any, column: Column) -> Any:
+    """(n,), whether a cell is missing, codes for missing included; a level that the fit did not see is there."""
+    if values.dtype == object:
+        return np.array([value is None for value in values])
+    return np.isnan(values) | np.isin(values, column.codes)
 
 
 def _cell(number: float, names: tuple[str, ...], known: Any) -> Any:

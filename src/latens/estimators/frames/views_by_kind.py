@@ -1,0 +1,149 @@
+"""A data frame of mixed columns as views by kind of column, one for each likelihood, and answers back as such a frame.
+
+The frame's `Encoding` says how its columns become numbers; the layout of the fit says which view has which column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.estimators.frames.raw_frames import is_frame, learn_encoding, level_numbers
+from latens.estimators.multi_view.tables.input import View, listed
+from latens.estimators.multi_view.tables.level_columns import LevelColumns
+from latens.intake import Encoding
+from latens.intake.kind_guess import guess_kind
+
+if TYPE_CHECKING:
+    from latens.estimators.multi_view.tables.wide import Layout
+
+__all__ = ["KindsOfFrame", "in_frame_order", "learn_views", "level_names", "views_of_frame", "with_level_names"]
+
+# what a view is called that holds the columns of a likelihood; others are called after it
+VIEW_NAMES = {
+    "gaussian": "numbers",
+    "poisson": "counts",
+    "negative-binomial": "dispersed_counts",
+    "bernoulli": "yes_no",
+    "categorical": "categories",
+    "ordinal": "scales",
+}
+
+
+@dataclass(frozen=True)
+class KindsOfFrame:
+    """What was found out about a frame at a fit."""
+
+    encoding: Encoding
+    columns: dict[str, tuple[str, ...]]  # names of the columns of each view
+    likelihoods: dict[str, Any]  # of each view
+
+    def views(self, X: Any) -> tuple[View, ...]:
+        return views_of_frame(X, self.encoding, self.columns)
+
+
+def learn_views(X: Any, given: Any) -> KindsOfFrame:
+    """Views by kind of column: the caller's choice, what the types of the frame say, or a guess from the values.
+
+    Parameters
+    ----------
+    X : DataFrame
+    given : dict, str or None
+        Likelihoods by column; or by view, under the names that views get. One word is for all columns.
+    """
+    encoding, stated = learn_encoding(X, given)
+    names = [column.name for column in encoding.columns]
+    chosen, by_view = _choices(given, names)
+    likelihoods: dict[str, Any] = {}
+    columns: dict[str, list[str]] = {}
+    for name, values in zip(names, level_numbers(encoding, X).T, strict=True):
+        kind = chosen.get(name) or stated.get(name) or guess_kind(values[~np.isnan(values)])
+        _check_choice(name, kind, stated.get(name))
+        view = VIEW_NAMES.get(_name_of(kind), _name_of(kind))
+        columns.setdefault(view, []).append(name)
+        likelihoods[view] = by_view.get(view, kind)
+    order = [view for view in VIEW_NAMES.values() if view in columns] + [v for v in columns if v not in _KNOWN_VIEWS]
+    unknown = [view for view in by_view if view not in columns]
+    if unknown:
+        raise ValueError(f"likelihoods names {listed(unknown)}; there are the columns {listed(names)}.")
+    return KindsOfFrame(
+        encoding, {view: tuple(columns[view]) for view in order}, {view: likelihoods[view] for view in order}
+    )
+
+
+_KNOWN_VIEWS = frozenset(VIEW_NAMES.values())
+
+
+def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[str]]) -> tuple[View, ...]:
+    """The columns of a frame as numbers, view by view; of levels, their number."""
+    if not is_frame(X):
+        raise ValueError(
+            f"X is a {type(X).__name__}, and the model was fitted to a data frame of mixed columns; give a frame with "
+            f"the columns {listed([column.name for column in encoding.columns])}."
+        )
+    numbers = level_numbers(encoding, X)
+    at = {column.name: j for j, column in enumerate(encoding.columns)}
+    rows = tuple(map(str, X.index)) if hasattr(X, "iloc") else None
+    if rows is not None and len(set(rows)) < len(rows):
+        rows = None  # all columns are of the same rows, whatever those are called
+    counted = rows is not None and getattr(X.index, "start", None) == 0 and getattr(X.index, "step", None) == 1
+    return tuple(
+        View(view, numbers[:, [at[name] for name in own]], (len(numbers), len(own)), rows, tuple(own), counted)
+        for view, own in columns.items()
+    )
+
+
+def with_level_names(levels: Mapping[str, LevelColumns], encoding: Encoding) -> dict[str, LevelColumns]:
+    """The same levels, called as the frame calls them."""
+    of = {column.name: column.levels for column in encoding.columns}
+    return {
+        view: replace(
+            own,
+            texts=tuple(
+                tuple(of[name][int(value)] for value in values) if of[name] else ()
+                for name, values in zip(own.names, own.levels, strict=True)
+            ),
+        )
+        for view, own in levels.items()
+    }
+
+
+def in_frame_order(wide: Floats, layout: Layout, encoding: Encoding) -> Floats:
+    """Columns (n, D) of a layout as read, in the order of the frame."""
+    names = [name for own in layout.features for name in own]
+    return wide[:, [names.index(column.name) for column in encoding.columns]]
+
+
+def level_names(encoding: Encoding) -> list[tuple[str, ...]]:
+    """Of each column of a frame the names of its levels by number; () where it has none."""
+    return [column.levels if column.kind in ("binary", "category") else () for column in encoding.columns]
+
+
+def _choices(given: Any, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The caller's likelihoods by column, and by view."""
+    if given is None:
+        return {}, {}
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(names, given), {}
+    by_name = {str(key): kind for key, kind in given.items()}
+    return (
+        {key: kind for key, kind in by_name.items() if key in names},
+        {key: kind for key, kind in by_name.items() if key not in names},
+    )
+
+
+def _check_choice(name: str, kind: Any, stated: str | None) -> None:
+    if stated in ("categorical", "ordinal") and _name_of(kind) not in ("categorical", "ordinal"):
+        raise ValueError(
+            f"column {name!r} holds categories and cannot be {_name_of(kind)}; choose 'categorical' or 'ordinal', or "
+            "turn it into numbers."
+        )
+
+
+def _name_of(kind: Any) -> str:
+    """Of a likelihood that is given by its name or as an instance."""
+    return kind if isinstance(kind, str) else str(getattr(kind, "name", kind))
