@@ -135,3 +135,23 @@ def test_a_device_that_is_not_there_is_refused(home: Path) -> None:
     result = call("fit", home / "data.csv", "--model", "gaussian-mixture", "--device", "nowhere", "--report", "none")
     assert result.exit_code == 2
     assert "--device nowhere cannot be used" in result.output
+
+
+@pytest.mark.extras
+def test_the_next_command_of_suggest_keeps_the_options_that_were_given(home: Path) -> None:
+    rows = ["a,b,c,d", *(f"{i % 2 * 9 + i % 5},{i % 2 * 8 + i % 7},{i % 2 * 7 + i % 3},{i % 4}" for i in range(120))]
+    (home / "long enough.csv").write_text("\n".join(rows))
+    result = done("suggest", home / "long enough.csv", "--drop", "d", "--missing=-999", "--max-time", "10")
+    line = next(line for line in result.output.splitlines() if line.startswith("next:"))
+    assert line.startswith(f"next: latens fit '{home / 'long enough.csv'}' --drop d --missing=-999 --model ")
+    assert line.endswith(" --open")
+    assert "--max-time" not in line  # it bounds a search there, a fit here
+
+
+def test_stability_is_told_on_the_page_where_asked_for(home: Path) -> None:
+    page = home / "stable.html"
+    done("report", home / "two.latens", "--data", home / "data.csv", "--stability", "--out", page)
+    assert "Stable: all 2 clusters return" in page.read_text(encoding="utf-8")
+    refused = call("report", home / "two.latens", "--stability", "--out", home / "x.html")
+    assert refused.exit_code == 2
+    assert "--data FILE" in refused.output

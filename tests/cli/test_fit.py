@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +319,48 @@ def test_models_are_listed_and_those_of_json_exist() -> None:
     assert "gaussian-mixture   clusters of rows of numbers" in text
     for each in json.loads(done("models", "--json").stdout):
         assert hasattr(latens, each["estimator"])
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("model", ["gaussian-mixture", "latent-classes", "multi-view", "factor-analysis"])
+def test_the_lines_of_python_on_the_page_give_the_same_fit(model: str, mixed: Path) -> None:
+    options = ["--drop", "who", "--model", model, "-k", "2", "--seed", "4"]
+    options += ["--drop", "town,smokes"] if model in ("gaussian-mixture", "factor-analysis") else []
+    done("fit", mixed, *options, "--quiet")
+    page = Path("mixed.html").read_text(encoding="utf-8")
+    command, code = (html.unescape(block) for block in re.findall(r'<pre class="copied[^"]*">(.*?)</pre>', page, re.S))
+    assert command.startswith(f"latens fit mixed.csv --model {model} --n-components 2")
+    assert "--drop who" in command
+    assert "--seed 4" in command
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    assert scope["model"].elbo_ == pytest.approx(latens.load("mixed.latens").elbo_, rel=1e-12)
+
+
+@pytest.mark.extras
+def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z, depth = rng.normal(size=(80, 1)), rng.uniform(0.5, 5, 80)
+    counts = rng.poisson(depth[:, None] * np.exp(1 + z @ rng.normal(size=(1, 6)) * 0.6))
+    lines = [",".join(map(str, (*row, f"{d:.3f}"))) for row, d in zip(counts, depth, strict=True)]
+    Path("c.csv").write_text("\n".join([",".join([*(f"g{i}" for i in range(6)), "depth"]), *lines]))
+    kinds = [f"--likelihood={view}=poisson" for view in latens.read("c.csv", exposure="depth").views()]
+    asked = ["--model", "multi-view", "-k", "3", *kinds]
+    result = done("fit", "c.csv", "--exposure", "depth", *asked)
+    assert "exposure: depth" in result.output
+    assert "--exposure NAME --out" in result.output
+    model = latens.load("c.latens")
+    assert model.layout_.exposed
+    absent = call("transform", "c.latens", "c.csv")
+    assert absent.exit_code == 2
+    assert "--exposure NAME" in absent.output
+    done("transform", "c.latens", "c.csv", "--exposure", "depth", "--out", "scores.csv")
+    scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1)[:, 1:]
+    table = latens.read("c.csv", exposure="depth")
+    expected = model.transform(table.views(), exposure=table.aside("exposure"))
+    np.testing.assert_allclose(scores, np.asarray(expected), atol=1e-8)
+    done("report", "c.latens", "--data", "c.csv", "--exposure", "depth", "--out", "again.html")
+    refused = call("fit", "c.csv", "--model", "gaussian-mixture", "--exposure", "depth", "--force")
+    assert refused.exit_code == 2
+    assert "--exposure is for counts" in refused.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,104 @@ def test_a_calculator_is_plain_and_models_without_a_short_answer_have_none(facto
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert latens.NoisyICA(2, max_iter=3, random_state=0).fit(X).calculator() is None
+
+
+def test_sources_have_maps_of_their_columns(tmp_path: Path) -> None:
+    X, _ = latens.datasets.make_ica(300, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.NoisyICA(2, max_iter=20, random_state=0).fit(X)
+    text = report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
+    part = text[text.index("Maps of the sources") :]
+    strength = model.mixing_ / X.std(axis=0)[:, None]
+    assert part.count('class="more"') == np.sum(strength[:, : model.n_components_] > 0)
+    assert part.count('class="less"') == np.sum(strength[:, : model.n_components_] <= 0)
+    d, k = np.unravel_index(np.argmax(np.abs(strength)), strength.shape)
+    assert f"{abs(strength[d, k]):.2f}" in part
+
+
+def test_the_verdict_of_stability_is_on_the_page_or_what_to_type(clusters: Any) -> None:
+    model, X, _ = clusters
+    untested = str(verdicts(Entry(model, X), "s1"))
+    assert "Not tested yet: latens.stability(model, X)" in untested
+    typed = str(verdicts(Entry(model, X, source="my table.csv", model_file="m.latens"), "s1"))
+    assert "latens stability m.latens --data &#39;my table.csv&#39;" in typed
+
+    class Found:
+        verdict = "3 of 3 return."
+
+        def __init__(self, *rates: float) -> None:
+            self.return_rate = np.array(rates)
+
+    sure = str(verdicts(Entry(model, X, stability=Found(1.0, 0.92, 0.95)), "s1"))
+    assert '<li class="good">Stable: all 3 clusters return in at least 92 % of halves' in sure
+    weak = str(verdicts(Entry(model, X, stability=Found(1.0, 0.9, 0.2)), "s1"))
+    assert '<li class="doubtful">2 of 3 clusters return in most halves of the rows; cluster2 in 20 %.' in weak
+
+
+def test_scores_and_the_filled_table_can_be_taken_along_without_a_script(factors: Any, tmp_path: Path) -> None:
+    model, X, _ = factors
+    holes = X.copy()
+    holes[3, 1] = holes[7, 4] = np.nan
+    text = report(model, holes, tmp_path / "page.html").read_text(encoding="utf-8")
+    taken = {
+        file: np.genfromtxt(b64decode(data).decode().splitlines(), delimiter=",", skip_header=1)[:, 1:]
+        for file, data in re.findall(r'download="([\w.]+)" href="data:text/csv;charset=utf-8;base64,([^"]+)"', text)
+    }
+    np.testing.assert_allclose(taken["scores.csv"], model.transform(holes), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(taken["filled.csv"], model.impute(holes), rtol=1e-4)
+
+
+def test_tables_too_long_for_the_page_are_a_line_to_type(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(4000, 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.FactorAnalysis(6).fit(X)
+    page = report(model, X, tmp_path / "page.html", source="big.csv", model_file="big.latens")
+    assert "latens transform big.latens big.csv --out scores.csv" in Page(page).text
+    assert "data:text/csv" not in page.read_text(encoding="utf-8")
+
+
+def test_causes_are_told_by_what_they_make_never_by_less(tmp_path: Path) -> None:
+    X, _ = latens.datasets.make_baskets(150, random_state=0)
+    model = latens.NoisyOr(8, random_state=0).fit(X)
+    profile = Entry(model, X).profile
+    assert profile is not None
+    assert np.all(profile.strength >= 0)
+    np.testing.assert_allclose(profile.shown, model.components_.T)
+    usual = 1 - (1 - model.leak_) * np.prod(1 - model.usage_[:, None] * model.components_, axis=0)
+    alone = 1 - (1 - model.leak_) * (1 - model.components_)
+    np.testing.assert_allclose(profile.lift, (alone / usual).T)
+
+
+def test_the_details_name_the_data_and_the_memory(factors: Any, tmp_path: Path) -> None:
+    model, X, _ = factors
+    pages = [Page(report(model, rows, tmp_path / "page.html")).text for rows in (X, X, X[::-1])]
+    hashes = [re.search(r"SHA-256 of the data\s+([0-9a-f]{16})", text).group(1) for text in pages]  # type: ignore[union-attr]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert re.search(r"peak memory\s+[\d.]+ [MG]B", pages[0])
+
+
+@pytest.mark.extras
+def test_hidden_cells_of_text_are_judged_by_how_many_are_right() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 400)
+    frame = pd.DataFrame(
+        {
+            "height": 160 + 20 * group + rng.normal(size=400),
+            "weight": 60 + 20 * group + rng.normal(size=400),
+            "town": np.where(group > 0, "Oslo", "Rome"),
+            "smokes": np.where(rng.random(400) < 0.1 + 0.8 * group, "yes", "no"),
+        }
+    )
+    model = latens.LatentClassAnalysis(2, random_state=0).fit(frame)
+    cells = hidden_cells(Entry(model, frame))
+    assert cells is not None
+    assert cells.error < 0.3
+    assert cells.right > 0.9
+    assert cells.usual < 0.7
+    assert cells.helpful
+    words = str(verdicts(Entry(model, frame), "s1"))
+    assert f"hidden levels are right in {100 * cells.right:.0f} % (the most frequent one: " in words

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["impute", "load_model", "predict", "report", "rows_for", "score", "transform"]
 
+STABILITY_SECONDS = 300.0  # that fits of halves may take
 SHOWN = 10  # rows printed where no file was named
 
 
@@ -33,6 +34,7 @@ def _about_rows(command: Callable[..., None]) -> click.Command:
         click.option("--force", is_flag=True, help="Replace a file that exists."),
         click.option("--sheet", help="Sheet of an Excel file."),
         click.option("--sep", help="Separator of a text file (found otherwise)."),
+        click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them."),
         click.option(
             "--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."
         ),
@@ -51,7 +53,7 @@ def transform(model: Path, file: Path | None, **options: Any) -> None:
     if not hasattr(fitted, "transform"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which predicts: latens predict {model} FILE.")
     names = [str(name) for name in fitted.get_feature_names_out()]
-    values = np.asarray(fitted.transform(rows))
+    values = np.asarray(fitted.transform(rows, **_beside(fitted, file, options)))
     _answer({name: values[:, k] for k, name in enumerate(names)}, encoded, options)
 
 
@@ -83,7 +85,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
     fitted, rows, encoded = _ask(model, file, options)
     if not hasattr(fitted, "impute"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
-    filled = fitted.impute(rows)
+    filled = fitted.impute(rows, **_beside(fitted, file, options))
     columns: dict[str, Any] = {}
     if _takes_levels(fitted):
         _answer({str(name): filled[name].to_numpy() for name in filled.columns}, encoded, options)
@@ -100,7 +102,7 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
     fitted, rows, encoded = _ask(model, file, options)
     if not hasattr(fitted, "score_samples"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which gives no density of rows.")
-    values = np.asarray(fitted.score_samples(rows))
+    values = np.asarray(fitted.score_samples(rows, **_beside(fitted, file, options)))
     what = "bound on the log density" if getattr(fitted, "score_is_bound_", False) else "log density"
     _answer({what: values}, encoded, options, f"mean {what} of {len(values):,} rows: {values.mean():,.4f} nats")
 
@@ -112,21 +114,29 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.option("--out", type=FILE, help="The page.  [default: MODEL.html]")
 @click.option("--sep", help="Separator of a text file (found otherwise).")
 @click.option("--sheet", help="Sheet of an Excel file.")
+@click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them.")
 @click.option("--metadata", type=FILE, help="A table of what else is known of the rows.")
+@click.option("--stability", is_flag=True, help="Fit halves of the rows, to say whether components come back.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @debug_option
 def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
-           sheet: str | None, metadata: Path | None, open_: bool) -> None:  # fmt: skip
+           sheet: str | None, exposure: str | None, metadata: Path | None, stability: bool,
+           open_: bool) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
     if file is None and not views:
-        fitted, rows = load_model(model), None
+        fitted, rows, about = load_model(model), None, {}
+        if stability:
+            raise Refused("--stability fits halves of the rows; give them: --data FILE.")
     else:
-        options = {"views": views, "sep": sep, "sheet": sheet, "out": None, "force": False}
+        options = {"views": views, "sep": sep, "sheet": sheet, "exposure": exposure, "out": None, "force": False}
         fitted, rows, _ = _ask(model, file, options)
+        about = {"given": _beside(fitted, file, options)}
+        if stability:
+            about["stability"] = latens.stability(fitted, rows, max_time=STABILITY_SECONDS, **about["given"])
     known = None if metadata is None else read_metadata(metadata)
     source = "" if file is None else file.name
-    page = latens.report(fitted, rows, target, metadata=known, source=source)
+    page = latens.report(fitted, rows, target, metadata=known, source=source, model_file=model.name, **about)
     click.echo(printable(str(page)))
     if open_:
         open_page(page)
@@ -147,6 +157,25 @@ def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, A
         options["out"] = _target(options["out"], options["force"], path, file)
     source = sources(file, options.pop("views"))
     return fitted, *_read_for(fitted, source, options["sep"], options.pop("sheet", None))
+
+
+def _beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What a model asks for besides rows: exposures, from a column of their file."""
+    from latens.intake import read
+
+    name = options.get("exposure")
+    if name is None:
+        if getattr(getattr(fitted, "layout_", None), "exposed", ()):
+            raise Refused("the model was fitted with exposures; name their column: --exposure NAME, or total.")
+        return {}
+    if name == "total":
+        return {"exposure": name}
+    if file is None:
+        raise Refused("--exposure NAME is a column of one file; with --view give --exposure total.")
+    values = read(file, sep=options["sep"], missing="none", exposure=name).aside("exposure")
+    if values is None or values.dtype.kind != "f":
+        raise Refused(f"the column {name!r} of --exposure holds no numbers.")
+    return {"exposure": values}
 
 
 def rows_for(fitted: Any, file: Path) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from latens.cli.apply import load_model, rows_for
 from latens.cli.console import Progress, open_page, printable
 from latens.cli.failures import Refused, debug_option
 from latens.cli.reading import FILE, read_table, reading_options
+from latens.cli.retyped import retyped
 from latens.cli.targets import new_file
 
 __all__ = ["compare", "stability", "suggest"]
@@ -47,7 +47,7 @@ def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, ope
     from latens.cli.model_names import model_for
 
     page = None if out is None else new_file(out)
-    table = read_table(file, **reading)
+    table = read_table(file, **reading | {"exposure": None if reading["exposure"] == "total" else reading["exposure"]})
     if len(table.parts) > 1:
         raise Refused("suggest takes one table; several views of the same rows: latens fit --model multi-view.")
     if not (as_json or quiet):
@@ -56,7 +56,12 @@ def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, ope
         progress("trying structures")
         found = latens.suggest(table, max_time=_positive(max_time), random_state=seed)
     name = None if found.leader is None else model_for(found.leader, table)
-    closing = "" if name is None else f"next: latens fit {quote(str(file))} --model {name} --open"
+    more = () if name is None else ("--model", name, "--open")
+    closing = (
+        ""
+        if name is None
+        else f"next: {retyped(click.get_current_context(), 'fit', only={'file', *reading}, more=more)}"
+    )
     record = {"best": found.best, "leader": found.leader, "model": name, "nothing": found.nothing}
     _answer(found, page, open_, as_json, quiet, record, closing)
 

@@ -14,7 +14,8 @@ import click
 import latens
 from latens.cli.console import FitProgress, aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option, one_line
-from latens.cli.reading import FILE, read_metadata, read_table, reading_options
+from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
+from latens.cli.retyped import read_call, retyped
 from latens.cli.targets import new_file
 from latens.errors import FitInterrupted
 
@@ -26,6 +27,8 @@ __all__ = ["fit"]
 
 MOST_LINES = 12  # of treated columns, and of components
 SUGGEST_SECONDS = 60.0  # in which --model auto chooses
+BESIDE = ("groups", "exposure")  # what a fit and its answers take besides rows
+TOTAL = "total"  # the exposure that is the sum of a row's counts
 INTERRUPTED = 130  # exit status, as shells have it
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
@@ -48,6 +51,9 @@ class Job:
     rows: Any = None  # as the model takes them
     model: Any = None
     target: Any = None  # of a regression
+    given: dict[str, Any] = field(default_factory=dict)  # what `fit` took besides rows
+    command: str = ""  # as it was typed
+    call: str = ""  # of latens.read, that takes the file in the same way
     seconds: float = 0.0
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -102,7 +108,9 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     sizes = _sizes(components)
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
     own_groups = groups if groups and ":" not in groups else None
-    table = read_table(file, groups=own_groups, **reading)
+    total = reading["exposure"] == TOTAL
+    options = reading | {"exposure": None} if total else reading
+    table = read_table(file, groups=own_groups, **options)
     if max_time is not None and not max_time > 0:
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
     seconds = None if dry_run or before is not None else min(SUGGEST_SECONDS, max_time or SUGGEST_SECONDS)
@@ -111,7 +119,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
             progress("trying structures")
         choice = choose(model, table, reading["target"], seconds)
     note = check_kinds(choice, table)
-    job = Job(table, choice)
+    typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
+    job = Job(table, choice, command=retyped(click.get_current_context(), "fit"), call=typed)
     if not (as_json or quiet):
         click.echo(_about_data(table, choice, note, everything=dry_run))
     if dry_run:
@@ -119,7 +128,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
             click.echo(json.dumps(_record(job, {}), indent=1))
         return
     parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "max_time": max_time, "n_jobs": jobs}
-    given = _fit_arguments(job, groups, reading["weights"], likelihoods)
+    given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
     _fit_sizes(job, sizes, parameters, given, before, quiet, device)
@@ -181,7 +190,9 @@ def _is_ours(path: Path) -> bool:
     return b"header.json" in head or b"latens" in head
 
 
-def _fit_arguments(job: Job, groups: str | None, weights: str | None, likelihoods: tuple[str, ...]) -> dict[str, Any]:
+def _fit_arguments(
+    job: Job, groups: str | None, weights: str | None, likelihoods: tuple[str, ...], exposure: str | None
+) -> dict[str, Any]:
     """What `fit` takes besides rows, for the model that was chosen."""
     given: dict[str, Any] = {}
     if weights is not None:
@@ -190,6 +201,10 @@ def _fit_arguments(job: Job, groups: str | None, weights: str | None, likelihood
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
+    if exposure is not None:
+        if job.choice.name != "multi-view":
+            raise Refused(f"--exposure is for counts of multi-view; {job.choice.name} has none.")
+        given["exposure"] = TOTAL if exposure == TOTAL else _numbers_aside(job.table, "exposure", exposure)
     if likelihoods and job.choice.name != "multi-view":
         raise Refused(f"--likelihood is for multi-view; {job.choice.name} has none to choose.")
     if job.choice.name == "multi-view":
@@ -254,7 +269,7 @@ def _fit_sizes(
     with warnings.catch_warnings(record=True) as caught, FitProgress(quiet=quiet) as progress:
         warnings.simplefilter("always")
         job.rows, given = _rows(job, given)
-        job.target = given.get("y")
+        job.target, job.given = given.get("y"), dict(given)
         for size in sizes:
             model = named.build(
                 n_components=size, callbacks=[progress.iteration], likelihoods=likelihoods, **parameters
@@ -364,6 +379,10 @@ def _write(
             treatment=job.table.columns,
             sweep=job.sweep,
             seconds=job.seconds,
+            given={name: value for name, value in job.given.items() if name in BESIDE},
+            command=job.command,
+            recipe=_recipe(job),
+            model_file=out.name if out is not None else "",
         )
     if mofa2 is not None:
         if job.choice.name != "multi-view":
@@ -371,6 +390,28 @@ def _write(
         latens.interop.write_mofa2(job.model, mofa2, job.table.views())
         paths["mofa2"] = mofa2
     return paths
+
+
+def _recipe(job: Job) -> list[str]:
+    """Lines of Python that read the file and fit the model as this command did."""
+    from latens.report.sections.data import constructor_call
+
+    table, asides = f"table = {job.call}", {"sample_weight": "weights", "y": "target", "exposure": "exposure"}
+    if job.choice.name == "multi-view":
+        rows = "X = table.views()"
+    elif job.choice.name == "latent-classes" and any(c.kind == "category" for c in job.table.encoded().columns):
+        rows = "X = table.encoded().leveled_frame()"
+    else:
+        rows = "X = table.encoded().frame()"
+    words = ["X"]
+    for name, value in job.given.items():
+        if name in asides and not isinstance(value, str):
+            words.append(f"{name}=table.aside({asides[name]!r})")
+        elif name == "groups":
+            words.append("groups=...")
+        elif name != "checkpoint":
+            words.append(f"{name}={value!r}")
+    return [table, rows, f"model = {constructor_call(job.model)}", f"model.fit({', '.join(words)})"]
 
 
 def _about_data(table: Intake, choice: Choice, note: str, *, everything: bool) -> str:
@@ -435,7 +476,10 @@ def _next(job: Job, paths: dict[str, Path]) -> str:
     if job.interrupted:
         return f"to go on: the same command with --continue {path}"
     act = "predict" if hasattr(job.model, "predict") else "transform"
-    return f"next: latens {act} {path} new.csv --out new.csv.{act}.csv"
+    exposure = job.given.get("exposure")
+    column = exposure if isinstance(exposure, str) else "NAME"
+    more = "" if exposure is None else f" --exposure {column}"
+    return f"next: latens {act} {path} new.csv{more} --out new.csv.{act}.csv"
 
 
 def _record(job: Job, paths: dict[str, Path]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from latens.cli.failures import Refused
 if TYPE_CHECKING:
     from latens.intake import Intake
 
-__all__ = ["FILE", "read_metadata", "read_table", "reading_options", "sources"]
+__all__ = ["FILE", "read_arguments", "read_metadata", "read_table", "reading_options", "sources"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -29,6 +29,8 @@ _OPTIONS = (
     click.option("--category", multiple=True, metavar="NAMES", help="Take these as categories, whatever they hold."),
     click.option("--target", metavar="NAME", help="The column to predict; it is kept out of the rows."),
     click.option("--weights", metavar="NAME", help="The column that says how often a row counts."),
+    click.option("--exposure", metavar="NAME", help="The column of how much each row was looked at; total: its sum "
+                 "(counts of multi-view)."),
     click.option("--missing", default="auto", show_default=True, metavar="NUMBERS",
                  help="Numbers that stand for missing, such as -999; none: no such numbers."),
     click.option("--log1p", multiple=True, metavar="NAMES", help="Take log(1 + value) of these; all: of all numbers."),
@@ -66,21 +68,21 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
     """The intake of what the options name."""
     from latens.intake import read
 
-    source = sources(file, options.pop("views"))
+    return read(sources(file, options["views"]), **read_arguments(groups=groups, **options))
+
+
+def read_arguments(*, groups: str | None = None, **options: Any) -> dict[str, Any]:
+    """What `latens.read` takes for these options of the command line."""
+    options = {name: value for name, value in options.items() if name != "views"}
     sheet = options.pop("sheet", None)
-    names = {name: _names(options.pop(name)) for name in ("columns", "drop", "category", "log1p")}
-    missing = options.pop("missing")
-    return read(
-        source,
-        **options,
-        sheet=int(sheet) - 1 if sheet and sheet.isdigit() else sheet,
-        columns=names["columns"] or None,
-        drop=names["drop"],
-        category=names["category"],
-        log1p=names["log1p"],
-        missing=_codes(missing),
-        groups=groups,
-    )
+    for name in ("columns", "drop", "category", "log1p"):
+        options[name] = _names(options[name])
+    return options | {
+        "sheet": int(sheet) - 1 if sheet and sheet.isdigit() else sheet,
+        "columns": options["columns"] or None,
+        "missing": _codes(options["missing"]),
+        "groups": groups,
+    }
 
 
 def read_metadata(path: Path) -> Any:

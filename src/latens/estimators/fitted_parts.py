@@ -37,12 +37,13 @@ def fitted_parts(estimator: Any) -> FittedParts:
     )
 
 
-def entries_of(estimator: Any, X: Any) -> Floats:
+def entries_of(estimator: Any, X: Any, **given: Any) -> Floats:
     """(n, D), rows as numbers for each column of the model, in data units, NaN where missing.
 
-    Of categories the number of their level, of several views the columns of all side by side.
+    Of categories the number of their level, of several views the columns of all side by side. `given` is what `fit`
+    took besides rows.
     """
-    rows = estimator._rows_of_fit(X)
+    rows = estimator._rows_of_fit(X, **given)
     x = np.asarray(rows.x.toarray() if is_sparse(rows.x) else host(rows.x), dtype=np.float64)
     if rows.seen is not None:
         x = np.where(host(rows.seen) > 0, x, np.nan)

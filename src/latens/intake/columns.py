@@ -124,7 +124,7 @@ def counted_kinds(columns: tuple[Column, ...]) -> str:
         if count:
             parts.append(f"{count:,} {several if count > 1 else {'binary': 'yes/no'}.get(kind, kind)}")
     text = f"{len(columns):,} {plural('column', len(columns))}: {', '.join(parts) or 'none kept'}"
-    for role in ("row names", "target", "weights", "groups"):
+    for role in ("row names", "target", "weights", "groups", "exposure"):
         text += "".join(f"; {role}: {column.name}" for column in columns if column.role == role)
     dropped = [column.name for column in columns if column.role == "dropped"]
     if dropped:

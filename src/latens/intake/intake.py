@@ -110,7 +110,7 @@ class Intake:
         return next(iter(self.parts.values())).encoding.encode(table)
 
     def aside(self, role: str) -> Values | None:
-        """The column with a role: "target", "weights" or "groups"; None where none was named."""
+        """The column with a role: "target", "weights", "groups" or "exposure"; None where none was named."""
         found = [values for part in self.parts.values() if (values := part.aside(role)) is not None]
         return found[0] if found else None
 
@@ -148,6 +148,7 @@ def read(
     target: str | None = None,
     weights: str | None = None,
     groups: str | None = None,
+    exposure: str | None = None,
     missing: Sequence[float] | str = "auto",
     log1p: Sequence[str] = (),
     transpose: bool = False,
@@ -173,7 +174,7 @@ def read(
         The column that names the rows.
     columns, drop, category : sequence of str
         Columns to keep, and no others; to leave out; to take as categories whatever they hold.
-    target, weights, groups : str, optional
+    target, weights, groups, exposure : str, optional
         Columns that are no features, to be had by `aside`.
     missing : "auto", "none" or sequence of float
         Numbers that stand for missing: an extreme such as -999 that is far from the rest and repeated, none, or these.
@@ -209,7 +210,7 @@ def read(
     """
     choices = Choices(
         index_col, None if columns is None else tuple(columns), tuple(drop), tuple(category), target, weights, groups,
-        _codes(missing), tuple(log1p),
+        exposure, _codes(missing), tuple(log1p),
     )  # fmt: skip
     several = isinstance(source, Mapping)
     given: Mapping[str, Any] = source if several else {"": source}
@@ -293,6 +294,7 @@ def _part(
             target=None if choices.target not in table.names else choices.target,
             weights=None if choices.weights not in table.names else choices.weights,
             groups=None if choices.groups not in table.names else choices.groups,
+            exposure=None if choices.exposure not in table.names else choices.exposure,
         )  # fmt: skip
     columns, values = treat(table, choices)
     names = next((column.name for column in columns if column.role == "row names"), None)

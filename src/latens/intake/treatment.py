@@ -48,13 +48,15 @@ class Choices:
     target: str | None = None
     weights: str | None = None
     groups: str | None = None
+    exposure: str | None = None
     missing: tuple[float, ...] | None = None  # None looks for codes; () takes numbers as they are
     log1p: tuple[str, ...] = ()
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse names that are no columns, with the nearest that are."""
         given = [*(self.columns or ()), *self.drop, *self.category, *(name for name in self.log1p if name != "all")]
-        given += [name for name in (self.index_col, self.target, self.weights, self.groups) if name is not None]
+        roles = (self.index_col, self.target, self.weights, self.groups, self.exposure)
+        given += [name for name in roles if name is not None]
         for name in given:
             if name not in names:
                 raise TableRefused(f"there is no column {name!r}; {_nearest(name, names)}")
@@ -87,7 +89,8 @@ def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Va
 
 def _chosen(column: Column, choices: Choices) -> Column:
     """The caller's word about a column goes before any rule."""
-    for role, name in (("target", choices.target), ("weights", choices.weights), ("groups", choices.groups)):
+    for role in ("target", "weights", "groups", "exposure"):
+        name = getattr(choices, role)
         if column.name == name:
             return replace(column, role=role, note=column.note if column.is_kept else "")
     if column.name in choices.drop:

@@ -43,6 +43,7 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     findings.usage,
     findings.rows,
     sources.courses,
+    sources.maps,
     regression.predictions,
     plane.rows_in_the_plane,
     known.against_known,
@@ -102,7 +103,9 @@ def report(
         Targets of a regression, to be set against its predictions.
     **about
         `source`, the name of the data; `data_notes`, sentences about how they were read; `treatment`, a table of what
-        was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took.
+        was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took;
+        `given`, what `fit` took besides rows (groups, exposure); `stability`, what `latens.stability` found;
+        `command`, `recipe` and `model_file`, how to get all of this again.
 
     Returns
     -------

@@ -54,6 +54,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     prose: bool = False
     sortable: bool = False  # by a click on a heading, where the page's script runs
+    even: bool = False  # whether columns of prose share the width, each broken into lines
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
 from latens.report.measures.profile import Profile, profile_of
 from latens.report.measures.sample import RowSample, n_rows_of, row_names, sample_rows
 from latens.report.measures.sizes import Sizes, sizes_of
+from latens.system.fingerprint import fingerprint
 
 __all__ = ["Entry"]
 
@@ -61,6 +62,16 @@ class Entry:
         What was done with each column of the file.
     sweep : sequence of (int, int, float)
         Numbers of components asked for, found, and their bounds, where several were tried.
+    given : dict
+        What `transform` takes besides rows, as it was given to `fit`: groups, precision, exposure of several views.
+    stability : Stability, optional
+        What `latens.stability` found about this model.
+    command : str
+        The command that made the page, where one did.
+    recipe : sequence of str
+        Lines of Python that make `X`, and what else `fit` takes, from the file.
+    model_file : str
+        The name of the model's file, where it was saved.
 
     Examples
     --------
@@ -81,6 +92,11 @@ class Entry:
     data_notes: Sequence[str] = ()
     treatment: Any = None
     sweep: Sequence[tuple[int, int, float]] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    stability: Any = None
+    command: str = ""
+    recipe: Sequence[str] = ()
+    model_file: str = ""
 
     @property
     def heading(self) -> str:
@@ -124,7 +140,7 @@ class Entry:
     @cached_property
     def sample(self) -> RowSample | None:
         """The rows that the page looks at, or None without rows that can be looked at."""
-        return None if self.X is None else sample_rows(self.model, self.X)
+        return None if self.X is None else sample_rows(self.model, self.X, self.given)
 
     @cached_property
     def profile(self) -> Profile | None:
@@ -151,6 +167,11 @@ class Entry:
     def hidden_cells(self) -> HiddenCells | None:
         """How well hidden cells are filled."""
         return hidden_cells(self)
+
+    @property
+    def data_hash(self) -> str:
+        """The first digits of the SHA-256 of the numbers of all rows; of the rows looked at where they are sampled."""
+        return "" if self.sample is None else fingerprint(self.sample.values)[:16]
 
     @property
     def loadings(self) -> np.ndarray | None:

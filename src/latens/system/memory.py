@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
-__all__ = ["free_memory", "in_words"]
+__all__ = ["free_memory", "in_words", "peak_memory"]
 
 GROUP = Path("/sys/fs/cgroup")  # of the container that the process runs in, where there is one
 
@@ -14,6 +15,16 @@ def free_memory() -> int | None:
     """Bytes that could be taken now, the smaller of the machine's and the container's; None where nobody says."""
     known = [each for each in (_of_machine(), _of_container()) if each is not None]
     return min(known) if known else None
+
+
+def peak_memory() -> int | None:
+    """Bytes that the process has held at most so far; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(most if sys.platform == "darwin" else most * 1024)
 
 
 def in_words(size: float) -> str:

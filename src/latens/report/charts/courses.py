@@ -39,7 +39,8 @@ def course_chart(time: np.ndarray, signals: np.ndarray, names: list[str]) -> Mar
         y = PITCH * k + 4 + (high - values) / max(high - low, 1e-300) * (PITCH - 8)
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
         parts.append(TONED.format(0, CURVE.format("curve thin", points)))
-        parts.append(NAMED.format(left - 8, PITCH * (k + 0.5) + 4, k, shortened(name)))
+        rest = PITCH * k + 4 + (high - float(np.median(values))) / max(high - low, 1e-300) * (PITCH - 8)
+        parts.append(NAMED.format(left - 8, rest + 4, k, shortened(name)))
     return BROAD.format(PICTURE.format(WIDTH, bottom + BOTTOM, "sources over rows", Markup().join(parts)))
 
 

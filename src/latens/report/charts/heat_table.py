@@ -47,6 +47,7 @@ def heat_table(
     strength: np.ndarray,
     shown: np.ndarray,
     why: dict[tuple[int, int], str] | None = None,
+    lift: np.ndarray | None = None,
 ) -> Markup:
     """Columns below each other, components side by side.
 
@@ -62,6 +63,8 @@ def heat_table(
         What cells tell; the strength where it is NaN.
     why : dict, optional
         By (column, component), why a number is not sound: such cells are hatched.
+    lift : array of shape (D, K), optional
+        How many times the usual share a probability is; a cell tells it where it is pointed at.
 
     Examples
     --------
@@ -73,19 +76,21 @@ def heat_table(
     heads = Markup().join(Markup("<th>{}</th>").format(component_name(k, name)) for k, name in enumerate(names))
     rows = []
     for d, column in enumerate(columns):
-        cells = [_cell(strength[d, k], shown[d, k], why.get((d, k), ""), dense) for k in range(len(names))]
+        times = np.full(len(names), np.nan) if lift is None else lift[d]
+        cells = [_cell(strength[d, k], shown[d, k], times[k], why.get((d, k), ""), dense) for k in range(len(names))]
         head = Markup('<td title="{}">{}</td>').format(column, shortened(column, 32))
         rows.append(Markup("<tr>{}{}</tr>").format(head, Markup().join(cells)))
     body = Markup("<tbody>{}</tbody>").format(Markup().join(rows))
     return TABLE.format(" dense" if dense else "", corner, heads, body)
 
 
-def _cell(strength: float, shown: float, why: str, dense: bool) -> Markup:
+def _cell(strength: float, shown: float, lift: float, why: str, dense: bool) -> Markup:
     strength = float(strength) if np.isfinite(strength) else 0.0
     level = int(np.searchsorted(STEPS, abs(strength), side="right"))
     kind = "" if level == 0 else f"{'p' if strength > 0 else 'm'}{level}"
     value = strength if np.isnan(shown) else float(shown)
     text = signed(strength) if np.isnan(shown) else number(value)
-    visible = not dense and (abs(strength) >= WRITTEN or not np.isnan(shown))
-    title = f"{text}; {why}" if why else text if not visible else ""
+    visible = not dense and abs(strength) >= WRITTEN
+    told = text if not np.isfinite(lift) else f"{text}, {number(lift)} times the usual share"
+    title = f"{told}; {why}" if why else told if told != text or not visible else ""
     return CELL.format(f"{kind} unsound".strip() if why else kind, value, title, text if visible else "")

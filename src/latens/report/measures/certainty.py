@@ -19,6 +19,9 @@ __all__ = ["Certainty", "certainty_of"]
 LOADINGS = ("components", "mixing", "means")  # published numbers that the table of columns shows
 MOST_NUMBERS = 3000  # whose mean-field intervals are drawn
 MOST_WORK = 1e5  # rows times coordinates up to which responses are taken where each needs the rows
+MOST_COORDINATES = 250  # whose response a page waits for; its cost grows with their square
+QUICKLY_REFITTED = ("clusters", "classes", "switches")  # families whose bootstrap takes about a second on a page's rows
+MOST_REFITTED = 2e5  # rows times columns up to which it does
 NARROW = "Mean field: too narrow wherever hidden codes are uncertain."
 
 
@@ -63,18 +66,29 @@ def certainty_of(entry: Entry) -> Certainty:
         kept = isinstance(fitted_parts(model).model, Compressing)  # sums in place of rows
         rows = 0 if kept or entry.sample is None else len(entry.sample)
         n_coordinates = _n_coordinates(model)
-        slow = rows * n_coordinates > MOST_WORK
-        if slow and n_coordinates <= 500:  # of larger posteriors "auto" does by itself what takes seconds
-            method = "mean-field"
-        if (method == "mean-field" or n_coordinates > 500) and n_numbers > MOST_NUMBERS:
+        if n_coordinates > MOST_COORDINATES or rows * n_coordinates > MOST_WORK:
+            method = "bootstrap" if _quickly_refitted(entry) else "mean-field"
+        if method == "mean-field" and n_numbers > MOST_NUMBERS:
             return Certainty(None, f"{n_numbers:,} numbers are too many for a page. {type_this}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            table = model.intervals(entry.X, method=method) if entry.family != "regression" else model.intervals()
+            table = (
+                model.intervals(entry.X, method=method, **entry.given)
+                if entry.family != "regression"
+                else model.intervals()
+            )
     except (ValueError, TypeError, np.linalg.LinAlgError) as reason:
         return Certainty(None, f"No intervals: {reason}")
     return Certainty(table, NARROW if table.method == "mean-field" else "")
+
+
+def _quickly_refitted(entry: Entry) -> bool:
+    """Whether fits of rows drawn anew are a matter of a second."""
+    sample = entry.sample
+    if sample is None or not sample.whole or entry.family not in QUICKLY_REFITTED:
+        return False
+    return bool(np.size(sample.values) <= MOST_REFITTED)
 
 
 def _n_coordinates(model: Any) -> int:

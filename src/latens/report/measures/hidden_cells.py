@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latens.estimators.fitted_parts import fitted_parts
+from latens.estimators.fitted_parts import entries_of, fitted_parts
+from latens.report.measures.sample import beside
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
@@ -33,11 +35,22 @@ class HiddenCells:
         Root mean squared error beside that of filling with each column's mean: below 1 is better than that.
     coverage : float
         Share of the cells of real columns within their 95 % interval; NaN where there is none.
+    right, usual : float
+        Share of hidden levels of text that were filled rightly, and that the most frequent level gets right; NaN where
+        no column is of levels. `error` is NaN where all are.
     """
 
     n: int
     error: float
     coverage: float
+    right: float = float("nan")
+    usual: float = float("nan")
+
+    @property
+    def helpful(self) -> bool:
+        """Whether cells are filled clearly better than without a model, and intervals hold what they should."""
+        closer = self.error < 0.95 or (np.isnan(self.error) and self.right > self.usual)
+        return closer and not self.coverage < 0.85
 
 
 def hidden_cells(entry: Entry) -> HiddenCells | None:
@@ -46,19 +59,18 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     if sample is None or not hasattr(model, "impute") or entry.n_components == 0 or entry.family == "regression":
         return None
     if entry.family == "classes" and model.columns_.table is not None:
-        return None  # levels of text are not numbers to be compared
+        return _of_text(entry)
     values = sample.values
     real = _comparable(entry, values.shape[1])
     joint = getattr(model, "covariance_type", "") in ("full", "tied")
     if values.shape[1] < 2 or (joint and values.shape[1] > MOST_COLUMNS_JOINT):
         return None
-    n = int(min(MOST_ROWS, len(values), max(MOST_ENTRIES // values.shape[1], 20)))
-    rows = values[np.linspace(0, len(values) - 1, n).round().astype(int)]
-    hide = (np.random.default_rng(0).random(rows.shape) < SHARE) & np.isfinite(rows) & real
-    hide[np.isfinite(rows).sum(axis=1) - hide.sum(axis=1) < 1] = False
+    at = _looked_at(values, int(real.sum()))
+    rows, given = values[at], beside(sample.given, at, len(values))
+    hide = _hidden(rows) & real
     if hide.sum() < FEWEST:
         return None
-    filled = filled_rows(model, np.where(hide, np.nan, rows))
+    filled = filled_rows(model, np.where(hide, np.nan, rows), given)
     if filled is None:
         return None
     mean, std = filled
@@ -66,10 +78,60 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         usual = np.nan_to_num(np.nanmean(values, axis=0))
-    error, beside = (((guess - rows) / spread)[hide] for guess in (mean, np.broadcast_to(usual, rows.shape)))
+    error, plain = (((guess - rows) / spread)[hide] for guess in (mean, np.broadcast_to(usual, rows.shape)))
     inside = np.abs(mean - rows)[hide] <= 1.96 * std[hide]
     coverage = float("nan") if entry.binary or not np.any(std[hide] > 0) else float(np.mean(inside))
-    return HiddenCells(int(hide.sum()), float(np.sqrt(np.mean(error**2) / np.mean(beside**2))), coverage)
+    return HiddenCells(int(hide.sum()), float(np.sqrt(np.mean(error**2) / np.mean(plain**2))), coverage)
+
+
+def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
+    """Places of rows, spread evenly, in which enough cells of d columns can be hidden."""
+    wanted = max(MOST_ROWS, int(1.5 * FEWEST / (SHARE * max(d, 1))))
+    n = int(min(wanted, len(values), max(MOST_ENTRIES // values.shape[1], 20)))
+    return np.linspace(0, len(values) - 1, n).round().astype(int)
+
+
+def _hidden(rows: np.ndarray) -> np.ndarray:
+    """(n, D), a tenth of the observed cells, at least one left in each row."""
+    hide = (np.random.default_rng(0).random(rows.shape) < SHARE) & np.isfinite(rows)
+    hide[np.isfinite(rows).sum(axis=1) - hide.sum(axis=1) < 1] = False
+    return np.asarray(hide)
+
+
+def _of_text(entry: Entry) -> HiddenCells | None:
+    """The same for a frame with levels as text: numbers by their error, levels by how many are right."""
+    model, sample = entry.model, entry.sample
+    assert sample is not None
+    if not hasattr(sample.X, "iloc"):
+        return None
+    names, values = list(model.columns_.names), sample.values
+    at = _looked_at(values, len(names))
+    rows, frame = values[at], sample.X.iloc[at].copy()
+    hide = _hidden(rows)
+    if hide.sum() < FEWEST:
+        return None
+    for j, name in enumerate(names):
+        frame[name] = frame[name].mask(hide[:, j])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        filled = np.asarray(entries_of(model, model.impute(frame)))
+    levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
+    of_levels, of_numbers = hide & levels, hide & ~levels
+    right = usual = error = float("nan")
+    if of_levels.any():
+        mode = np.array([_most_frequent(values[:, j]) for j in range(len(names))])
+        right = float(np.mean(filled[of_levels] == rows[of_levels]))
+        usual = float(np.mean(np.broadcast_to(mode, rows.shape)[of_levels] == rows[of_levels]))
+    if of_numbers.any():
+        spread, mean = np.where(sample.spread > 0, sample.spread, 1.0), np.nanmean(values, axis=0)
+        gaps, plain = (((guess - rows) / spread)[of_numbers] for guess in (filled, np.broadcast_to(mean, rows.shape)))
+        error = float(np.sqrt(np.mean(gaps**2) / max(float(np.mean(plain**2)), 1e-300)))
+    return HiddenCells(int(hide.sum()), error, float("nan"), right, usual)
+
+
+def _most_frequent(column: np.ndarray) -> float:
+    known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+    return float(known[np.argmax(counts)]) if len(known) else float("nan")
 
 
 def _comparable(entry: Entry, d: int) -> np.ndarray:
@@ -84,7 +146,9 @@ def _comparable(entry: Entry, d: int) -> np.ndarray:
     return np.ones(d, dtype=bool)
 
 
-def filled_rows(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def filled_rows(
+    model: Any, rows: np.ndarray, given: Mapping[str, Any] | None = None
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Means and standard deviations (n, D) of all entries, observed ones as they are."""
     layout = getattr(model, "layout_", None)
     asked: Any = rows
@@ -93,7 +157,7 @@ def filled_rows(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            filled = model.impute(asked, return_std=True)
+            filled = model.impute(asked, return_std=True, **(given or {}))
         except (ValueError, TypeError):  # rows with a group, a precision or an exposure that are not at hand
             return None
     mean, std = (list(part.values()) if isinstance(part, dict) else [part] for part in filled)

@@ -1,6 +1,7 @@
 """Components as columns of the data show them: each column in units of its own standard deviation.
 
-    factors, sources, causes    loading / sd of the column
+    factors, sources            loading / sd of the column
+    causes of yes/no rows       probability that the cause alone makes a 1 / sd, with the probability in the cell
     clusters, classes           (mean of the cluster - mean) / sd
     yes/no columns, levels      (probability - usual share) / sd, with the probability in the cell
     views that are not real     the loading itself, on the scale of its link
@@ -10,7 +11,7 @@ So columns of metres and of millimetres can be compared, and one colour scale se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class Profile:
         What the cells are, in words.
     centre, scale : arrays of shape (D,)
         A published number less the centre, over the scale, is a strength.
+    known_as : list of str, optional
+        What `intervals` calls each column, "" where it has none; the columns' own names otherwise.
+    lift : array of shape (D, K), optional
+        Where cells are probabilities, how many times the usual share they are; NaN elsewhere.
     """
 
     columns: list[str]
@@ -46,6 +51,8 @@ class Profile:
     unit: str
     centre: np.ndarray
     scale: np.ndarray
+    known_as: list[str] | None = None
+    lift: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -76,6 +83,9 @@ class Profile:
 LOADINGS = "what a component adds to a column, in standard deviations of that column"
 RAW = "what a component adds to a column, in the column's own unit (without rows there is no standard deviation)"
 GAPS = "how far a cluster's mean is from that of all rows, in standard deviations of the column"
+ACTIVATIONS = (
+    "probability that a cause, where it is on, makes a 1; colours show it in standard deviations of the column"
+)
 CHANCES = "probability of a 1; colours show how far it is from the usual share, in standard deviations"
 MIXED = "numbers: means of a class; levels: probabilities; colours show the distance from all rows in their sd"
 
@@ -123,12 +133,13 @@ def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
     model, sample = entry.model, entry.sample
     if entry.family == "causes":
         usual = 1 - (1 - np.asarray(model.leak_)) * np.prod(1 - np.asarray(model.usage_)[:, None] * means, axis=0)
-        means = 1 - (1 - np.asarray(model.leak_)) * (1 - means)  # with that cause alone
-    else:
-        usual = np.asarray(model.weights_) @ means
+        spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12))
+        found = Profile.of(columns, means, np.zeros_like(usual), spread, ACTIVATIONS, means.T)
+        return replace(found, lift=_lift((1 - (1 - np.asarray(model.leak_)) * (1 - means)).T, usual))
+    usual = np.asarray(model.weights_) @ means
     if entry.binary:
         spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12))
-        return Profile.of(columns, means, usual, spread, CHANCES, means.T)
+        return replace(Profile.of(columns, means, usual, spread, CHANCES, means.T), lift=_lift(means.T, usual))
     if sample is not None and sample.values.shape[1] == means.shape[1]:
         spread = sample.spread
     else:
@@ -139,12 +150,17 @@ def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
     return Profile.of(columns, means, usual, spread, GAPS)
 
 
+def _lift(probability: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    """(D, K), probabilities over the usual share of their column (D,)."""
+    return np.asarray(probability / np.maximum(usual, 1e-12)[:, None])
+
+
 def _of_classes(model: Any) -> Profile:
     """Rows of `profiles_` but spreads: means beside their spread, probabilities beside the usual share."""
-    weights, columns, strength, shown = np.asarray(model.weights_), [], [], []
+    weights, columns, known_as, strength, shown, lift = np.asarray(model.weights_), [], [], [], [], []
     rows = model.profiles_.rows
     spreads = {row[0]: np.array(row[3:], dtype=float) for row in rows if row[2] == "s.d."}
-    for name, _, what, *values in rows:
+    for name, kind, what, *values in rows:
         if what in ("s.d.", "size"):
             continue
         value = np.array(values, dtype=float)
@@ -156,6 +172,9 @@ def _of_classes(model: Any) -> Profile:
         else:
             variance = usual * (1 - usual)
             columns.append(f"{name} = {what.removeprefix('P(').removesuffix(')')}")
+        known_as.append("" if kind in ("categorical", "ordinal") else name)
         strength.append((value - usual) / np.sqrt(max(variance, 1e-12)))
         shown.append(value)
-    return Profile(columns, np.array(strength), np.array(shown), MIXED, np.zeros(len(columns)), np.ones(len(columns)))
+        lift.append(np.full(len(value), np.nan) if what == "mean" else value / max(usual, 1e-12))
+    zero, one = np.zeros(len(columns)), np.ones(len(columns))
+    return Profile(columns, np.array(strength), np.array(shown), MIXED, zero, one, known_as, np.array(lift))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from latens.array.transfer import host
 from latens.estimators.fitted_parts import entries_of
 
-__all__ = ["RowSample", "n_rows_of", "row_names", "sample_rows", "take_rows"]
+__all__ = ["RowSample", "beside", "n_rows_of", "row_names", "sample_rows", "take_rows"]
 
 MOST_ROWS = 5000
 MOST_ENTRIES = 5e7  # of the rows looked at, as numbers
@@ -32,12 +32,15 @@ class RowSample:
         Their places among all rows.
     n_all : int
         How many rows there are in all.
+    given : dict
+        What the model takes besides rows, such as exposures, for the rows looked at.
     """
 
     model: Any
     X: Any
     index: np.ndarray
     n_all: int
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -50,7 +53,7 @@ class RowSample:
     def values(self) -> np.ndarray:
         """(n, D), NaN where missing; of categories the number of their level."""
         if hasattr(self.model, "_rows_of_fit"):
-            return np.asarray(_quietly(lambda X: entries_of(self.model, X), self.X))
+            return np.asarray(_quietly(lambda X: entries_of(self.model, X, **self.given), self.X))
         dense = self.X.toarray() if hasattr(self.X, "toarray") else self.X
         return np.asarray(host(dense) if hasattr(dense, "dtype") else dense, dtype=np.float64)
 
@@ -58,7 +61,7 @@ class RowSample:
     def codes(self) -> np.ndarray:
         """(n, K), posterior means of the hidden codes; probabilities for clusters."""
         ask = getattr(self.model, "predict_proba", self.model.transform)
-        answer = _quietly(ask, self.X)
+        answer = _quietly(lambda X: ask(X, **self.given), self.X)
         return np.asarray(host(answer) if not hasattr(answer, "iloc") else answer, dtype=np.float64)
 
     @cached_property
@@ -79,8 +82,11 @@ class RowSample:
         return f"row {self.index[i]}" if self.names is None else self.names[i]
 
 
-def sample_rows(model: Any, X: Any) -> RowSample | None:
-    """At most 5,000 rows of X, spread evenly; None where X cannot be looked at row by row."""
+def sample_rows(model: Any, X: Any, given: Mapping[str, Any] | None = None) -> RowSample | None:
+    """At most 5,000 rows of X, spread evenly; None where X cannot be looked at row by row.
+
+    `given` is what the model takes besides rows.
+    """
     n = n_rows_of(X)
     if not n or not (hasattr(model, "transform") or hasattr(model, "predict")):
         return None
@@ -88,7 +94,18 @@ def sample_rows(model: Any, X: Any) -> RowSample | None:
     most = int(min(MOST_ROWS, max(MOST_ENTRIES // width, 1)))
     index = np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
     rows = X if len(index) == n else take_rows(X, index)
-    return None if rows is None else RowSample(model, rows, index, n)
+    if rows is None:
+        return None
+    return RowSample(model, rows, index, n, beside(given or {}, index, n))
+
+
+def beside(value: Any, index: np.ndarray, n: int) -> Any:
+    """What belongs to rows, for some of them: arrays, dicts of them by view, or a name."""
+    if isinstance(value, Mapping):
+        return {view: beside(part, index, n) for view, part in value.items()}
+    if isinstance(value, str) or value is None or len(index) == n:
+        return value
+    return value.iloc[index] if hasattr(value, "iloc") else np.asarray(value)[index]
 
 
 def row_names(X: Any) -> list[str] | None:

@@ -45,6 +45,7 @@ def listing(entry: Entry) -> Section | None:
     heads += ["strongest columns"] if rows and len(rows[0]) > len(heads) else []
     rows.append(("", "together", f"{100 * sizes.total:.1f} %", *[""] * (len(heads) - 3)))
     text = f"{sizes.note} The index is that of every array of the model."
+    text += " (2×): twice the usual share." if profile is not None and profile.lift is not None else ""
     text += f" {MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
     data = {"names": entry.labels[:MOST_COMPONENTS]}
     return Section(
@@ -70,6 +71,7 @@ def columns(entry: Entry) -> Section | None:
         profile.strength[keep, :k],
         profile.shown[keep, :k],
         {(at[i], j): reason for (i, j), reason in why.items() if i in at},
+        None if profile.lift is None else profile.lift[keep, :k],
     )
     text = f"Cells are {profile.unit}; numbers are written from 0.3 sd on."
     if d > most:
@@ -100,15 +102,17 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
     parts = []
     for d in profile.top(k, TOP):
         value, shown = float(profile.strength[d, k]), float(profile.shown[d, k])
-        if abs(value) < 0.05:
+        lift = np.nan if profile.lift is None else float(profile.lift[d, k])
+        if abs(value) < 0.05 or (value > 0 and lift < 1):
             continue
-        text = signed(value) if np.isnan(shown) else number(shown)
+        text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {number(shown)}"
         ends = known.get((d, k))
         span = Markup("")
         if ends is not None and np.isfinite(ends[:2]).all():
             lower, upper = (signed(end) if np.isnan(shown) else number(end) for end in ends[:2])
             span = RANGE.format("" if ends[2] else " doubt", "" if ends[2] else ends[3], lower, upper)
-        parts.append(LINE.format("up" if value > 0 else "down", text, profile.columns[d], span))
+        name = profile.columns[d] if not np.isfinite(lift) else f"{profile.columns[d]} ({number(lift)}×)"
+        parts.append(LINE.format("up" if value > 0 else "down", text, name, span))
     return Markup(" ").join(parts) if parts else Markup("none stands out")
 
 
@@ -122,14 +126,15 @@ def _doubts(entry: Entry, profile: Profile) -> dict[tuple[int, int], str]:
 def _intervals(entry: Entry, profile: Profile) -> Ends:
     """By (column, component), the interval in the unit of the cell, whether it is sound, and why not."""
     known = entry.certainty.loadings()
-    if not known or entry.family in ("classes", "causes"):
+    if not known:
         return {}
     layout = getattr(entry.model, "layout_", None)
-    pairs = (
-        [("", name) for name in _published_names(entry, len(profile.columns))]
-        if layout is None
-        else [(view, name) for view, names in zip(layout.views, layout.features, strict=True) for name in names]
-    )
+    if profile.known_as is not None:
+        pairs = [("", name) for name in profile.known_as]
+    elif layout is None:
+        pairs = [("", name) for name in _published_names(entry, len(profile.columns))]
+    else:
+        pairs = [(view, name) for view, names in zip(layout.views, layout.features, strict=True) for name in names]
     if len(pairs) != len(profile.columns):
         return {}
     components = [str(name) for name in entry.model.get_feature_names_out()]

@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
+from latens.report.sections.downloads import downloads
 from latens.report.subject import Entry
 
-__all__ = ["by_column", "reproduce", "sweep"]
+__all__ = ["by_column", "constructor_call", "reproduce", "sweep"]
 
 MOST_COLUMNS = 300
 ROUNDING = 1e-12  # of a column's sd: means that small are 0
-CODE = Markup('<pre class="copied">{}</pre>')
+CODE = Markup('<pre class="{}">{}</pre>')
 
 
 def by_column(entry: Entry) -> Section | None:
@@ -55,21 +56,23 @@ def sweep(entry: Entry) -> Section | None:
 
 
 def reproduce(entry: Entry) -> Section | None:
-    """The lines of Python that fit this model again, and how to cite the package."""
+    """The command and the lines of Python that fit this model again, how to cite the package, tables to take along."""
     model = entry.model
     if not hasattr(model, "get_params"):
         return None
     given = entry.source.endswith((".csv", ".tsv", ".parquet", ".xlsx"))
     read = f"X = latens.read({entry.source!r}).frame" if given else "X = ...  # the rows of this page"
     target = "X, y" if entry.family == "regression" else "X"
-    lines = ["import latens", "", read, f"model = {_call(model)}", f"model.fit({target})"]
-    lines += ['latens.report(model, X, "page.html")']
-    command = f"latens fit {entry.source} --report page.html\n\n" if given else ""
+    recipe = entry.recipe or (read, f"model = {constructor_call(model)}", f"model.fit({target})")
+    lines = ["import latens", "", *recipe, 'latens.report(model, X, "page.html")']
+    command = entry.command or (f"latens fit {entry.source} --report page.html" if given else "")
+    blocks = [CODE.format("copied", command)] if command else []
+    blocks.append(CODE.format("copied python", "\n".join(lines)))
     text = "Cite: The latens developers, latens: variational inference in latent-variable models."
-    return Section("Reproduce", text, body=CODE.format(command + "\n".join(lines)), anchor="reproduce")
+    return Section("Reproduce", text, body=Markup().join([*blocks, *downloads(entry)]), anchor="reproduce")
 
 
-def _call(model: object) -> str:
+def constructor_call(model: object) -> str:
     """The constructor's call with what differs from its defaults."""
     kind = type(model)
     given = model.get_params(deep=False)  # type: ignore[attr-defined]

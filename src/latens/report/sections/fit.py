@@ -13,6 +13,7 @@ from latens.report.charts.svg import Line, line_chart
 from latens.report.content import Figure, Section, Table
 from latens.report.sections.curve import Curve, curve_of
 from latens.report.subject import Entry
+from latens.system.memory import in_words, peak_memory
 
 __all__ = ["details"]
 
@@ -30,6 +31,9 @@ def details(entry: Entry) -> Section | None:
     seed = getattr(model, "random_state", None)
     facts += [("seed", str(seed))] if isinstance(seed, int) else []
     facts += [("restarts", number(len({step.restart for step in model.trace_})))] if len(model.trace_) else []
+    peak = peak_memory()
+    facts += [("peak memory", in_words(peak))] if peak else []
+    facts += [("SHA-256 of the data", entry.data_hash)] if entry.data_hash else []
     return Section("Details of the fit", facts=tuple(facts), parts=parts, anchor="details", folded=True)
 
 

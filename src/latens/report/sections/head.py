@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from importlib.metadata import version
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from latens.report.measures.sample import n_rows_of
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry
 
-__all__ = ["about", "sentence", "verdicts"]
+__all__ = ["about", "sentence", "stability_command", "verdicts"]
 
+RETURNING = 0.7  # share of halves, above chance, from which a component is said to come back
+PYTHON = Markup('<p class="as-python"><a class="copy" href="#{}-reproduce">copy as Python</a>{}</p>')
 VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
 WORDS = {
     "clusters": "clusters of rows",
@@ -88,9 +91,48 @@ def verdicts(entry: Entry, chapter: str) -> Markup | None:
         items.append(VERDICT.format(good, words, chapter, "components", entry.noun(2)))
         good, words = _cells(entry)
         items.append(VERDICT.format(good, words, chapter, "trust", "can I trust it"))
-        words = "Stable? Not tested yet: latens.stability(model, X)."
-        items.append(VERDICT.format("", words, chapter, "trust", "can I trust it"))
-    return Markup('<ul class="verdicts">{}</ul>').format(Markup().join(items))
+        good, words = _stable(entry)
+        items.append(VERDICT.format(good, words, chapter, "trust", "can I trust it"))
+    else:
+        items.append(VERDICT.format(*_predicted(entry), chapter, "predictions", "predictions"))
+    again = PYTHON.format(chapter, f" · {entry.data_notes[0]}" if entry.data_notes else "")
+    return Markup('{}<ul class="verdicts">{}</ul>').format(again, Markup().join(items))
+
+
+def _stable(entry: Entry) -> tuple[str, str]:
+    """Whether components come back in halves of the rows, or what to type to find out."""
+    found = entry.stability
+    if found is None or not len(found.return_rate):
+        return "", f"Stable? Not tested yet: {stability_command(entry)}"
+    rate = np.asarray(found.return_rate, dtype=np.float64)
+    back = int(np.sum(rate >= RETURNING))
+    if back == len(rate):
+        each = "the" if back == 1 else f"all {number(back)}"
+        verb = "returns" if back == 1 else "return"
+        return (
+            "good",
+            f"Stable: {each} {entry.noun(back)} {verb} in at least {_percent(rate.min())} of halves of the rows.",
+        )
+    weakest = entry.labels[int(np.argmin(rate))] if len(entry.labels) == len(rate) else "the weakest"
+    return "doubtful", (
+        f"{number(back)} of {number(len(rate))} {entry.noun(2)} return in most halves of the rows; {weakest} in "
+        f"{_percent(max(rate.min(), 0.0))}."
+    )
+
+
+def stability_command(entry: Entry) -> str:
+    """What to type to learn whether components come back."""
+    if entry.model_file and entry.source:
+        return f"latens stability {quote(entry.model_file)} --data {quote(entry.source)}"
+    return "latens.stability(model, X)"
+
+
+def _predicted(entry: Entry) -> tuple[str, str]:
+    if entry.y is None or entry.sample is None:
+        return "", "Predictions: not tried without targets (y=)."
+    y, (mean, std) = _targets(entry), entry.model.predict(entry.sample.X, return_std=True)
+    inside = float(np.mean(np.abs(y - np.asarray(mean)) <= 1.96 * np.asarray(std)))
+    return "good" if inside >= 0.85 else "doubtful", f"{_percent(inside)} of the targets lie in their 95 % interval."
 
 
 def _number_found(entry: Entry) -> tuple[str, str]:
@@ -109,10 +151,17 @@ def _cells(entry: Entry) -> tuple[str, str]:
     cells = entry.hidden_cells
     if cells is None:
         return "", "Hidden cells: not tried for these data."
-    words = f"Hidden cells are filled with {cells.error:.2f} times the error of column means"
+    parts = []
+    if np.isfinite(cells.error):
+        parts.append(f"Hidden cells are filled with {cells.error:.2f} times the error of column means")
+    if np.isfinite(cells.right):
+        parts.append(
+            f"{'hidden' if parts else 'Hidden'} levels are right in {_percent(cells.right)} (the most frequent one: "
+            f"{_percent(cells.usual)})"
+        )
     if np.isfinite(cells.coverage):
-        words += f"; {_percent(cells.coverage)} lie in their 95 % interval"
-    return "good" if cells.error < 0.95 and not cells.coverage < 0.85 else "doubtful", words + "."
+        parts.append(f"{_percent(cells.coverage)} lie in their 95 % interval")
+    return "good" if cells.helpful else "doubtful", "; ".join(parts) + "."
 
 
 def _of_regression(entry: Entry) -> str:
@@ -127,9 +176,14 @@ def _of_regression(entry: Entry) -> str:
 
 def _r_squared(entry: Entry) -> float:
     assert entry.sample is not None
-    y = np.asarray(entry.y, dtype=np.float64)[entry.sample.index]
+    y = _targets(entry)
     guess = np.asarray(entry.model.predict(entry.sample.X), dtype=np.float64)
     return float(1 - np.sum((y - guess) ** 2) / max(float(np.sum((y - y.mean()) ** 2)), np.finfo(float).tiny))
+
+
+def _targets(entry: Entry) -> np.ndarray:
+    assert entry.sample is not None
+    return np.asarray(np.asarray(entry.y, dtype=np.float64)[entry.sample.index])
 
 
 def _mean_membership(entry: Entry) -> float:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from latens.report.charts.numbers import number
-from latens.report.content import Section, Table
+from latens.report.charts.svg import bar_chart
+from latens.report.content import Figure, Section, Table
+from latens.report.sections.head import stability_command
 from latens.report.subject import Entry
 
 __all__ = ["trust"]
 
 MOST_INTERVALS = 60  # rows of the table
+MOST_OPEN = 12  # of them that are shown before anybody asks
 METHODS = {
     "response": "Response: what hidden codes leave unknown is counted.",
     "gibbs": "Draws from the posterior itself by Gibbs sampling.",
@@ -25,8 +28,13 @@ def trust(entry: Entry) -> Section | None:
     if not hasattr(entry.model, "posterior_"):
         return None
     notes = [*_cells(entry), *_worth(entry)]
-    if entry.family != "regression":
-        notes.append("Whether components come back on other halves of the rows: latens.stability(model, X).")
+    figures: tuple[Figure, ...] = ()
+    if entry.stability is not None:
+        notes.append(entry.stability.verdict)
+        bars = bar_chart(list(entry.labels), entry.stability.return_rate, label="return rate above chance", reach=1.0)
+        figures = (Figure(bars, "How often each component returned in both of two halves of the rows."),)
+    elif entry.family != "regression":
+        notes.append(f"Whether components come back in halves of the rows: {stability_command(entry)}")
     certainty = entry.certainty
     notes += [certainty.note] if certainty.note else []
     table = None
@@ -38,7 +46,8 @@ def trust(entry: Entry) -> Section | None:
             notes.append(
                 f"{MOST_INTERVALS} of {len(certainty.table.rows):,} intervals are shown; model.intervals(X) has all."
             )
-    return Section("Can I trust it", notes=tuple(notes), table=table, anchor="trust")
+    parts = () if table is None else (Section("Intervals one by one", table=table, folded=len(table.rows) > MOST_OPEN),)
+    return Section("Can I trust it", notes=tuple(notes), figures=figures, parts=parts, anchor="trust")
 
 
 def _cells(entry: Entry) -> list[str]:
@@ -46,9 +55,15 @@ def _cells(entry: Entry) -> list[str]:
     if cells is None:
         return []
     words = (
-        f"{number(cells.n)} cells of rows of this page were hidden one row at a time and filled from the rest of the "
-        f"row: root mean squared error {cells.error:.3f} times that of column means."
+        f"{number(cells.n)} cells of rows of this page were hidden, a tenth of each row, and filled from the rest of "
+        "the row."
     )
+    if np.isfinite(cells.error):
+        words += f" Numbers: root mean squared error {cells.error:.3f} times that of column means."
+    if np.isfinite(cells.right):
+        words += (
+            f" Levels: {100 * cells.right:.1f} % right; the most frequent one would be in {100 * cells.usual:.1f} %."
+        )
     if np.isfinite(cells.coverage):
         words += f" {100 * cells.coverage:.1f} % of them lie within their 95 % interval."
     return [words + " The model had seen these rows; new rows are filled somewhat worse."]
@@ -65,7 +80,8 @@ def _worth(entry: Entry) -> list[str]:
 
 
 def _table(entry: Entry) -> Table:
-    known = entry.certainty.table.rows
+    meaningless = _of_levels(entry)
+    known = [row for row in entry.certainty.table.rows if row[2] not in meaningless]
     order = sorted(range(len(known)), key=lambda i: (known[i][0] not in FIRST_LISTED, i))[:MOST_INTERVALS]
     rows, labels = [], _labels(entry)
     for i in order:
@@ -76,6 +92,13 @@ def _table(entry: Entry) -> Table:
     return Table(
         ("number", "of", "estimate", "lower", "upper", "95 % interval"), tuple(rows), prose=True, sortable=True
     )
+
+
+def _of_levels(entry: Entry) -> set[str]:
+    """Columns of classes whose mean is one of numbers of levels, which nobody asks for."""
+    if entry.family != "classes" or entry.profile is None or entry.profile.known_as is None:
+        return set()
+    return {str(name) for name, kind, *_ in entry.model.profiles_.rows if kind in ("categorical", "ordinal")}
 
 
 def _labels(entry: Entry) -> dict[str, str]:

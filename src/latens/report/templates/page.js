@@ -398,6 +398,10 @@
 
   const data = JSON.parse(document.getElementById("page-data").textContent);
   document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("a.copy").forEach((link) => {
+    const code = document.querySelector(link.getAttribute("href") + " pre.python");
+    if (code) link.addEventListener("click", (event) => { event.preventDefault(); copied(link, code.textContent); });
+  });
   document.querySelectorAll("pre.copied").forEach((code) => {
     const button = make("button", { type: "button" }, "copy");
     button.addEventListener("click", () => copied(button, code.textContent));

@@ -44,11 +44,13 @@ def _typical(entry: Entry) -> Table:
             ends = [members[np.argsort(-density[members], kind="stable")[:TYPICAL]]]
         elif entry.family in ("factors", "views", "sources"):
             ends.append(np.argsort(z, kind="stable")[:TYPICAL])
-        parts = [", ".join(f"{sample.label(int(i))} ({_score(z[i], grouped)})" for i in at) for at in ends]
+        parts = [
+            ", ".join(f"{sample.label(int(i))}\N{NO-BREAK SPACE}({_score(z[i], grouped)})" for i in at) for at in ends
+        ]
         rows.append((component_name(k, name), *parts))
     both = len(rows[0]) > 2 if rows else False
     heads = ("component", "highest", "lowest") if both else ("component", "most typical rows")
-    return Table(heads, tuple(rows), prose=True)
+    return Table(heads, tuple(rows), prose=True, even=True)
 
 
 def _score(value: float, grouped: bool) -> str:
@@ -63,7 +65,7 @@ def _density(entry: Entry) -> np.ndarray | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(entry.model.score_samples(sample.X), dtype=np.float64)
+        return np.asarray(entry.model.score_samples(sample.X, **sample.given), dtype=np.float64)
 
 
 def _odd(entry: Entry) -> Section | None:

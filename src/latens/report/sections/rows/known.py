@@ -6,6 +6,7 @@ import numpy as np
 
 from latens.estimators.association import associate
 from latens.report.charts.heat_table import component_name, signed
+from latens.report.charts.numbers import MINUS
 from latens.report.content import Section, Table
 from latens.report.subject import Entry
 
@@ -26,7 +27,17 @@ def against_known(entry: Entry) -> Section | None:
     for factor, column, test, effect, _, adjusted, n in found.rows[:MOST_TESTS]:
         k = int(factor)
         span = _span(test, effect, n)
-        rows.append((component_name(k, names[k]), column, test, signed(effect), span, f"{adjusted:.2g}", f"{n:,}"))
+        rows.append(
+            (
+                component_name(k, names[k]),
+                column,
+                test,
+                f"{effect:+.2f}".replace("-", MINUS),
+                span,
+                f"{adjusted:.2g}",
+                f"{n:,}",
+            )
+        )
     text = (
         "Pearson's correlation for numbers, with its 95 % interval; for labels the Kruskal-Wallis test, whose effect "
         "is the share of the ranks' variance between labels. p is adjusted for all tests (Benjamini and Hochberg)."
