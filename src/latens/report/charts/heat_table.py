@@ -91,6 +91,6 @@ def _cell(strength: float, shown: float, lift: float, why: str, dense: bool) -> 
     value = strength if np.isnan(shown) else float(shown)
     text = signed(strength) if np.isnan(shown) else number(value)
     visible = not dense and abs(strength) >= WRITTEN
-    told = text if not np.isfinite(lift) else f"{text}, {number(lift)} times the usual share"
-    title = f"{told}; {why}" if why else told if told != text or not visible else ""
+    words = text if not np.isfinite(lift) else f"{text}, {number(lift)} times the usual share"
+    title = f"{words}; {why}" if why else words if words != text or not visible else ""
     return CELL.format(f"{kind} unsound".strip() if why else kind, value, title, text if visible else "")
