@@ -12,7 +12,7 @@ import latens
 from latens.core import Rows
 from latens.errors import LooksTransposed, SourcesTooLight
 from latens.estimators.noisy_ica.estimator import NoisyICA
-from latens.estimators.noisy_ica.starts import supported_number
+from latens.estimators.noisy_ica.starts import likely_number, supported_number
 from latens.metrics import amari_distance, match_components
 from tests.estimators.verdict import complaints
 
@@ -272,3 +272,14 @@ def test_the_number_that_a_covariance_shows() -> None:
     assert supported_number(Rows(np.where(seen, X, 0.0), seen), 10) == 4
     seen[:, 0] = np.arange(len(X)) < 10  # too few complete rows to say anything
     assert supported_number(Rows(np.where(seen, X, 0.0), seen), 10) == 1
+
+
+def test_a_search_begins_with_one_source_more_than_the_covariance_shows_or_with_all_where_it_cannot_tell() -> None:
+    X, _ = latens.datasets.make_ica(800, 10, 3, snr=10, noise="unequal", random_state=0)
+    assert likely_number(Rows(X), 10) == 4
+    assert likely_number(Rows(X), 2) == 2
+    square, _ = latens.datasets.make_ica(800, 4, 4, snr=20, random_state=0)
+    assert likely_number(Rows(square), 4) == 4
+    seen = np.random.default_rng(1).random(X.shape) < 0.3
+    assert likely_number(Rows(np.where(seen, X, 0.0), seen), 10) == 10
+    assert NoisyICA(random_state=0).fit(X).n_components_ == 3

@@ -17,7 +17,7 @@ from latens.core import Rows, Statistics
 from latens.errors import LooksTransposed, SourcesTooLight, caller_level, warn
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
-from latens.estimators.noisy_ica.starts import factor_start, posterior_at, supported_number
+from latens.estimators.noisy_ica.starts import factor_start, likely_number, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
@@ -292,7 +292,8 @@ class NoisyICA(VariationalTransformer):
 
     def _default_size(self, sample: Rows) -> int:
         n, d = sample.x.shape
-        return int(max(1, min(d - 1, n // 4, self._most(24))))
+        most = max(1, min(d, n // 4, self._most(24)))
+        return int(min(most, likely_number(sample, most) * self._growth))
 
     def _start(
         self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, units: Units

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from latens.models.noisy_ica.priors import GAUSSIAN
 
-__all__ = ["factor_start", "posterior_at", "supported_number"]
+__all__ = ["factor_start", "likely_number", "posterior_at", "supported_number"]
 
 FAINT = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
 
@@ -56,13 +57,30 @@ def supported_number(sample: Rows, most: int) -> int:
 
     Of complete rows: pairwise sums vary by more than their number of rows tells.
     """
-    if sample.seen is not None:
-        whole = np.flatnonzero(np.all(sample.seen, axis=1))
-        if len(whole) <= sample.x.shape[1]:
-            return 1
-        sample = Rows(np.asarray(sample.x)[whole])
-    total = summed(sample)
+    return int(sample.cached(f"supported number up to {most}", lambda: _supported_number(sample, most)))
+
+
+def likely_number(sample: Rows, most: int) -> int:
+    """One more than that, from which a search may begin; `most` where the covariance cannot tell.
+
+    So many factors as Ledermann's bound fit any covariance of d sensors: beyond it sources are told by their shapes
+    alone.
+    """
+    d = sample.x.shape[1]
+    shown, identified = supported_number(sample, most), int((2 * d + 1 - math.sqrt(8 * d + 1)) / 2)
+    return most if shown >= identified or len(_complete(sample)) <= d else min(most, shown + 1)
+
+
+def _supported_number(sample: Rows, most: int) -> int:
+    whole = _complete(sample)
+    if sample.seen is not None and len(whole) <= sample.x.shape[1]:
+        return 1
+    total = summed(whole)
     return max(1, best_rank(total.covariance, total.n_rows, total.floor, most, "hannan-quinn"))
+
+
+def _complete(sample: Rows) -> Rows:
+    return sample if sample.seen is None else Rows(np.asarray(sample.x)[np.all(sample.seen, axis=1)])
 
 
 def _independent(white: Floats, rng: np.random.Generator) -> Floats:

@@ -175,15 +175,15 @@ class NoisyIca:
         )
 
     def global_step(self, q: IcaPosterior, stats: IcaStatistics) -> IcaPosterior:
-        still = np.eye(q.n_components)
-        turns = [still]
+        turned = [(np.eye(q.n_components), stats)]
         if self.n_turns and stats.n > 0 and q.n_components:
-            turns.append(self._turn(q, stats))
+            turn = self._turn(q, stats)
+            turned.append((turn, stats.turned(turn)))
         # a turn leaves u alone, and with it the tails
         tails = best_tail((stats.log_u - stats.u) / max(stats.n, np.finfo(float).tiny), HEAVIEST, GAUSSIAN)
         q = replace(q, shapes=replace(q.shapes, tails=np.where(q.shapes.split > 0, q.shapes.tails, tails)))
-        answers = [self._answer(q, stats.turned(turn), turn) for turn in turns]
-        return max(answers, key=lambda new: self._bound(new, stats.turned(new.turn)))
+        answers = [(self._answer(q, sums, turn), sums) for turn, sums in turned]
+        return max(answers, key=lambda answer: self._bound(*answer))[0]
 
     def carry(self, stats: IcaStatistics, old: IcaPosterior, new: IcaPosterior) -> IcaStatistics:
         return stats.turned(new.turn)
@@ -279,9 +279,9 @@ class NoisyIca:
 
     def _answer(self, q: IcaPosterior, stats: IcaStatistics, turn: Floats) -> IcaPosterior:
         n, own = max(stats.n, np.finfo(float).tiny), np.diagonal(stats.second)
-        split = q.shapes.split.copy()
-        for k in q.shapes.light:
-            split[k] = best_split(stats.zs[k, k] / n, own[k] / n)
+        split, light = q.shapes.split.copy(), q.shapes.light
+        if len(light):
+            split[light] = best_split(stats.zs[light, light] / n, own[light] / n)
         loadings, prior = q.loadings, self.prior(q.n_components).loadings
         for _ in range(1 if self.points else 2):  # relevance of the columns before a turn is that of other columns
             loadings = prior.observe(*stats.regression, current=loadings)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.array import Floats
+from latens.array.linalg import inverse
 
 __all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "given_away", "lighter_than_gaussian", "project"]
 
@@ -15,16 +16,21 @@ SMALLEST_SPLIT = 1e-3  # two levels so close are one; 0 would be another kind of
 LARGEST_SPLIT = 1 - 1e-6
 
 
-def best_split(signed: float, square: float) -> float:
-    """The m in (0, 1) of highest -1/2 log(1 - m^2) - (E[z^2] - 2 m E[z s] + m^2) / (2 (1 - m^2)).
+def best_split(signed: Floats, square: Floats) -> Floats:
+    """(L,), the m in (0, 1) of highest -1/2 log(1 - m^2) - (E[z^2] - 2 m E[z s] + m^2) / (2 (1 - m^2)).
 
-    Its slope has the sign of -m^3 + E[zs] m^2 - E[z^2] m + E[zs].
+    Its slope has the sign of -m^3 + E[zs] m^2 - E[z^2] m + E[zs], whose roots are those of its companion matrix.
     """
-    roots = np.roots([-1.0, signed, -square, signed])
-    inside = roots.real[(np.abs(roots.imag) < 1e-9) & (roots.real > SMALLEST_SPLIT) & (roots.real < LARGEST_SPLIT)]
-    m = np.append(inside, [SMALLEST_SPLIT, LARGEST_SPLIT])
-    height = -0.5 * np.log(1 - m**2) - 0.5 * (square - 2 * m * signed + m**2) / (1 - m**2)
-    return float(m[np.argmax(height)])
+    companion = np.zeros((len(signed), 3, 3))
+    companion[:, 0] = np.stack([signed, -square, signed], axis=1)
+    companion[:, [1, 2], [0, 1]] = 1.0
+    roots = np.linalg.eigvals(companion)
+    inside = (np.abs(roots.imag) < 1e-9) & (roots.real > SMALLEST_SPLIT) & (roots.real < LARGEST_SPLIT)
+    ends = np.broadcast_to([SMALLEST_SPLIT, LARGEST_SPLIT], (len(signed), 2))
+    m = np.concatenate([np.where(inside, roots.real, SMALLEST_SPLIT), ends], axis=1)
+    gap = square[:, None] - 2 * m * signed[:, None] + m**2
+    height = -0.5 * np.log(1 - m**2) - 0.5 * gap / (1 - m**2)
+    return np.asarray(np.take_along_axis(m, np.argmax(height, axis=1)[:, None], axis=1)[:, 0])
 
 
 def given_away(tails: Floats, mean: Floats, variance: Floats) -> Floats:
@@ -45,15 +51,13 @@ def project(quadratic: Floats, linear: Floats, n_passes: int) -> Floats:
     With a the k-th column of T^-1, which other rows fix, t_k = M_k^-1 (v_k + a / c) where c = a't_k solves
     c^2 - (a'M_k^-1 v_k) c - a'M_k^-1 a = 0.
     """
-    k = len(quadratic)
-    turn = np.eye(k)
+    from latens.array.kernels.projections_numba import project_rows
+
+    inverses = np.ascontiguousarray(inverse(quadratic))
+    pulls = (inverses @ linear[:, :, None])[:, :, 0]
+    turn = np.eye(len(quadratic))
     for _ in range(n_passes):
-        for i in range(k):
-            a = np.linalg.solve(turn, np.eye(k)[i])
-            solved = np.linalg.solve(quadratic[i], np.stack([a, linear[i]], axis=1))
-            p, r = a @ solved[:, 1], a @ solved[:, 0]
-            c = 0.5 * (p + np.copysign(np.sqrt(p * p + 4 * r), p))
-            turn[i] = solved[:, 1] + solved[:, 0] / c
+        project_rows(inverses, pulls, turn, np.linalg.inv(turn))
     return turn
 
 
