@@ -53,6 +53,7 @@ SECTIONS = (
     Section("mixtures.recovery", "20 clusters: the truth's bound reached", "mixtures.recovery:run"),
     Section("mixtures.densities", "log density of held-out rows", "mixtures.densities:run"),
     Section("mixtures.classes", "latent classes beside StepMix", "mixtures.classes:run"),
+    Section("mixtures.associations", "classes against outcomes and covariates", "mixtures.associations:run"),
     Section(
         "weights.update",
         "one update of a weight posterior over the bandwidth floor (needs torch)",

@@ -12,8 +12,9 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
-from latens.array.transfer import detached, is_sparse
+from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
+from latens.estimators.association import associate
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.lazy import lazily, mean_of
@@ -272,6 +273,37 @@ class Answers(Intervals, TransformerMixin):
         top = self.top_features()
         rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
         return Table(("component", "name", "share", "top features"), tuple(rows))
+
+    def associate(self, metadata: Any, X: Any = None) -> Table:
+        """Compare each component with each column of metadata.
+
+        Numbers by Pearson's correlation, categories by the Kruskal-Wallis test; p adjusted by Benjamini and Hochberg.
+
+        Parameters
+        ----------
+        metadata : data frame or dict of columns
+            What else is known of the rows of X, aligned by row name where both have names.
+        X : array of shape (n, D)
+            Rows like those of `fit`.
+
+        Returns
+        -------
+        Table
+            One row for each component and column: effect, p and adjusted p.
+        """
+        codes, row_names = self._codes_of(X)
+        return associate(codes, list(self.get_feature_names_out()), metadata, row_names)
+
+    def _codes_of(self, X: Any) -> tuple[Floats, tuple[str, ...] | None]:
+        """Posterior means of the codes of rows, and the names of those."""
+        check_is_fitted(self)
+        if X is None:
+            raise ValueError(
+                "a fit does not keep the codes of its rows; give them beside what is known of them: "
+                "model.associate(metadata, X)."
+            )
+        named = hasattr(X, "iloc") and hasattr(X, "columns")
+        return np.asarray(host(self.transform(X))), tuple(map(str, X.index)) if named else None
 
     def calculator(self) -> dict[str, Any] | None:
         """What it takes to answer `transform` for one row, as plain numbers, texts, lists and dicts.

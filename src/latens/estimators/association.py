@@ -12,7 +12,7 @@ from latens.array import Floats
 from latens.estimators.multi_view.tables.input import listed
 from latens.system.summary_table import Table
 
-__all__ = ["associate", "metadata_columns"]
+__all__ = ["as_numbers", "associate", "metadata_columns"]
 
 FEWEST = 3  # rows in which a test means anything
 
@@ -53,7 +53,7 @@ def associate(
     scores = np.asarray(scores, dtype=np.float64)
     rows = []
     for column, values in metadata_columns(metadata, len(scores), row_names).items():
-        numbers = _numbers(values)
+        numbers = as_numbers(values)
         known = [value is not None for value in values] if numbers is None else np.isfinite(numbers)
         keep = np.flatnonzero(known)
         for name, z in zip(factor_names, scores.T, strict=True):
@@ -138,7 +138,7 @@ def _places(index: Any, n: int, row_names: Sequence[str] | None) -> list[int] | 
     return places
 
 
-def _numbers(values: list[Any]) -> Floats | None:
+def as_numbers(values: list[Any]) -> Floats | None:
     """(n,), NaN where missing; None where the values are labels, or take only two values."""
     there = {value for value in values if value is not None}
     if any(isinstance(value, str | bytes | bool | np.bool_) for value in there) or len(there) <= 2:

@@ -14,12 +14,20 @@ from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
+from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
+from latens.estimators.parameters import (
+    all_or_nothing,
+    keep_warnings,
+    one_of,
+    positive_number,
+    probability,
+    whole_number,
+)
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import column_variances, filled
@@ -249,6 +257,37 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         mean = self.classification_ / np.maximum(counts, np.finfo(float).tiny)[:, None]
         rows = zip(names, counts.tolist(), mean.tolist(), strict=True)
         return Table(("assigned to", "rows", *names), tuple((name, n, *each) for name, n, each in rows))
+
+    def associate(self, metadata: Any, X: Any = None, *, role: str = "outcomes", level: float = 0.95) -> Table:
+        """Compare clusters with each column of metadata, corrected for rows that are assigned to the wrong one.
+
+        Columns as outcomes: the mean of numbers and the shares of labels in each cluster (Bolck, Croon and Hagenaars).
+        Columns as covariates: how the odds of clusters go with all of them together (maximum likelihood, Vermunt).
+        That the clusters themselves are estimated is not counted.
+
+        Parameters
+        ----------
+        metadata : data frame or dict of columns
+            What else is known of the rows of X, aligned by row name where both have names.
+        X : array of shape (n, D)
+            Rows like those of `fit`.
+        role : {"outcomes", "covariates"}
+            What the columns are.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        Table
+            Outcomes: column, of, cluster, estimate, low, high, uncorrected, p and adjusted p that clusters are alike,
+            n. Covariates: cluster, against, covariate, log odds, low, high, odds ratio, p, adjusted p, n.
+        """
+        role, level = one_of("role", role, ["outcomes", "covariates"]), probability("level", level)
+        row_names = self._codes_of(X)[1]
+        share = np.asarray(host(self.predict_proba(X)), dtype=np.float64)
+        assigned = Assigned(share, tuple(map(str, self.get_feature_names_out())))
+        table = outcomes_table if role == "outcomes" else covariates_table
+        return table(assigned, metadata, row_names, level)
 
     def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""

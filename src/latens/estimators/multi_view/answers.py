@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
@@ -13,12 +14,12 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.answers import Answers
-from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, refilled
 from latens.estimators.frames.views_by_kind import in_frame_order, level_names
+from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
@@ -364,6 +365,61 @@ class MultiViewAnswers(Answers):
         chosen = layout.views if view is None else (one_of("view", view, layout.views),)
         return strongest(self.posterior_, layout, chosen, list(map(str, self.get_feature_names_out())), n)
 
+    def enrich(
+        self,
+        sets: Any,
+        view: str | None = None,
+        *,
+        sign: str = "both",
+        method: str = "parametric",
+        min_size: int = 5,
+        n_permutations: int = 1000,
+    ) -> Table:
+        """Find sets of features, such as pathways, that a factor moves more than the rest of a view.
+
+        Parameters
+        ----------
+        sets : dict of str to lists of str, or path of a GMT file
+            Features of each set; names are compared whatever their case, and those of no view are left alone.
+        view : str, optional
+            Of which view; of all, if not given.
+        sign : {"both", "positive", "negative"}
+            Whether strengths are absolute loadings, or loadings of one sign alone.
+        method : {"parametric", "permutation"}
+            Whether p comes from Student's distribution, or from strengths dealt out anew to the features.
+        min_size : int
+            Features of a view that a set must have.
+        n_permutations : int
+            How many deals.
+
+        Returns
+        -------
+        Table
+            factor, view, set, features in it, t (set against the rest of the view), p, and p adjusted over all tests
+            (Benjamini and Hochberg); the smallest first.
+        """
+        check_is_fitted(self)
+        found, layout = read_sets(sets), self.layout_
+        chosen = layout.views if view is None else (one_of("view", view, layout.views),)
+        ways = {"both": (1.0, -1.0), "positive": (1.0, 0.0), "negative": (0.0, -1.0)}
+        up, down = ways[one_of("sign", sign, ways)]
+        loadings = {
+            name: p.weights.mean.T * signs(self.posterior_)[:, None] * np.sqrt(p.noise.mean)
+            for name, p in self.posterior_.views.items()
+            if name in chosen
+        }
+        strengths = {name: np.maximum(up * w, down * w) for name, w in loadings.items()}
+        deals = whole_number("n_permutations", n_permutations)
+        return enriched(
+            strengths,
+            dict(zip(layout.views, layout.features, strict=True)),
+            list(map(str, self.get_feature_names_out())),
+            found,
+            least=whole_number("min_size", min_size),
+            n_permutations=deals if one_of("method", method, ["parametric", "permutation"]) == "permutation" else None,
+            rng=generator(self.random_state),
+        )
+
     @property
     def explained_(self) -> dict[str, Floats]:
         """Shares of each view that all factors explain, "total" (G, M), and each alone, "per_factor" (G, M, K)."""
@@ -380,7 +436,7 @@ class MultiViewAnswers(Answers):
         shares = self.explained_
         return explained_table(self.layout_, shares["total"], shares["per_factor"], list(self.get_feature_names_out()))
 
-    def associate(self, metadata: Any) -> Table:
+    def associate(self, metadata: Any, X: Any = None) -> Table:
         """Compare each factor with each column of metadata.
 
         Numbers by Pearson's correlation, categories by the Kruskal-Wallis test; p adjusted by Benjamini and Hochberg.
@@ -388,17 +444,29 @@ class MultiViewAnswers(Answers):
         Parameters
         ----------
         metadata : data frame or dict of columns
-            What else is known of the samples of `fit`, aligned by row name where both have names.
+            What else is known of the samples, aligned by row name where both have names.
+        X : as in `fit`, optional
+            The samples; those of `fit`, if not given.
 
         Returns
         -------
         Table
             One row for each factor and column: effect, p and adjusted p.
         """
+        return super().associate(metadata, X)
+
+    def _codes_of(self, X: Any) -> tuple[Floats, tuple[str, ...] | None]:
         check_is_fitted(self)
-        if not hasattr(self, "scores_"):
-            raise AttributeError("after partial_fit there are no scores of all samples; fit them in one call.")
-        return associate(self.scores_, list(self.get_feature_names_out()), metadata, self.row_names_)
+        if X is None:
+            if not hasattr(self, "scores_"):
+                raise AttributeError(
+                    "there are no scores of all samples after partial_fit or a fit in blocks; give the samples: "
+                    "model.associate(metadata, X)."
+                )
+            return self.scores_, self.row_names_
+        table = self._table(X, None)
+        mean = self._ask(table.rows, lambda rows, local: self._model.codes(rows, local))[0]
+        return np.asarray(host(mean)) * signs(self.posterior_), table.row_names
 
     def _rows_of_fit(  # type: ignore[override]
         self, X: Any, groups: Any = None, sample_weight: Any = None, precision: Any = None, exposure: Any = None

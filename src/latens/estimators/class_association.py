@@ -1,0 +1,224 @@
+"""Clusters and classes against what is known about the rows, corrected for rows that are assigned to the wrong one.
+
+Rows are assigned to the cluster that is most probable, s_n, though they may be of another, c_n. How often that happens
+is known from the memberships p_nk, and is divided out instead of counting rows by their assignment:
+
+    H_ks = P(assigned to s | of k) = sum_n p_nk [s_n = s] / sum_n p_nk
+
+    outcomes     the mean of y in cluster k, with weights w_nk = (H^-1)_{s_n k} in place of [s_n = k], some of them
+                 negative: sum_n w_nk y_n / sum_n w_nk, with a robust variance       (Bolck, Croon & Hagenaars 2004)
+    covariates   log P(c_n = k) / P(c_n = 0) = x_n'b_k, fitted to the assignments by maximum likelihood of
+                 sum_n log sum_k P(c_n = k) H_{k s_n}                                               (Vermunt 2010)
+
+Neither counts that the clusters themselves are estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from latens.array import Floats, Index
+from latens.estimators.association import as_numbers, metadata_columns
+from latens.system.summary_table import Table
+
+__all__ = ["Assigned", "covariates_table", "outcomes_table"]
+
+INDISTINCT = 1e-3  # smallest singular value of H, below which assignments do not tell clusters apart
+MOST_LEVELS = 50  # of a column of labels
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Rows assigned to clusters, and how often that is wrong."""
+
+    memberships: Floats  # (n, K)
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        smallest = np.linalg.svd(self.errors, compute_uv=False)[-1]
+        if not smallest > INDISTINCT:
+            raise ValueError(
+                f"assignments do not tell the {len(self.names)} clusters apart (smallest singular value of their error "
+                f"rates {smallest:.1g}), so that nothing can be corrected; fit fewer clusters."
+            )
+
+    @property
+    def labels(self) -> Index:
+        """(n,), the most probable cluster of each row."""
+        return np.asarray(np.argmax(self.memberships, axis=1))
+
+    @property
+    def errors(self) -> Floats:
+        """(K, K), how probable it is that a row of cluster k is assigned to s."""
+        shown = np.eye(len(self.names))[self.labels]
+        mass = np.maximum(self.memberships.sum(axis=0), np.finfo(float).tiny)
+        return np.asarray(self.memberships.T @ shown / mass[:, None])
+
+    @property
+    def weights(self) -> Floats:
+        """(n, K), how much each row counts for each cluster; rows add up to 1."""
+        return np.asarray(np.linalg.inv(self.errors)[self.labels])
+
+
+def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] | None, level: float) -> Table:
+    """What each cluster is like in each column of metadata.
+
+    Returns
+    -------
+    Table
+        column, of ("mean", or the level whose share it is), cluster, estimate, low, high, uncorrected (by assignment
+        alone), p and adjusted p (that all clusters are alike, Wald), n.
+    """
+    rows = list[tuple[Any, ...]]()
+    weights = assigned.weights
+    for column, values in metadata_columns(metadata, len(weights), row_names).items():
+        parts, keep = _indicators(column, values)
+        shown, y = np.eye(len(assigned.names))[assigned.labels[keep]], np.column_stack(list(parts.values()))[keep]
+        means, covariance = _means(weights[keep], y)
+        p = _all_alike(means, covariance)
+        half = stats.norm.isf(0.5 * (1 - level)) * np.sqrt(np.maximum(np.einsum("jjkk->jk", covariance), 0.0))
+        naive = shown.T @ y / np.maximum(shown.sum(axis=0), 1.0)[:, None]
+        for j, of in enumerate(parts):
+            for k, name in enumerate(assigned.names):
+                estimate = float(means[j, k])
+                rows.append(
+                    (column, of, name, estimate, estimate - half[j, k], estimate + half[j, k], float(naive[k, j]), p,
+                     len(keep))
+                )  # fmt: skip
+    if not rows:
+        raise ValueError("metadata has no columns; give at least one.")
+    by_column = {row[0]: row[7] for row in rows}
+    adjusted = dict(zip(by_column, stats.false_discovery_control(list(by_column.values())), strict=True))
+    columns = ("column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n")
+    return Table(columns, tuple((*row[:8], float(adjusted[row[0]]), row[8]) for row in rows))
+
+
+def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] | None, level: float) -> Table:
+    """How the odds of each cluster, against the first, go with all columns of metadata together.
+
+    Returns
+    -------
+    Table
+        cluster, against, covariate, log odds for one unit more (or for a level against the first), low, high, odds
+        ratio, p, adjusted p, n.
+    """
+    if len(assigned.names) < 2:
+        raise ValueError("there is one cluster, whose odds go with nothing; ask for outcomes.")
+    design, names, keep = _design(metadata_columns(metadata, len(assigned.labels), row_names))
+    slopes, covariance = _logit(design, np.log(np.maximum(assigned.errors[:, assigned.labels[keep]].T, 1e-300)))
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0)).reshape(slopes.shape)
+    wide, rows = float(stats.norm.isf(0.5 * (1 - level))), list[tuple[Any, ...]]()
+    for k, cluster in enumerate(assigned.names[1:]):
+        for j, name in enumerate(names):
+            b, s = float(slopes[k, j]), float(sd[k, j])
+            p = float(2 * stats.norm.sf(abs(b) / s)) if s > 0 else 1.0
+            rows.append((cluster, assigned.names[0], name, b, b - wide * s, b + wide * s, float(np.exp(b)), p))
+    told = [i for i, row in enumerate(rows) if row[2] != INTERCEPT]
+    adjusted = np.ones(len(rows))
+    adjusted[told] = stats.false_discovery_control([rows[i][7] for i in told])
+    columns = ("cluster", "against", "covariate", "log odds", "low", "high", "odds ratio", "p", "adjusted p", "n")
+    return Table(columns, tuple((*row, float(adjusted[i]), len(keep)) for i, row in enumerate(rows)))
+
+
+INTERCEPT = "(intercept)"
+
+
+def _indicators(column: str, values: list[Any]) -> tuple[dict[str, Floats], Index]:
+    """The numbers (n,) of a column, or one 0/1 column for each of its levels, and the rows in which it is known."""
+    keep = np.flatnonzero([value is not None for value in values])
+    if not len(keep):
+        raise ValueError(f"column {column!r} of metadata has no value in any row of the model; leave it out.")
+    numbers = as_numbers(values)
+    if numbers is not None:
+        return {"mean": numbers}, np.flatnonzero(np.isfinite(numbers))
+    texts = [str(value) for value in values]
+    levels = sorted({texts[i] for i in keep})
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(
+            f"column {column!r} of metadata has {len(levels)} levels; at most {MOST_LEVELS} can be compared. Leave it "
+            "out, or join rare levels."
+        )
+    return {level: np.array([float(text == level) for text in texts]) for level in levels}, keep
+
+
+def _means(weights: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """(J, K) means of J variables in each cluster, and their covariances (J, J, K, K)."""
+    mass = weights.sum(axis=0)
+    means = (weights.T @ y / mass[:, None]).T
+    apart = weights[:, None, :] * (y[:, :, None] - means) / mass  # (n, J, K)
+    return means, np.einsum("njk,nil->jikl", apart, apart)
+
+
+def _all_alike(means: Floats, covariance: Floats) -> float:
+    """p of Wald's test that a column is alike in all clusters; of shares, the last is what the others leave."""
+    j, k = means.shape
+    if k < 2:
+        return 1.0
+    used = max(j - 1, 1)
+    gap = (means[:used, 1:] - means[:used, :1]).ravel()
+    turn = np.kron(np.eye(used), np.column_stack([-np.ones(k - 1), np.eye(k - 1)]))
+    joint = covariance[:used, :used].transpose(0, 2, 1, 3).reshape(used * k, used * k)
+    spread = turn @ joint @ turn.T
+    return float(stats.chi2.sf(gap @ np.linalg.pinv(spread, hermitian=True) @ gap, len(gap)))
+
+
+def _design(columns: dict[str, list[Any]]) -> tuple[Floats, list[str], Index]:
+    """(n, P), an intercept, numbers, and levels but the first; names; the rows in which everything is known."""
+    if not columns:
+        raise ValueError("metadata has no columns; give at least one.")
+    parts, names = list[Floats](), [INTERCEPT]
+    known = np.ones(len(next(iter(columns.values()))), dtype=bool)
+    for column, values in columns.items():
+        own, keep = _indicators(column, values)
+        known &= np.isin(np.arange(len(values)), keep)
+        numeric = list(own) == ["mean"]
+        for level in list(own) if numeric else list(own)[1:]:
+            parts.append(own[level])
+            names.append(column if numeric else f"{column} = {level}")
+    keep = np.flatnonzero(known)
+    if len(keep) <= len(names):
+        raise ValueError(f"{len(keep)} row(s) have all columns of metadata; {len(names)} numbers cannot be learnt.")
+    return np.column_stack([np.ones(len(known)), *parts])[keep], names, keep
+
+
+def _logit(x: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
+    """(K - 1, P) slopes by maximum likelihood, and their robust covariance; log H of the assignments is (n, K)."""
+    n, p = x.shape
+    k = log_errors.shape[1]
+    scale = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
+    z = x / scale
+
+    def chances(flat: Floats) -> tuple[float, Floats, Floats]:
+        eta = np.column_stack([np.zeros(n), z @ flat.reshape(k - 1, p).T])
+        log_prior = log_softmax(eta, axis=1)
+        joint = log_prior + log_errors
+        top = np.logaddexp.reduce(joint, axis=1)
+        return float(top.sum()), np.exp(joint - top[:, None]), np.exp(log_prior)
+
+    def descend(flat: Floats) -> tuple[float, Floats]:
+        value, after, before = chances(flat)
+        return -value / n, -((after - before)[:, 1:].T @ z).ravel() / n
+
+    found = minimize(descend, np.zeros((k - 1) * p), jac=True, method="BFGS", options={"gtol": 1e-7})
+    _, after, before = chances(found.x)
+    own = (after - before)[:, 1:]
+    scores = (own[:, :, None] * z[:, None, :]).reshape(n, -1)
+    bend = _spread(before[:, 1:]) - _spread(after[:, 1:])  # (n, K - 1, K - 1)
+    information = np.einsum("nkl,np,nq->kplq", bend, z, z).reshape(scores.shape[1], -1)
+    inverse = np.linalg.pinv(information, hermitian=True)
+    unit = np.tile(scale, k - 1)
+    covariance = inverse @ (scores.T @ scores) @ inverse / unit[:, None] / unit
+    return found.x.reshape(k - 1, p) / scale, covariance
+
+
+def _spread(chance: Floats) -> Floats:
+    """(n, K, K), the covariance of one draw from each row of chances."""
+    k = chance.shape[1]
+    return np.asarray(chance[:, :, None] * np.eye(k) - chance[:, :, None] * chance[:, None, :])

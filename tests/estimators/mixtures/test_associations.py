@@ -1,0 +1,123 @@
+"""Clusters and classes against what is known about the rows, corrected for rows assigned to the wrong one."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
+
+MEANS, SLOPE = np.array([0.0, 3.0]), 1.2
+N = 4000
+
+
+@cache
+def people() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, latens.LatentClassAnalysis]:
+    """Six yes/no items of two classes that overlap, an outcome, a covariate, the classes, and a fit."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=N)
+    label = (rng.random(N) < 1 / (1 + np.exp(-SLOPE * x))).astype(int)
+    items = (rng.random((N, 6)) < np.where(label == 1, 0.75, 0.3)[:, None]).astype(float)
+    model = latens.LatentClassAnalysis(2, prune=False, n_init=1, random_state=0, n_jobs=1).fit(items)
+    return items, MEANS[label] + rng.normal(size=N), x, label, model
+
+
+def test_known_errors_are_divided_out_exactly() -> None:
+    # ten rows of a, ten of b; one in five of each is assigned to the other, and outcomes follow the true class
+    share = np.array([[0.8, 0.2]] * 10 + [[0.2, 0.8]] * 10)
+    y = np.array([0.8 * 1 + 0.2 * 5] * 10 + [0.2 * 1 + 0.8 * 5] * 10)
+    assigned = Assigned(share, ("a", "b"))
+    assert assigned.errors == pytest.approx(np.array([[0.8, 0.2], [0.2, 0.8]]))
+    assert assigned.weights.sum(axis=1) == pytest.approx(1)
+    table = outcomes_table(assigned, {"y": y + 1e-3 * np.tile([1, -1], 10)}, None, 0.95)
+    assert table["estimate"] == pytest.approx([1.0, 5.0], abs=1e-6)
+    assert table["uncorrected"] == pytest.approx([1.8, 4.2], abs=1e-6)
+
+
+def test_outcomes_by_class_hold_the_truth_where_assignments_do_not() -> None:
+    items, y, _, _, model = people()
+    table = model.associate({"y": y, "site": np.where(y > 1, "north", "south")}, items)
+    assert table.columns == (
+        "column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n",
+    )  # fmt: skip
+    order = np.argsort(model.means_.sum(axis=1))
+    told = {(row[0], row[1], row[2]): row[3:] for row in table.rows}
+    for truth, k in zip(MEANS, order, strict=True):
+        estimate, low, high, uncorrected, p, _, n = told["y", "mean", f"class{k}"]
+        assert low < truth < high
+        assert abs(estimate - truth) < 0.12 < abs(uncorrected - truth)
+        assert p < 1e-6
+        assert n == N
+        shares = [told["site", level, f"class{k}"][0] for level in ("north", "south")]
+        assert sum(shares) == pytest.approx(1)
+    noise = model.associate({"noise": np.random.default_rng(0).normal(size=N)}, items)
+    assert noise["p"][0] > 0.01
+
+
+def test_membership_is_regressed_on_covariates() -> None:
+    items, _, x, _, model = people()
+    sign = 1 if model.means_.sum(axis=1).argmax() == 1 else -1
+    table = model.associate({"x": x, "noise": np.random.default_rng(1).normal(size=N)}, items, role="covariates")
+    assert table["covariate"] == ["(intercept)", "x", "noise"]
+    at = table["covariate"].index("x")
+    assert table["low"][at] < sign * SLOPE < table["high"][at]
+    assert table["odds ratio"][at] == pytest.approx(np.exp(table["log odds"][at]))
+    assert table["low"][2] < 0 < table["high"][2]
+    sure = Assigned(np.eye(2)[np.asarray(model.predict(items))], ("class0", "class1"))
+    naive = covariates_table(sure, {"x": x}, None, 0.95)
+    assert abs(naive["log odds"][1]) < 0.85 * SLOPE  # rows assigned to the wrong class pull it towards 0
+
+
+def test_without_errors_the_regression_is_the_usual_one() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x, site = rng.normal(size=300), rng.choice(["a", "b", "c"], 300)
+    label = np.array([rng.choice(3, p=p) for p in np.exp(np.outer(x, [0, 1, -1])) /
+                      np.exp(np.outer(x, [0, 1, -1])).sum(axis=1, keepdims=True)])  # fmt: skip
+    table = covariates_table(Assigned(np.eye(3)[label], ("k0", "k1", "k2")), {"x": 100 * x, "site": site}, None, 0.95)
+    assert table["covariate"][:4] == ["(intercept)", "x", "site = b", "site = c"]
+    design = np.column_stack([x, site == "b", site == "c"])
+    usual = LogisticRegression(C=1e10, tol=1e-10, max_iter=2000).fit(design, label)
+    expected = usual.coef_[1:] - usual.coef_[:1]
+    assert np.array(table["log odds"]).reshape(2, 4)[:, 1:] * [100, 1, 1] == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "rows"),
+    [
+        (lambda: latens.GaussianMixture(2, n_init=1, random_state=0), "real"),
+        (lambda: latens.FactorAnalysis(1), "real"),
+        (lambda: latens.BernoulliMixture(2, n_init=1, random_state=0), "binary"),
+    ],
+)
+def test_other_estimators_are_asked_about_rows(make: Any, rows: str) -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=120)
+    X = rng.normal(size=(120, 4)) + 4 * label[:, None]
+    X = (X > 2).astype(float) if rows == "binary" else X
+    model = make().fit(X)
+    table = model.associate({"label": np.where(label, "yes", "no"), "noise": rng.normal(size=120)}, X)
+    found = dict(zip(table["column"], table["adjusted p"], strict=True))
+    assert found["label"] < 1e-6
+    assert found["noise"] > 0.01
+    with pytest.raises(ValueError, match=r"model\.associate\(metadata, X\)"):
+        model.associate({"label": label})
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    items, y, _, _, model = people()
+    with pytest.raises(ValueError, match="role='both' is not known"):
+        model.associate({"y": y}, items, role="both")
+    with pytest.raises(ValueError, match="has 4000 levels; at most 50"):
+        model.associate({"name": [f"p{i}" for i in range(N)]}, items)
+    with pytest.raises(ValueError, match="no columns"):
+        model.associate({}, items)
+    with pytest.raises(ValueError, match="do not tell the 2 clusters apart"):
+        Assigned(np.full((10, 2), 0.5), ("a", "b"))
+    with pytest.raises(ValueError, match="no value in any row"):
+        model.associate({"y": [None] * N}, items)
