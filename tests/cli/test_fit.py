@@ -224,6 +224,24 @@ def test_latent_classes_take_columns_as_they_are(mixed: Path) -> None:
 
 
 @pytest.mark.extras
+@pytest.mark.parametrize("model", ["auto", "multi-view"])
+def test_numbers_beside_yes_and_no_are_fitted_and_asked_about(model: str, mixed: Path) -> None:
+    import pandas as pd
+
+    frame = pd.read_csv(mixed).drop(columns=["town", "who"])
+    frame["smokes"] = (frame["smokes"] == "yes").astype(int)
+    frame.to_csv("two_kinds.csv", index=False)
+    done("fit", "two_kinds.csv", "--model", model, "--out", "m.latens", "--report", "page.html", "--force")
+    for command in ("transform", "score", "impute"):
+        done(command, "m.latens", "two_kinds.csv", "--out", f"{command}.csv")
+    assert pd.read_csv("impute.csv")["weight"].notna().all()
+    done("report", "m.latens", "--data", "two_kinds.csv", "--out", "again.html")
+    loaded = latens.load("m.latens")
+    told = pd.read_csv("transform.csv").iloc[:, 1:].to_numpy(float)
+    assert loaded.transform(frame) == pytest.approx(told, abs=1e-5)
+
+
+@pytest.mark.extras
 def test_unseen_levels_and_absent_columns_are_said(mixed: Path) -> None:
     done("fit", mixed, "--quiet", "--report", "none")
     Path("new.csv").write_text("town,height,smokes\nParis,180,yes\nRome,160,no\n")

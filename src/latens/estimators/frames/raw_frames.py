@@ -16,7 +16,7 @@ from latens.intake import Encoding, RawTable
 from latens.intake.columns import Column
 from latens.intake.treatment import Choices, treat
 
-__all__ = ["as_frame", "is_mixed_frame", "is_raw_frame", "learn_encoding", "level_numbers", "refilled"]
+__all__ = ["as_frame", "is_frame", "is_mixed_frame", "is_raw_frame", "learn_encoding", "level_numbers", "refilled"]
 
 LEVEL_KINDS = {"binary": "bernoulli", "category": "categorical"}
 WIDEST_MIXED = 100  # columns of numbers beyond which a frame is one assay, whose features may look different by chance

@@ -17,7 +17,7 @@ from latens.estimators.answers import Answers
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
-from latens.estimators.frames.raw_frames import as_frame, refilled
+from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
 from latens.estimators.frames.views_by_kind import in_frame_order, level_names
 from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import with_exposure
@@ -229,7 +229,7 @@ class MultiViewAnswers(Answers):
     def _given_back(self, wide: Array, given: Any, table: WideTable, views: Any, *, numbers: bool = False) -> Any:
         """A table (n, D) as read in the container that was given; `numbers` are no values, such as deviations."""
         encoding, layout = frame_encoding(self), self.layout_.as_read
-        if encoding is None:
+        if encoding is None or not is_frame(given):
             return as_given(wide, layout, views, table.row_names)
         values = in_frame_order(host(wide), layout, encoding)
         return (

@@ -154,8 +154,8 @@ def lay_out(
 
 def encoded_views(estimator: Any, X: Any) -> Any:
     """A raw data frame as the views that the model was fitted to, where it knows how its columns were encoded."""
-    if are_read(X):
-        return X
+    if are_read(X) or not is_plain(X):
+        return X  # views that were encoded already, such as those of `latens.read(path).views()`
     encoding = frame_encoding(estimator)
     if encoding is not None:
         layout = estimator.layout_.as_read
