@@ -17,6 +17,7 @@ from latens.core import Rows, State
 from latens.estimators.association import associate
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
+from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import blocks
@@ -78,6 +79,7 @@ class Answers(Intervals, TransformerMixin):
         """Standard deviations in the container that `set_output` asks for; scikit-learn wraps only the first answer."""
         return _wrap_data_with_container("transform", std, X, self)
 
+    @contained("features")
     def inverse_transform(self, X: Any) -> Array:
         """Expected rows given their codes.
 
@@ -95,6 +97,7 @@ class Answers(Intervals, TransformerMixin):
         codes = check_codes(X, self.n_components_)
         return self._leave(self._model.reconstruct(self.posterior_, codes))
 
+    @contained("features")
     @lazily
     def impute(self, X: Any, return_std: bool = False) -> Any:
         """Fill missing entries by their expectation; observed ones stay as they are.
@@ -129,6 +132,7 @@ class Answers(Intervals, TransformerMixin):
         here = xp.zeros_like(wide) if spread else xp.astype(given, wide.dtype)
         return _as_given(xp.where(xp.isnan(given), wide, here), X)
 
+    @contained("components", "log_density")
     @lazily
     def score_samples(self, X: Any) -> Array:
         """Log density of each row.

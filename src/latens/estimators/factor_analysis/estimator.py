@@ -362,8 +362,8 @@ class FactorAnalysis(FactorStreams):
                     "init; leave init='auto', or choose solver='exact'."
                 )
             return orthonormal_start(model, k or 1, rng)
-        told = not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random"
-        if told or self.solver == "em":
+        given = not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random"
+        if given or self.solver == "em":
             return self._told_start(model, sample, k, rng, units)
         if not isinstance(sample, FewRows | Scatter):
             if isinstance(model, TransportFactors):

@@ -312,6 +312,10 @@ class Intervals:
     def _features_by_view(self) -> Mapping[str, Sequence[str]]:
         return {"": [str(name) for name in self._feature_names()]}
 
+    def _features_as_read(self) -> Mapping[str, Sequence[str]]:
+        """Names of the columns that rows come with, by view."""
+        return self._features_by_view()
+
     def _rows_of_fit(self, X: Any, sample_weight: Any = None) -> Rows:
         return check_rows(self, X, sample_weight)
 

@@ -28,6 +28,7 @@ from latens.estimators.parameters import (
     probability,
     whole_number,
 )
+from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.sampling import column_variances, filled
@@ -75,7 +76,7 @@ class _CountMembers:
         k, none = self.estimator.n_components_, _Members(np.zeros((self.estimator.n_components_,) * 2), 0.0)
         if not len(rows):
             return None, none
-        share = host(self.estimator.predict_proba(rows))
+        share = host(self.estimator._shares(rows))
         weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
         table = np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
         return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)))
@@ -142,6 +143,7 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
             doubt_fit(self, data)
         return self
 
+    @contained("components", "cluster")
     @lazily
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each row.
@@ -156,9 +158,10 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         array of int, of shape (n,)
             Clusters, numbered as in `weights_`.
         """
-        proba = self.predict_proba(X)
+        proba = self._shares(X)
         return array_namespace(proba).argmax(proba, axis=1)
 
+    @contained("components")
     @lazily
     def predict_proba(self, X: Any) -> Array:
         """Probability of each cluster for each row, under the density of `score_samples`.
@@ -175,6 +178,10 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         array of shape (n, K)
             Rows add up to 1.
         """
+        return self._shares(X)
+
+    def _shares(self, X: Any) -> Array:
+        """(n, K), what `predict_proba` says, as an array."""
         return self._ask(X, lambda rows, local: (self._model.predicted_memberships(self.posterior_, rows),))[0]
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:

@@ -24,6 +24,7 @@ from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
+from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import filled
@@ -261,6 +262,7 @@ class LatentClassAnalysis(MixtureEstimator):
         rows = [row for d in range(len(self.columns_.names)) for row in self._profile(d)]
         return Table(("column", "kind", "of", *classes), tuple(rows))
 
+    @contained("features")
     @lazily
     def impute(self, X: Any, return_std: bool = False, quantiles: Any = None, n_draws: int | None = None) -> Any:
         """X with its missing entries filled, observed ones untouched.
@@ -343,7 +345,7 @@ class LatentClassAnalysis(MixtureEstimator):
         dict of arrays of shape (n, C)
             By name of column, in the order of its C levels, or no and yes; rows add up to 1.
         """
-        share = self.predict_proba(X)
+        share = self._shares(X)
         found: dict[str, Array] = {}
         for kind, part in self.posterior_.clusters.parts.items():
             if isinstance(part, CategoricalColumns):
@@ -358,6 +360,7 @@ class LatentClassAnalysis(MixtureEstimator):
                     found[self.columns_.names[place]] = array_namespace(yes).concat([1 - yes, yes], axis=1)
         return found
 
+    @contained("features")
     def inverse_transform(self, X: Any) -> Array:
         """Expected rows given their memberships.
 

@@ -38,6 +38,7 @@ from latens.estimators.multi_view.tables.row_names import group_numbers
 from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, frame_encoding, lay_out
 from latens.estimators.multi_view.units import signs
 from latens.estimators.parameters import one_of, positive_number, whole_number
+from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
@@ -113,6 +114,7 @@ class MultiViewAnswers(Answers):
             return mean
         return mean, self._contained(self._named(array_namespace(variance).sqrt(variance), labels), X)
 
+    @contained("features")
     def inverse_transform(self, X: Any, groups: Any = None) -> Any:
         """Expected views given factor values.
 
@@ -135,6 +137,7 @@ class MultiViewAnswers(Answers):
         wide = contracted(self._leave(wide), self.layout_)
         return wide if self._plain else as_given(wide, self.layout_.as_read, {}, None)
 
+    @contained("features")
     @in_view_blocks
     def impute(
         self,
@@ -271,6 +274,7 @@ class MultiViewAnswers(Answers):
         check_is_fitted(self)
         return {view: own.by_column for view, own in self.layout_.levels.items()}
 
+    @contained("components", "log_density")
     @in_view_blocks
     def score_samples(self, X: Any, groups: Any = None, precision: Any = None, *, exposure: Any = None) -> Array:
         """Log density of what each sample shows.
@@ -472,6 +476,10 @@ class MultiViewAnswers(Answers):
         self, X: Any, groups: Any = None, sample_weight: Any = None, precision: Any = None, exposure: Any = None
     ) -> Rows:
         return check_rows(self, self._table(X, groups, sample_weight, precision, exposure).rows)
+
+    def _features_as_read(self) -> dict[str, list[str]]:
+        layout = self.layout_.as_read
+        return {view: list(names) for view, names in zip(layout.views, layout.features, strict=True)}
 
     def _features_by_view(self) -> dict[str, list[str]]:
         return {

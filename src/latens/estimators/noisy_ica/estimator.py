@@ -19,6 +19,7 @@ from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.noisy_ica.starts import factor_start, likely_number, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
+from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import filled
@@ -192,6 +193,7 @@ class NoisyICA(VariationalTransformer):
             return mean
         return mean, self._contained(array_namespace(variance).sqrt(variance) * like(np.abs(1 / scale), variance), X)
 
+    @contained("features")
     def inverse_transform(self, X: Any, exclude: Sequence[int] | None = None) -> Array:
         """Expected rows given their sources.
 
