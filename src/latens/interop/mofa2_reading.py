@@ -19,7 +19,7 @@ __all__ = ["Mofa2Model", "read_mofa2"]
 
 @dataclass(frozen=True, eq=False)
 class Mofa2Model:
-    """What a model file says, under the names of a fitted MultiViewFactorAnalysis; it answers no questions about rows.
+    """What a model file says, under the names of a fitted MultiViewFactorAnalysis; it projects and imputes new samples.
 
     Attributes
     ----------
@@ -64,6 +64,47 @@ class Mofa2Model:
     def get_feature_names_out(self) -> np.ndarray:
         """Names of the factors."""
         return np.array(self.factor_names_, dtype=object)
+
+    def transform(self, X: Any, return_std: bool = False, groups: Any = None) -> Any:
+        """Factor values of new samples, from any of their views and features, without a refit.
+
+        Parameters
+        ----------
+        X : dict, list, data frame, AnnData, MuData or array
+            Any subset of the views and of their features, named as in the file, in data units.
+        return_std : bool
+            Whether to return standard deviations, too.
+        groups : array of shape (n,), optional
+            Group of each sample; those not given are inferred.
+
+        Returns
+        -------
+        factors : array of shape (n, K)
+        std : array of shape (n, K)
+            With `return_std`.
+        """
+        from latens.interop.mofa2_projection import transform
+
+        return transform(self, X, return_std, groups)
+
+    def impute(self, X: Any, return_std: bool = False, groups: Any = None) -> Any:
+        """All views of new samples with what is missing filled in.
+
+        Parameters
+        ----------
+        X : as in `transform`
+        return_std : bool
+            Whether to return standard deviations of what was filled in, too.
+        groups : array of shape (n,), optional
+
+        Returns
+        -------
+        filled, or (filled, std)
+            In the containers of X; chances for binary views.
+        """
+        from latens.interop.mofa2_projection import impute
+
+        return impute(self, X, return_std, groups)
 
 
 def read_mofa2(path: str | Path) -> Mofa2Model:
