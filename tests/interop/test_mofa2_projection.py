@@ -82,3 +82,12 @@ def test_some_features_are_enough_and_noise_is_estimated_where_the_file_has_none
         del file["data"]
     with pytest.raises(ValueError, match="neither the noise of view 'rna' nor its data"):
         interop.read_mofa2(path).transform(part)
+
+
+def test_counts_of_a_file_that_latens_wrote_are_refused(tmp_path: Path) -> None:
+    from tests.interop.stand_in import stand_in
+
+    views, model = stand_in()
+    interop.write_mofa2(model, tmp_path / "m.hdf5", views)
+    with pytest.raises(ValueError, match=r"'counts' holds counts with the logarithmic link .* latens\.load"):
+        interop.read_mofa2(tmp_path / "m.hdf5").transform(views)

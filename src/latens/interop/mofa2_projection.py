@@ -84,7 +84,12 @@ def _known(model: Mofa2Model) -> tuple[MultiView, MultiViewPosterior]:
     for name in model.layout_.views:
         w, level, kind = model.components_[name].T, model.intercepts_[name].T, model.likelihoods_[name]
         if kind not in LIKELIHOODS:
-            raise ValueError(f"view {name!r} is {kind}, whose samples cannot be projected; leave the view out.")
+            raise ValueError(f"view {name!r} is {kind}, which MOFA2 does not have; its samples cannot be projected.")
+        if kind == "poisson" and name in model.inclusion_:
+            raise ValueError(
+                f"view {name!r} holds counts with the logarithmic link of latens, of which a file of MOFA2 does not "
+                "tell everything; save the model with latens.save, and ask latens.load(path)."
+            )
         noise = _noise(model, name) if kind == "gaussian" else np.ones(len(w))
         views.append(View(name, start, start + len(w), LIKELIHOODS[kind]()))
         weights = SpikeSlab(np.ones_like(w), w, np.zeros_like(w), np.ones(k))
@@ -115,4 +120,4 @@ def _noise(model: Mofa2Model, view: str) -> Floats:
     # factor values are uncertain, and what is left of the data is the less for it
     w = model.components_[view]
     spread = np.linalg.inv(np.eye(len(w)) + (w / noise) @ w.T)
-    return noise + np.einsum("kd,kl,ld->d", w, spread, w)
+    return np.asarray(noise + np.einsum("kd,kl,ld->d", w, spread, w))
