@@ -14,6 +14,7 @@ from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
+from latens.estimators.priors import WEAK, beta_prior, no_prior, variance_prior
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
@@ -54,6 +55,15 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         Whether a row with every cause off has a mean of its own instead of 0.
     noise : {"shared", "diagonal"}
         One noise variance, or one for each column.
+    usage_prior : (float, float), optional
+        How often a cause is on: usage ~ Beta(a, b). None: (1, 1), flat.
+    noise_variance_prior : (float, float), optional
+        A noise variance in data units and how many entries that is worth: 1 / variance ~ Gamma(n / 2, n variance / 2).
+        None: the variance of the data, worth next to nothing.
+    loading_prior : (float, float), optional
+        The variance of a cause's loadings over that of the noise, and how many of them that is worth: w | tau, alpha
+        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, worth next to nothing.
+        Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -120,6 +130,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         e_step: str = "auto",
         fit_intercept: bool = False,
         noise: str = "shared",
+        usage_prior: tuple[float, float] | None = None,
+        noise_variance_prior: tuple[float, float] | None = None,
+        loading_prior: tuple[float, float] | None = None,
         max_iter: int = 500,
         max_time: float | None = None,
         tol: float = 1e-5,
@@ -162,6 +175,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.e_step = e_step
         self.fit_intercept = fit_intercept
         self.noise = noise
+        self.usage_prior = usage_prior
+        self.noise_variance_prior = noise_variance_prior
+        self.loading_prior = loading_prior
 
     @property
     def _centred(self) -> bool:
@@ -201,10 +217,21 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         if self.e_step in ("exact", "truncated"):
             most = MOST_EXACT if self.e_step == "exact" else MOST_SWITCHES
             whole_number("n_components", k, 1, most, f"e_step={self.e_step!r} goes no further")
+        if prior == "ml":
+            no_prior(
+                "prior='ard'",
+                usage_prior=self.usage_prior,
+                noise_variance_prior=self.noise_variance_prior,
+                loading_prior=self.loading_prior,
+            )
         variance = float(np.sum(sample.x**2) / max(sample.mask.sum() * (len(sample) / len(sample.mask)), 1.0)) or 1.0
         return BinaryFactors(
             n_features=sample.x.shape[1],
-            noise=(1e-3, 1e-3 * variance),
+            usage=beta_prior("usage_prior", self.usage_prior, (1.0, 1.0)),
+            noise=variance_prior(
+                "noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), self._units.scale**2
+            ),
+            relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
             points=prior == "ml",
             intercept=yes_or_no("fit_intercept", self.fit_intercept),
             diagonal=noise == "diagonal",

@@ -15,6 +15,7 @@ from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.starts import positive_parts
 from latens.estimators.parameters import given_array, one_of, whole_number
+from latens.estimators.priors import beta_prior, no_prior
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
@@ -63,6 +64,14 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     binarize : float or None
         Values above it count as 1, the others as 0, with a warning that counts those that were neither. None
         refuses such values.
+    usage_prior : (float, float), optional
+        How often a cause is on: usage ~ Beta(a, b). None: (0.05, 1), causes are rare; (1, 1) with ``e_step="jensen"``.
+    activation_prior : (float, float), optional
+        The chance that a cause lights a column: components ~ Beta(a, b); with ``e_step="jensen"`` its rate
+        -log(1 - p) ~ Gamma(a, b). None: (0.5, 1), and (0.5, 0.5) there.
+    leak_prior : (float, float), optional
+        The chance that a column is lit by nothing in particular, likewise. None: (0.5, 5).
+        Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -146,6 +155,9 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         n_profiles: int | str = "auto",
         n_states: int | str = "auto",
         binarize: float | None = 0.5,
+        usage_prior: tuple[float, float] | None = None,
+        activation_prior: tuple[float, float] | None = None,
+        leak_prior: tuple[float, float] | None = None,
         max_iter: int = 500,
         max_time: float | None = None,
         tol: float = 1e-4,
@@ -185,6 +197,9 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         self.learning_offset = learning_offset
         self.row_posteriors = row_posteriors
         self.prior = prior
+        self.usage_prior = usage_prior
+        self.activation_prior = activation_prior
+        self.leak_prior = leak_prior
         self.e_step = e_step
         self.n_profiles = n_profiles
         self.n_states = n_states
@@ -212,10 +227,23 @@ class NoisyOr(KnownCodes, VariationalTransformer):
                 f"known= needs all 2^K combinations of causes, which e_step={e_step!r} does not list for {k} causes; "
                 f"choose e_step='exact' (up to {MOST_EXACT} causes)."
             )
+        if prior == "ml":
+            no_prior(
+                "prior='ard'",
+                usage_prior=self.usage_prior,
+                activation_prior=self.activation_prior,
+                leak_prior=self.leak_prior,
+            )
         if e_step == "jensen":
             if self.n_profiles not in (1, "auto"):
                 raise ValueError(f"n_profiles={self.n_profiles!r} needs another e_step than 'jensen'; choose 1.")
-            return JensenNoisyOr(sample.x.shape[1], points=prior == "ml")
+            return JensenNoisyOr(
+                sample.x.shape[1],
+                usage=beta_prior("usage_prior", self.usage_prior, JensenNoisyOr.usage),
+                rate=beta_prior("activation_prior", self.activation_prior, JensenNoisyOr.rate),
+                leak=beta_prior("leak_prior", self.leak_prior, JensenNoisyOr.leak),
+                points=prior == "ml",
+            )
         grows = prior == "ard" and self.n_profiles == "auto"
         n_profiles = 1 if self.n_profiles == "auto" else whole_number("n_profiles", self.n_profiles)
         n_states = 40 if n_profiles > 1 else 20
@@ -225,6 +253,9 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             n_features=sample.x.shape[1],
             n_states=n_states,
             n_parents=max(3, n_states // 10),
+            usage=beta_prior("usage_prior", self.usage_prior, NoisyOrCauses.usage),
+            strength=beta_prior("activation_prior", self.activation_prior, NoisyOrCauses.strength),
+            leak=beta_prior("leak_prior", self.leak_prior, NoisyOrCauses.leak),
             points=prior == "ml",
             n_profiles=n_profiles,
             most_profiles=MOST_PROFILES if grows else n_profiles,

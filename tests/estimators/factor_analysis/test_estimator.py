@@ -83,12 +83,21 @@ def test_names_and_shapes_are_those_of_scikit_learn() -> None:
     assert list(model.get_feature_names_out()) == ["factor0", "factor1", "factor2"]
 
 
-@pytest.mark.parametrize("name", ["bic", "aic", "lower_bound_"])
-def test_criteria_without_constants_are_refused_by_name(name: str) -> None:
+def test_a_bound_without_constants_is_refused_by_name() -> None:
     model = latens.FactorAnalysis(2).fit(rows()[0])
-    assert not hasattr(model, name)
+    assert not hasattr(model, "lower_bound_")
     with pytest.raises(AttributeError, match=r"elbo_.*higher"):
-        getattr(model, name)
+        _ = model.lower_bound_
+
+
+def test_information_criteria_count_parameters_but_for_the_rotation_and_find_the_number() -> None:
+    X = latens.datasets.make_factor_model(800, 12, 3, random_state=1)[0]
+    models = {k: latens.FactorAnalysis(k).fit(X) for k in range(1, 6)}
+    assert models[3].n_parameters_ == 12 + 12 + 3 * 12 - 3
+    density = models[3].score_samples(X).sum()
+    assert models[3].bic(X) == pytest.approx(-2 * density + models[3].n_parameters_ * np.log(800))
+    assert models[3].aic(X) == pytest.approx(-2 * density + 2 * models[3].n_parameters_)
+    assert min(models, key=lambda k: models[k].bic(X)) == 3
 
 
 def test_precision_is_the_inverse_of_the_covariance() -> None:

@@ -29,6 +29,7 @@ from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, 
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.information_criteria import InformationCriteria
 from latens.estimators.parameters import (
     all_or_nothing,
     given_array,
@@ -37,6 +38,7 @@ from latens.estimators.parameters import (
     positive_number,
     whole_number,
 )
+from latens.estimators.priors import WEAK, no_prior, variance_prior
 from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
@@ -61,7 +63,7 @@ __all__ = ["FactorAnalysis"]
 SMALLEST = 1e-300  # noise of the online solvers, which were printed without a floor
 
 
-class FactorAnalysis(FactorStreams):
+class FactorAnalysis(InformationCriteria, FactorStreams):
     """Explain the covariance of many columns by a few hidden factors and a noise variance for each column.
 
     Parameters
@@ -88,6 +90,14 @@ class FactorAnalysis(FactorStreams):
         the root of the sum, or of an average, of its squared gradients.
     warm_up : int
         Rows after which the online solvers begin to change loadings and noise.
+    noise_variance_prior : (float or array (D,), float), optional
+        A noise variance in data units, or one for each column, and how many entries that is worth: 1 / variance
+        ~ Gamma(n / 2, n variance / 2).
+        None: the variance of the data, worth next to nothing.
+    loading_prior : (float, float), optional
+        The variance of a factor's loadings over that of the noise, and how many of them that is worth: w | tau, alpha
+        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, worth next to nothing.
+        Priors are for ``prior="ard"``: maximum likelihood has none.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -151,6 +161,8 @@ class FactorAnalysis(FactorStreams):
         learning_rate: float = 1e-3,
         step_rule: str = "sgd",
         warm_up: int = 100,
+        noise_variance_prior: tuple[Any, float] | None = None,
+        loading_prior: tuple[float, float] | None = None,
         max_iter: int = 2000,
         max_time: float | None = None,
         tol: float = 1e-6,
@@ -181,6 +193,8 @@ class FactorAnalysis(FactorStreams):
         )
         self.solver = solver
         self.prior = prior
+        self.noise_variance_prior = noise_variance_prior
+        self.loading_prior = loading_prior
         self.rotation = rotation
         self.learning_rate = learning_rate
         self.step_rule = step_rule
@@ -274,12 +288,11 @@ class FactorAnalysis(FactorStreams):
         return [float(value) for value in self.elbo_history_]
 
     @property
-    def bic(self) -> NoReturn:
-        _refuse("bic")
-
-    @property
-    def aic(self) -> NoReturn:
-        _refuse("aic")
+    def n_parameters_(self) -> int:
+        """Free parameters: mean, noise, and loadings but for their rotation."""
+        check_is_fitted(self)
+        k, d = self.n_components_, self.n_features_in_
+        return int(2 * d + k * d - k * (k - 1) // 2)
 
     @property
     def lower_bound_(self) -> NoReturn:
@@ -334,6 +347,8 @@ class FactorAnalysis(FactorStreams):
             raise ValueError(f"prior='ard' needs solver='exact', got {solver!r}; choose one of the two.")
         if solver != "exact" and self.n_components is None:
             raise ValueError(f"solver={solver!r} needs n_components; give a number from 1 to {d}.")
+        if points:
+            no_prior("prior='ard'", noise_variance_prior=self.noise_variance_prior, loading_prior=self.loading_prior)
         warm_up = whole_number("warm_up", self.warm_up, 0)
         rate = positive_number("learning_rate", self.learning_rate)
         rule = one_of("step_rule", self.step_rule, STEP_RULES)
@@ -346,7 +361,10 @@ class FactorAnalysis(FactorStreams):
             kind = Factors  # every iteration sees the rows
         elif self._in_stream and not self._are_enough(sample):
             kind = ExactFactors
-        return kind(d, noise=(1e-3, 1e-3 * column_variances(sample)[0]), points=points, thorough=bool(self.moves))
+        usual, square = (WEAK, WEAK * column_variances(sample)[0]), self._units.scale**2
+        noise = variance_prior("noise_variance_prior", self.noise_variance_prior, usual, square, d)
+        relevance = variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK))
+        return kind(d, noise=noise, relevance=relevance, points=points, thorough=bool(self.moves))
 
     _sums_suffice = True
 
@@ -422,7 +440,7 @@ class FactorAnalysis(FactorStreams):
         self, model: Any, total: Any, units: Units, rng: Any, starts: Any, notify: Any = None, moves: bool = False
     ) -> Fit:
         """With relevance determination always with moves: independent columns must have been tried."""
-        model = _told_spread(model, total)
+        model = self._told_spread(model, total)
         return super()._read_out(model, total, units, rng, starts, notify, moves or (self.prune and not model.points))
 
     def _keep(self, model: Any, units: Units, fit: Fit) -> None:
@@ -430,7 +448,7 @@ class FactorAnalysis(FactorStreams):
         names = {ExactFactors: "exact", Factors: "exact", TransportFactors: "transport", OnlineEM: "online-em"}
         q = guessed(fit.state.q, units)
         if isinstance(model, ExactFactors):
-            model = _told_spread(model, fit.state.stats)
+            model = self._told_spread(model, fit.state.stats)
         if isinstance(model, TransportFactors):
             q = fewer_factors(q, int(self.n_components or 1), fit.state.stats.n)
         q = canonical(q)
@@ -440,6 +458,12 @@ class FactorAnalysis(FactorStreams):
         self._state = replace(fit.state, locals=None)
         solver = "transport" if self._is_waiting else names.get(type(model), "online-sga")
         self.solver_ = "em" if self.solver == "em" else solver
+
+    def _told_spread(self, model: ExactFactors, total: FewRows | Scatter) -> ExactFactors:
+        """Prior rates carry the variance of all rows, not of the first batch: they too must not depend on the split."""
+        if self.noise_variance_prior is not None:
+            return model
+        return replace(model, noise=(model.noise[0], model.noise[0] * np.maximum(total.variance, total.floor)))
 
     def _publish(self, q: Any, stats: Statistics, units: Units) -> dict[str, Any]:
         loadings, noise = q.low_rank
@@ -451,11 +475,6 @@ class FactorAnalysis(FactorStreams):
         if isinstance(q.loadings, Relevance):
             public["relevance"] = q.loadings.alpha.mean
         return public
-
-
-def _told_spread(model: ExactFactors, total: FewRows | Scatter) -> ExactFactors:
-    """Prior rates carry the variance of all rows, not of the first batch: they too must not depend on the split."""
-    return replace(model, noise=(model.noise[0], model.noise[0] * np.maximum(total.variance, total.floor)))
 
 
 def _refuse(name: str) -> NoReturn:

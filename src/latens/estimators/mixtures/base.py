@@ -20,6 +20,7 @@ from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.information_criteria import InformationCriteria
 from latens.estimators.parameters import (
     all_or_nothing,
     keep_warnings,
@@ -85,7 +86,7 @@ class _CountMembers:
         return [self(rows, None)[1] for rows in data.stream(CLASSIFIED_AT_ONCE)]
 
 
-class MixtureEstimator(KnownCodes, VariationalTransformer):
+class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
     """Adds memberships to the shell; a subclass builds the prior of one cluster and publishes it.
 
     Attributes
@@ -207,39 +208,6 @@ class MixtureEstimator(KnownCodes, VariationalTransformer):
         array of int, of shape (n,)
         """
         return self.fit(X, sample_weight=sample_weight, known=known).predict(X)
-
-    def bic(self, X: Any) -> float:
-        """Bayesian information criterion of rows X: the lower the better; `elbo_` needs no such approximation.
-
-        Minus twice the log density of X under the posterior, plus `n_parameters_` times the log of the rows.
-
-        Parameters
-        ----------
-        X : array of shape (n, D)
-            Rows like those of `fit`; NaN means missing.
-
-        Returns
-        -------
-        float
-            In units of twice a nat.
-        """
-        density = host(self.score_samples(X))
-        return float(-2 * density.sum() + self.n_parameters_ * np.log(len(density)))
-
-    def aic(self, X: Any) -> float:
-        """Akaike's information criterion of rows X: the lower the better.
-
-        Parameters
-        ----------
-        X : array of shape (n, D)
-            Rows like those of `fit`; NaN means missing.
-
-        Returns
-        -------
-        float
-            In units of twice a nat.
-        """
-        return float(-2 * host(self.score_samples(X)).sum() + 2 * self.n_parameters_)
 
     @property
     def n_parameters_(self) -> int:

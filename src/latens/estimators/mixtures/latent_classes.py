@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, qua
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
+from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
@@ -46,8 +48,6 @@ from latens.system.summary_table import Table
 
 __all__ = ["LatentClassAnalysis"]
 
-COUNT_WORTH = 0.5  # events that the prior of a rate is worth
-
 
 class LatentClassAnalysis(MixtureEstimator):
     """Find classes of rows whose columns are of any kind, and how many there are.
@@ -70,6 +70,10 @@ class LatentClassAnalysis(MixtureEstimator):
     probability_prior : float
         How many rows the prior of each probability is worth, for columns of 0 and 1 or of levels; all levels are
         equally probable in it.
+    mean_prior, variance_prior, rate_prior : dict of (float, float) by column name or number, optional
+        Of measurements, the mean and the variance within a class, and of counts their mean, each with how many rows
+        that is worth, in data units: 1 / variance ~ Gamma(n / 2, n variance / 2), class mean ~ Normal(mean,
+        variance / n), rate ~ Gamma(n, n / mean). Columns left out keep priors that are made from the data.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -145,6 +149,9 @@ class LatentClassAnalysis(MixtureEstimator):
         weight_prior: str = "dirichlet",
         weight_concentration_prior: float | None = None,
         probability_prior: float = 1.0,
+        mean_prior: Mapping[Any, tuple[float, float]] | None = None,
+        variance_prior: Mapping[Any, tuple[float, float]] | None = None,
+        rate_prior: Mapping[Any, tuple[float, float]] | None = None,
         max_iter: int = 500,
         max_time: float | None = None,
         tol: float = 1e-5,
@@ -185,6 +192,9 @@ class LatentClassAnalysis(MixtureEstimator):
         self.weight_prior = weight_prior
         self.weight_concentration_prior = weight_concentration_prior
         self.probability_prior = probability_prior
+        self.mean_prior = mean_prior
+        self.variance_prior = variance_prior
+        self.rate_prior = rate_prior
 
     @keywords_after_y("sample_weight")
     def fit(
@@ -477,18 +487,19 @@ class LatentClassAnalysis(MixtureEstimator):
     def _build(self, sample: Rows) -> Mixture:
         worth = positive_number("probability_prior", self.probability_prior)
         x, places = filled(sample), self.columns_.places
+        own = ColumnPriors.of(self, self.columns_)
         shown = np.full(x.shape[1], float(len(x))) if sample.seen is None else sample.seen.sum(axis=0)
         parts: dict[str, Column] = {}
         for kind, at in places.items():
             columns = list(at)
             if kind == "gaussian":
-                parts[kind] = self._normal_columns(x[:, columns])
+                parts[kind] = own.normal(self._normal_columns(x[:, columns]), at, self._units)
             elif kind == "bernoulli":
                 half = np.full((1, len(at)), 0.5 * worth)
                 parts[kind] = BernoulliColumns(Beta(half, half))
             elif kind in ("poisson", "negative-binomial"):
                 mean = (x[:, columns].mean(axis=0) * shown[columns] + COUNT_WORTH) / (shown[columns] + 1.0)
-                parts[kind] = _count_columns(kind, mean)
+                parts[kind] = _count_columns(kind, *own.counts(mean, at))
             else:
                 levels = tuple(len(self.columns_.levels[d]) for d in at)
                 parts[kind] = CategoricalColumns.prior(levels, worth, kind == "ordinal")
@@ -567,9 +578,8 @@ class LatentClassAnalysis(MixtureEstimator):
             )
 
 
-def _count_columns(kind: str, mean: Floats) -> PoissonColumns | NegativeBinomialColumns:
-    """The prior of counts about their means."""
-    worth = np.full(len(mean), COUNT_WORTH)
+def _count_columns(kind: str, mean: Floats, worth: Floats) -> PoissonColumns | NegativeBinomialColumns:
+    """The prior of counts about their means, and how many rows those are worth."""
     if kind == "poisson":
         return PoissonColumns(Gamma(worth[None], (worth / mean)[None]))
     return NegativeBinomialColumns.prior(mean, worth)

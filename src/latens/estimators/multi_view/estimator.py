@@ -23,6 +23,7 @@ from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.exposure import check_exposed, with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
+from latens.estimators.multi_view.priors import SharedPriors, with_priors
 from latens.estimators.multi_view.starts import (
     posterior_from_codes,
     posterior_from_loadings,
@@ -75,6 +76,19 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
     scale_views : bool
         Whether a fit starts from views of equal weight, however many columns they have. What is learnt does not depend
         on the unit of a view in either case.
+    noise_variance_prior, dispersion_prior : (float, float) or dict of them by view, optional
+        Of measurements, a noise variance in the squared units of the view; of counts, a dispersion; and how many
+        entries that is worth: 1 / variance ~ Gamma(n / 2, n variance / 2). None: as good as nothing.
+    loading_prior : (float, float) or dict of them by view, optional
+        The variance of a factor's loadings in the squared units of the view, and how many loadings that is worth:
+        v ~ Normal(0, 1 / alpha), alpha ~ Gamma(n / 2, n variance / 2).
+    inclusion_prior, usage_prior : (float, float), optional
+        Chance that a feature belongs to a factor, with ``sparse_loadings``, and that a sample has it, with
+        ``sparse_factors``: Beta(a, b). None: (1, 1), flat.
+    activity_prior : (float, float), optional
+        With groups, the variance of a factor in a group and how many samples that is worth, as above. None: (1, 2).
+    intercept_prior : float or dict of float by view, optional
+        Variance of the levels of features in the squared units of the view: b ~ Normal(0, variance).
     layer, use_var : str, optional
         Of AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that chooses features.
     max_iter, tol : int, float
@@ -180,6 +194,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         sparse_loadings: bool = True,
         sparse_factors: bool = False,
         scale_views: bool = True,
+        noise_variance_prior: Any = None,
+        dispersion_prior: Any = None,
+        loading_prior: Any = None,
+        inclusion_prior: tuple[float, float] | None = None,
+        usage_prior: tuple[float, float] | None = None,
+        activity_prior: tuple[float, float] | None = None,
+        intercept_prior: Any = None,
         layer: Any = None,
         use_var: str | None = None,
         max_iter: int = 1000,
@@ -224,6 +245,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self.sparse_loadings = sparse_loadings
         self.sparse_factors = sparse_factors
         self.scale_views = scale_views
+        self.noise_variance_prior = noise_variance_prior
+        self.dispersion_prior = dispersion_prior
+        self.loading_prior = loading_prior
+        self.inclusion_prior = inclusion_prior
+        self.usage_prior = usage_prior
+        self.activity_prior = activity_prior
+        self.intercept_prior = intercept_prior
         self.layer = layer
         self.use_var = use_var
 
@@ -531,20 +559,27 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
 
     def _build(self, sample: Rows) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
-        inclusion = (1.0, 1.0) if yes_or_no("sparse_loadings", self.sparse_loadings) else None
+        priors = SharedPriors.of(self, len(self.layout_.groups) > 1)
         kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
         bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
         units = {name: float(self._units.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
         origin, single = self._units.enter_direction(self._units.origin), self.__dict__.pop("_single")
         views = [
             view_of(
-                name, kind, at, sample, inclusion, units.get(name), origin[at], single, name in self.layout_.exposed
+                name,
+                kind,
+                at,
+                sample,
+                priors.inclusion,
+                units.get(name),
+                origin[at],
+                single,
+                name in self.layout_.exposed,
             )
             for (name, kind), at in kinds
         ]
-        usage = (1.0, 1.0) if yes_or_no("sparse_factors", self.sparse_factors) else None
-        several = len(self.layout_.groups) > 1
-        return MultiView(tuple(views), max(1, len(self.layout_.groups)), (1.0, 1.0) if several else None, usage)
+        views = with_priors(self, views, self._units)
+        return MultiView(tuple(views), max(1, len(self.layout_.groups)), priors.activity, priors.usage)
 
     def _default_size(self, sample: Rows) -> int:
         n = len(sample)

@@ -11,6 +11,7 @@ from latens.array import Floats
 from latens.array.transfer import column_sums, host, like
 from latens.core import Fit, Rows, State
 from latens.estimators.factor_analysis.starts import varimax
+from latens.estimators.priors import WEAK
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
@@ -24,7 +25,6 @@ from latens.models.multi_view.view import View, precision_of
 
 __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
 
-WEAK = 1e-3  # priors as good as nothing, in units of the view's variance
 ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
 MANY = 4  # factors times this, beyond the number of columns, from which fewer are tried, too

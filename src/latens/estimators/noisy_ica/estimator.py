@@ -19,6 +19,7 @@ from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
 from latens.estimators.noisy_ica.starts import factor_start, likely_number, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
+from latens.estimators.priors import WEAK, no_prior, variance_prior
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
@@ -51,6 +52,14 @@ class NoisyICA(VariationalTransformer):
     covariance : {"full", "diagonal"}
         Posterior of a row's sources: joint, or independent (mean field), which knows heavy tails only and learns
         slowly where noise is low.
+    noise_variance_prior : (float or array (D,), float), optional
+        A noise variance in data units, or one for each sensor, and how many entries that is worth: 1 / variance
+        ~ Gamma(n / 2, n variance / 2).
+        None: the variance of the data, worth next to nothing.
+    loading_prior : (float, float), optional
+        The variance of a source's loadings over that of the noise, and how many of them that is worth: w | tau, alpha
+        ~ Normal(0, 1 / (alpha tau)), alpha ~ Gamma(n / 2, n variance / 2). None: 1, worth next to nothing.
+        Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -121,6 +130,8 @@ class NoisyICA(VariationalTransformer):
         fit_intercept: bool = True,
         sources: str = "auto",
         covariance: str = "full",
+        noise_variance_prior: tuple[Any, float] | None = None,
+        loading_prior: tuple[float, float] | None = None,
         max_iter: int = 2000,
         max_time: float | None = None,
         tol: float = 1e-5,
@@ -160,6 +171,8 @@ class NoisyICA(VariationalTransformer):
         self.learning_offset = learning_offset
         self.row_posteriors = row_posteriors
         self.prior = prior
+        self.noise_variance_prior = noise_variance_prior
+        self.loading_prior = loading_prior
         self.fit_intercept = fit_intercept
         self.sources = sources
         self.covariance = covariance
@@ -280,10 +293,14 @@ class NoisyICA(VariationalTransformer):
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if diagonal and kinds == "sub-gaussian":
             raise ValueError("sources='sub-gaussian' needs covariance='full'; choose that, or sources='heavy-tailed'.")
+        if prior == "ml":
+            no_prior("prior='ard'", noise_variance_prior=self.noise_variance_prior, loading_prior=self.loading_prior)
         variance, floor = column_variances(sample)
+        square = self._units.scale**2
         return NoisyIca(
             n_features=d,
-            noise=(1e-3, 1e-3 * variance),
+            noise=variance_prior("noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), square, d),
+            relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
             points=prior == "ml",
             intercept=yes_or_no("fit_intercept", self.fit_intercept),
             diagonal=diagonal,

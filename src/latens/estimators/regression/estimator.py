@@ -32,6 +32,7 @@ from latens.estimators.parameters import (
     yes_or_no,
 )
 from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
+from latens.estimators.regression.precisions import model_of
 from latens.estimators.regression.units import RegressionUnits, SumBlock
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
@@ -54,7 +55,6 @@ __all__ = ["BayesianLinearRegression"]
 
 SAME_SUMS = 1e-6  # of the sums of squares: those of other rows differ by more
 LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that unit, is still a number
-NAMES = ("evidence", "gamma")
 CENTRAL = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
 WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
 LARGEST_FLOAT = float(np.finfo(float).max)
@@ -72,6 +72,10 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     noise_precision : float, "evidence", "gamma" or "variance"
         Precision of the noise, 1 over its variance, likewise. "variance" is 1 / Var(y), which ignores the fit and is
         far too small where the columns explain anything; it is there to reproduce others' work.
+    weight_variance_prior, noise_variance_prior : (float, float), optional
+        With "gamma": a variance in data units and how many weights, or rows, that is worth; 1 / variance
+        ~ Gamma(n / 2, n variance / 2). None: what the data suggest, worth next to nothing. Where one is given, weights
+        are as sure as q(theta) says.
     fit_intercept : bool
         Whether there is an intercept, with a flat prior; rows are then centred.
     max_iter, tol : int, float
@@ -140,6 +144,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         weight_precision: float | str = "evidence",
         noise_precision: float | str = "evidence",
         *,
+        weight_variance_prior: tuple[float, float] | None = None,
+        noise_variance_prior: tuple[float, float] | None = None,
         fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-10,
@@ -147,6 +153,8 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
     ) -> None:
         self.weight_precision = weight_precision
         self.noise_precision = noise_precision
+        self.weight_variance_prior = weight_variance_prior
+        self.noise_variance_prior = noise_variance_prior
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
@@ -499,7 +507,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         self._model, self._units, self.trace_, self.posterior_ = model, units, fit.trace, q
         self._state = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
-        self._integral = integrated(model, sums)
+        self._integral = None if self._precisions_given else integrated(model, sums)
         self._keep_spread(q, step)
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
         self._center = units.leave(means[0])
@@ -528,26 +536,13 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
 
     @property
     def _precisions_given(self) -> bool:
+        """Whether the posterior given precisions answers: they were given, or the caller's prior tells of them."""
+        if self.weight_variance_prior is not None or self.noise_variance_prior is not None:
+            return True
         return not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
 
     def _build(self, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
-        along, intercept = units.target, bool(self.fit_intercept)
-        step = along.scale / units.scale
-        xx, _, yy = sums.about(intercept)
-        resolution = _rounding(sums, float(along.origin[0]) / along.scale)
-        spread = max(yy / sums.n, resolution)
-        width = float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
-        variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
-        alpha, beta = (_precision(name, getattr(self, name)) for name in ("weight_precision", "noise_precision"))
-        return LinearRegression(
-            n_features=len(sums.x),
-            alpha=alpha if isinstance(alpha, str) else alpha * step * step,
-            beta=1 / variance if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
-            alpha_prior=(1e-6, 1e-6 * spread / width),
-            beta_prior=(1e-6, 1e-6 * spread),
-            intercept=intercept,
-            resolution=resolution,
-        )
+        return model_of(self, sums, units)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
@@ -559,23 +554,6 @@ def _starts(model: LinearRegression, sums: RegressionSums) -> list[RegressionPos
     evident = replace(model, alpha=alpha, beta=beta)
     both = [evident, model] if evident != model else [model]
     return [each.global_step(model.prior(model.n_features), sums) for each in both]
-
-
-def _rounding(sums: RegressionSums, origin: float) -> float:
-    """The mean square of y that rounding alone may make; 1 where y is 0 and has no size."""
-    size = float(np.finfo(float).eps) ** 2 * (sums.yy + 2 * origin * sums.y + sums.n * origin**2) / sums.n
-    return float(size) if size > 0 else 1.0
-
-
-def _precision(name: str, value: Any) -> float | str:
-    names = (*NAMES, "variance") if name == "noise_precision" else NAMES
-    if isinstance(value, str):
-        if value not in names:
-            raise ValueError(
-                f"{name}={value!r} is not known; give a positive number or one of {', '.join(map(repr, names))}."
-            )
-        return value
-    return positive_number(name, value)
 
 
 def _present_names(quantities: Any) -> Any:

@@ -1,0 +1,58 @@
+"""Precisions of weights and noise that the caller gives, or priors of them, in the units of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latens.estimators.parameters import positive_number
+from latens.estimators.priors import no_prior, variance_prior
+from latens.estimators.regression.units import RegressionUnits
+from latens.models.linear_regression import LinearRegression, RegressionSums
+
+__all__ = ["model_of"]
+
+NAMES = ("evidence", "gamma")
+
+
+def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
+    """The model that the parameters of an estimator tell, in these units; the priors are of the size of the data."""
+    along, intercept = units.target, bool(estimator.fit_intercept)
+    step = along.scale / units.scale
+    xx, _, yy = sums.about(intercept)
+    resolution = _rounding(sums, float(along.origin[0]) / along.scale)
+    spread = max(yy / sums.n, resolution)
+    width = float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
+    variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
+    alpha, beta = (_precision(name, getattr(estimator, name)) for name in ("weight_precision", "noise_precision"))
+    for name, kind in (("weight_variance_prior", alpha), ("noise_variance_prior", beta)):
+        if kind != "gamma":
+            no_prior(f"{name.replace('variance_prior', 'precision')}='gamma'", **{name: getattr(estimator, name)})
+    usual = (1e-6, 1e-6 * spread / width), (1e-6, 1e-6 * spread)
+    return LinearRegression(
+        n_features=len(sums.x),
+        alpha=alpha if isinstance(alpha, str) else alpha * step * step,
+        beta=1 / variance if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
+        alpha_prior=variance_prior("weight_variance_prior", estimator.weight_variance_prior, usual[0], step**2),
+        beta_prior=variance_prior("noise_variance_prior", estimator.noise_variance_prior, usual[1], along.scale**2),
+        intercept=intercept,
+        resolution=resolution,
+    )
+
+
+def _rounding(sums: RegressionSums, origin: float) -> float:
+    """The mean square of y that rounding alone may make; 1 where y is 0 and has no size."""
+    size = float(np.finfo(float).eps) ** 2 * (sums.yy + 2 * origin * sums.y + sums.n * origin**2) / sums.n
+    return float(size) if size > 0 else 1.0
+
+
+def _precision(name: str, value: Any) -> float | str:
+    names = (*NAMES, "variance") if name == "noise_precision" else NAMES
+    if isinstance(value, str):
+        if value not in names:
+            raise ValueError(
+                f"{name}={value!r} is not known; give a positive number or one of {', '.join(map(repr, names))}."
+            )
+        return value
+    return positive_number(name, value)
