@@ -32,7 +32,7 @@ _HOMES = {
 }
 # what lower layers reach through here, since they may not import it
 _WIRED = {"CheckpointStore": "latens.io.checkpoint"}
-_MODULES = ("datasets", "errors", "interop", "metrics", "nets", "plots", "weights")
+_MODULES = ("datasets", "errors", "interop", "likelihoods", "metrics", "nets", "plots", "weights")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -21,6 +21,7 @@ from latens.core import PointEstimating
 from latens.diagnose.result import Ranked, Result
 from latens.errors import RowsOfFit, warn
 from latens.estimators.fitted_parts import fitted_parts, has_fitted_parts
+from latens.models.likelihoods.names import MEASUREMENTS
 from latens.system.summary_table import Table
 
 __all__ = ["CLEAR_ERRORS", "CLEAR_NATS", "Comparison", "compare", "paired_error"]
@@ -128,7 +129,7 @@ def _masses(model: Any) -> tuple[bool, ...]:
     if hasattr(model, "layout_"):  # views
         sizes = [len(names) for names in model.layout_.features]
         views = zip(model.layout_.views, sizes, strict=True)
-        return tuple(model.likelihoods_[view] != "gaussian" for view, size in views for _ in range(size))
+        return tuple(model.likelihoods_[view] not in MEASUREMENTS for view, size in views for _ in range(size))
     if hasattr(model, "columns_"):
         return tuple(kind != "gaussian" for kind in model.columns_.kinds)
     if hasattr(model, "coef_"):  # a regression describes its target alone

@@ -27,6 +27,7 @@ from latens.array import Floats
 from latens.estimators.multi_view.tables.wide import Layout, lay_out
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from latens.interop.samples import scores_of
+from latens.models.likelihoods.names import MEASUREMENTS
 from latens.plots.fitted import fitted
 from latens.system.atomic_write import replacing
 from latens.system.optional_imports import require
@@ -80,7 +81,7 @@ def write_mofa2(model: Any, path: str | Path, views: Any = None) -> None:
                 level = np.asarray(model.intercepts_[view])[g]
                 write.array(f"intercepts/{name}/{group}", level)
                 if x is not None:
-                    gaussian = model.likelihoods_[view] == "gaussian"
+                    gaussian = model.likelihoods_[view] in MEASUREMENTS
                     values = x[member, layout.bounds[m]] - (level if gaussian else 0.0)
                     write.array(f"data/{name}/{group}", values, small=True)
         _write_explained(write, fitted(model, "explained_"), groups)

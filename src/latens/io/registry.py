@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import ModuleType, UnionType
 from typing import Any, Union, get_args, get_origin
@@ -17,9 +19,21 @@ from typing import Any, Union, get_args, get_origin
 import latens
 from latens.errors import FileRefused
 from latens.io.checks.type_checks import hints_of
+from latens.models.likelihoods import Likelihood
 
-__all__ = ["PACKAGES", "collected", "estimator_class", "estimators", "models_of", "name_of", "record_class", "records"]
+__all__ = [
+    "PACKAGES",
+    "collected",
+    "custom_records",
+    "estimator_class",
+    "estimators",
+    "models_of",
+    "name_of",
+    "record_class",
+    "records",
+]
 
+_custom: ContextVar[dict[str, type]] = ContextVar("custom", default={})  # noqa: B039 - it is never written to
 PACKAGES = ("core", "families", "models", "estimators", "io")  # where records and estimators live
 
 
@@ -75,18 +89,46 @@ def name_of(cls: type) -> str | None:
     >>> name_of(dict) is None
     True
     """
-    # a class may claim any name; only the one that lives in the tree counts
-    return cls.__name__ if cls in (records().get(cls.__name__), estimators().get(cls.__name__)) else None
+    # a class may claim any name; only the one that lives in the tree counts, or that the caller handed over
+    known = (records().get(cls.__name__), estimators().get(cls.__name__), _custom.get().get(cls.__name__))
+    return cls.__name__ if cls in known else None
+
+
+@contextmanager
+def custom_records(classes: Iterable[Any]) -> Iterator[None]:
+    """Let files hold likelihoods of the caller's own, while they are written or read.
+
+    Raises
+    ------
+    TypeError
+        If one is no likelihood that is marked as a record, or has the name of one of the tree.
+    """
+    found: dict[str, type] = {}
+    for cls in classes:
+        if not (isinstance(cls, type) and issubclass(cls, Likelihood) and is_record(cls)):
+            raise TypeError(
+                f"custom holds {cls!r}; give classes that derive from latens.likelihoods.Likelihood and are marked by "
+                "@latens.likelihoods.record."
+            )
+        if cls.__name__ in records() or found.get(cls.__name__, cls) is not cls:
+            raise TypeError(f"the name of the class {cls.__name__} is taken; give it another.")
+        found[cls.__name__] = cls
+    token = _custom.set(found)
+    try:
+        yield
+    finally:
+        _custom.reset(token)
 
 
 def record_class(name: object) -> type:
     """The record of that name."""
-    if not isinstance(name, str) or name not in records():
+    known = records() | _custom.get()
+    if not isinstance(name, str) or name not in known:
         raise FileRefused(
-            f"it names the class {name!r}, which this version does not know. If it was written by a newer latens, "
-            "upgrade; otherwise do not trust it."
+            f"it names the class {name!r}, which this version does not know. If it is a likelihood of your own, pass "
+            "custom=[...] with its class; if a newer latens wrote the file, upgrade; otherwise do not trust it."
         )
-    return records()[name]
+    return known[name]
 
 
 def estimator_class(name: object) -> type:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from latens.io.archive.reading import read_archive
 from latens.io.archive.writing import FORMAT, VERSION, write_archive
 from latens.io.encoding import decode, encode
 from latens.io.estimator_state import EstimatorState, parameters_of, rebuilt
-from latens.io.registry import estimator_class, estimators, name_of
+from latens.io.registry import custom_records, estimator_class, estimators, name_of
 from latens.io.versions import upgrade
+from latens.models.likelihoods.names import own_likelihoods
 from latens.system.atomic_write import replacing, special_file
 
 __all__ = ["load", "save"]
@@ -40,7 +42,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TypeError
-        If `model` is not an estimator of latens, or a parameter is something that files do not hold.
+        If `model` is not an estimator of latens, or a parameter is something that files do not hold, such as a
+        likelihood of one's own that is not marked by `latens.likelihoods.record`.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
 
@@ -62,6 +65,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
             "Of a pipeline, save the step that is one of them."
         )
     check_fitted(model, f"this {name} is not fitted yet, so there is nothing to save; call fit first.")
+    with custom_records(_own_classes(model)):
+        header, arrays = _written(name, model)
+    with replacing(path) as file:
+        write_archive(file, header, arrays)
+    return path
+
+
+def _own_classes(model: Any) -> set[type]:
+    """Classes of the caller's own likelihoods."""
+    own = own_likelihoods(getattr(model, "likelihoods", None)).values()
+    return {type(kind) for kind in own if name_of(type(kind)) is None}
+
+
+def _written(name: str, model: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Header and arrays of a file."""
     arrays: list[Any] = []
     params = {key: encode(value, arrays, f"the parameter {key}") for key, value in parameters_of(model).items()}
     fitted = encode(EstimatorState.of(model), arrays, name)
@@ -77,12 +95,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         _model_in(header, arrays)  # what is written can be read
     except FileRefused as error:
         raise ValueError(f"this {name} cannot be saved, since it could not be loaded: {error}") from error
-    with replacing(path) as file:
-        write_archive(file, header, arrays)
-    return path
+    return header, arrays
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
+def load(path: str | os.PathLike[str], *, custom: Iterable[type] = (), max_bytes: int | None = None) -> Any:
     """Read an estimator that `latens.save` wrote.
 
     Nothing in the file is executed, imported or unpickled: a file from a stranger can at worst be refused.
@@ -90,6 +106,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     Parameters
     ----------
     path : str or path-like
+    custom : list of classes
+        Likelihoods of one's own that the model was fitted with. A file names them; the code is the caller's.
     max_bytes : int, optional
         Refuse larger files. Memory is in any case taken only as the size of the file on disk allows.
 
@@ -109,7 +127,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     kind = special_file(path)
     if kind is not None:
         raise FileRefused(f"{path} is refused: it is {kind}, not a file.")
-    with open(path, "rb") as file:
+    with open(path, "rb") as file, custom_records(custom):
         try:
             return _model_in(*read_archive(file, max_bytes))
         except FileRefused as error:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import latens
 from latens.errors import ConstantColumns, FileRefused
-from latens.estimators.multi_view.streams import LEAST_SAMPLES
+from latens.estimators.multi_view.waiting import LEAST_SAMPLES
 from tests.io.forging import Forgery
 
 KINDS = ("gaussian", "bernoulli", "poisson")

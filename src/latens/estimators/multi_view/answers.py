@@ -42,6 +42,7 @@ from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
+from latens.models.likelihoods.names import Kind, kinds_of
 from latens.models.multi_view.explained import Deviances
 from latens.system.optional_imports import require
 from latens.system.seeds import generator
@@ -60,8 +61,14 @@ class MultiViewAnswers(Answers):
     scores_: Floats
     row_names_: tuple[str, ...] | None
     group_of_: Index
+    likelihoods: Any
     layer: Any
     use_var: str | None
+
+    @property
+    def _kinds(self) -> dict[str, Kind]:
+        """What the likelihood of each view is."""
+        return kinds_of(self.likelihoods_, self.likelihoods)
 
     @into_parts
     @in_view_blocks
@@ -512,8 +519,8 @@ class MultiViewAnswers(Answers):
             use_var=self.use_var,
             estimator=self,
         )
-        check_likelihoods(table, self.likelihoods_)
-        table = with_exposure(table, exposure, X, self.likelihoods_, self.layout_.exposed)
+        check_likelihoods(table, self._kinds)
+        table = with_exposure(table, exposure, X, self._kinds, self.layout_.exposed)
         table = with_levels(table, self.layout_.levels)
         return with_precision(table, precision, self.layout_.precise)
 

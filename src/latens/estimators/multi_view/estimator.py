@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from latens.array.transfer import host, like
+from latens.array.transfer import host
 from latens.core import Fit, Rows, Statistics
-from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number
@@ -21,7 +18,7 @@ from latens.estimators.frames.raw_frames import is_mixed_frame
 from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.exposure import check_exposed, with_exposure
-from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain, with_groups
+from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.priors import SharedPriors, with_priors
 from latens.estimators.multi_view.starts import (
@@ -29,22 +26,24 @@ from latens.estimators.multi_view.starts import (
     posterior_from_loadings,
     principal_start,
     random_codes,
-    view_of,
+    views_of,
 )
-from latens.estimators.multi_view.streams import Waiting, are_enough
-from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, view_by_view, wide_source
+from latens.estimators.multi_view.streams import ViewStreams
+from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.tables.input import is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
-from latens.estimators.multi_view.tables.wide import WideTable, encoded_views, frame_encoding, lay_out
+from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
-from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number, yes_or_no
-from latens.estimators.rows.data import Data, InBlocks, InMemory
+from latens.estimators.multi_view.waiting import MOST_FACTORS
+from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, yes_or_no
+from latens.estimators.rows.data import Data, InBlocks
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.intake import Encoding
-from latens.models.multi_view.explained import Deviances
+from latens.models.likelihoods import Likelihood
+from latens.models.likelihoods.names import kinds_of
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
@@ -52,19 +51,19 @@ from latens.system.threads import one_blas_thread
 __all__ = ["MultiViewFactorAnalysis"]
 
 SAMPLE_FLOATS = 2**21  # entries of the sample that a fit starts from
-MOST_FACTORS = 20  # where their number is not given
 
 
-class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
+class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     """Explain several tables of the same samples by factors that they share, each with few features.
 
     Parameters
     ----------
     n_components : int, optional
         Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
-    likelihoods : dict of str, optional
+    likelihoods : dict of str or Likelihood, optional
         View, or column of a data frame of mixed columns, to "gaussian", "student", "bernoulli", "categorical",
-        "ordinal", "poisson" or "negative-binomial". What is not given is guessed from the values (see `likelihoods_`).
+        "ordinal", "poisson" or "negative-binomial"; or view to an instance of one's own (`latens.likelihoods`). What is
+        not given is guessed from the values (see `likelihoods_`).
         "student" is for measurements with outliers: how heavy their tails are is learnt. Counts have a dispersion that
         is learnt, which "poisson" expects to be small. Columns of levels have a loading for each level but the last,
         "column = level" by name.
@@ -182,7 +181,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         "group_of_",
         "_waiting",
     )
-    _waiting: Waiting | None = None  # the first samples of a stream, while they are few
     encodings_: dict[str, Encoding]
     _of_frame: dict[str, Any]  # likelihoods of the views of a frame of mixed columns, while it is fitted
 
@@ -190,7 +188,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self,
         n_components: int | None = None,
         *,
-        likelihoods: Mapping[str, str] | None = None,
+        likelihoods: Mapping[str, str | Likelihood] | None = None,
         sparse_loadings: bool = True,
         sparse_factors: bool = False,
         scale_views: bool = True,
@@ -305,95 +303,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         return self
 
     @keywords_after_y("groups", "sample_weight", "precision")
-    @view_by_view
-    def partial_fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None, precision: Any = None
-    ) -> Self:
-        """See one more batch of samples, once.
-
-        The first samples, 20 for each factor but from 200 to 1000, are kept and fitted anew with every batch: fewer do
-        not show what factors, counts and groups there are. Then the stream begins: a uniform sample of all that were
-        seen is kept, and fitted anew when a batch is unlike those before it. After `fit`, batches only add to its sums.
-
-        `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
-
-        Parameters
-        ----------
-        X : as in `fit`
-            Views of the samples of the batch.
-        y : ignored
-            There for pipelines.
-        groups : array or str, optional
-            As in `fit`.
-        sample_weight : array of shape (n,), optional
-            How often each sample counts.
-        precision : dict of arrays (n, D_m), optional
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
-        first = not self.__sklearn_is_fitted__()
-        refitted = first or self._waiting is not None
-        with keep_warnings(self, adding=not refitted), all_or_nothing(self), one_blas_thread():
-            if refitted:
-                self._wait(X, groups, sample_weight, precision, first)
-                return self
-            rows = self._table(X, groups, sample_weight, precision).rows
-            super().partial_fit(rows)
-            self._forget_samples()
-        return self
-
-    def _wait(self, X: Any, groups: Any, sample_weight: Any, precision: Any, first: bool) -> None:
-        """Fit the samples of a stream so far, and keep them while they are too few to begin with."""
-        if first:
-            table = fitted = self._first_table(X, groups, sample_weight, precision, in_stream=True)
-        else:
-            table = self._next_table(X, groups, sample_weight, precision)
-            if not len(occupied(table.rows)):
-                return
-            self._waiting = self._waiting.joined(table)  # type: ignore[union-attr]
-            fitted = self._waiting.table
-            del self.posterior_  # no start: what few samples closed stays closed
-        k = min(table.layout.n_columns, MOST_FACTORS) if self.n_components is None else self.n_components
-        enough = are_enough(occupied(fitted.rows), whole_number("n_components", k))
-        if first and not enough:
-            self._waiting = Waiting.of(table)
-            fitted = self._waiting.table
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-            if not enough:  # warnings are about all samples, later
-                warnings.simplefilter("ignore", ConstantColumns)
-                warnings.simplefilter("ignore", FollowsTotals)
-            self._fit_views(fitted, moves=self.moves, remembered=table if first and not enough else None)
-        if enough:
-            self._waiting = None
-            fitted = fitted if len(fitted.layout.groups) > 1 else ungrouped(fitted)
-            self._keep_rows(InMemory(occupied(with_levels(fitted, self.layout_.levels).rows)))
-        if not first:
-            self._forget_samples()
-
-    def _fit_quietly(self, data: Data, rng: np.random.Generator) -> None:
-        self._single = data.is_single
-        super()._fit_quietly(data, rng)
-        del self._entered
-
-    def _tell_fit(self, data: Data, each: float) -> None:
-        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]
-
-    def _tell_batch(self, rows: Rows) -> None:
-        self.deviances_ = self.deviances_ + self._deviances_of(rows)
-
-    def _deviances_of(self, rows: Rows) -> Deviances:
-        entered = [self._units.enter(part) for part in self._parts(rows)]
-        return explain(self._model, self._state.q, entered)[1]
-
-    def _forget_samples(self) -> None:
-        for name in ("scores_", "row_names_", "group_of_"):
-            self.__dict__.pop(name, None)
-
-    @keywords_after_y("groups", "sample_weight", "precision")
     def fit_transform(
         self,
         X: Any,
@@ -464,34 +373,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         encoding = frame_encoding(self)
         return (self.likelihoods if encoding is None else self.likelihoods_), encoding
 
-    def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any) -> WideTable:
-        """Samples as one wide table like that of those that wait; groups may join it."""
-        known = self._waiting.layout  # type: ignore[union-attr]
-        table = lay_out(
-            encoded_views(self, X),
-            groups=groups,
-            sample_weight=sample_weight,
-            layout=replace(known, precise=()),
-            layer=self.layer,
-            use_var=self.use_var,
-            estimator=self,
-            in_stream=True,
-        )
-        table = with_precision(table, precision, known.precise)
-        if not known.groups:
-            return table
-        nowhere = np.isnan(host(table.rows.aux[GROUP]))
-        if not nowhere.any():
-            return table
-        several = len(known.groups) > 1
-        sizes = self._state.stats.sizes if several else np.ones(1)
-        rows = with_groups(table.rows, sizes, self._row_bounds if several else lambda part: part.x[:, 0] * 0)
-        # the groups that the fit knows may have other numbers now
-        numbers = np.array([float(table.layout.groups.index(name)) for name in known.groups])
-        group = host(rows.aux[GROUP]).copy()
-        group[nowhere] = numbers[group[nowhere].astype(np.intp)]
-        return replace(table, rows=replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)}))
-
     def _fit_views(
         self,
         table: WideTable,
@@ -510,7 +391,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
         if other:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
-        table = with_exposure(table, exposure, views, kinds)
+        table = with_exposure(table, exposure, views, kinds_of(kinds, self.likelihoods))
         levels = levels_of(table, kinds)
         if encoding is not None:
             levels = with_level_names(levels, encoding)
@@ -537,7 +418,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
                 )
         source, layout = wide_source(X, self)
         kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
-        check_exposed(kinds, layout.exposed)
+        check_exposed(kinds_of(kinds, self.likelihoods), layout.exposed)
         leveled = [name for name, kind in kinds.items() if kind in LEVEL_KINDS]
         if leveled:
             raise ValueError(
@@ -555,29 +436,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, VariationalTransformer):
         self._forget_samples()
 
     def _units_of(self, data: Data, sample: Rows) -> Units:
-        return frame_of_rows(data, self.layout_, self.likelihoods_)
+        return frame_of_rows(data, self.layout_, self._kinds)
 
     def _build(self, sample: Rows) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
         priors = SharedPriors.of(self, len(self.layout_.groups) > 1)
-        kinds = zip(self.likelihoods_.items(), self.layout_.bounds, strict=True)
-        bounds = dict(zip(self.layout_.views, self.layout_.bounds, strict=True))
-        units = {name: float(self._units.scale[bounds[name].start] ** 2) for name in self.layout_.precise}
-        origin, single = self._units.enter_direction(self._units.origin), self.__dict__.pop("_single")
-        views = [
-            view_of(
-                name,
-                kind,
-                at,
-                sample,
-                priors.inclusion,
-                units.get(name),
-                origin[at],
-                single,
-                name in self.layout_.exposed,
-            )
-            for (name, kind), at in kinds
-        ]
+        single = self.__dict__.pop("_single")
+        views = views_of(self._kinds, self.layout_, self._units, sample, priors.inclusion, single)
         views = with_priors(self, views, self._units)
         return MultiView(tuple(views), max(1, len(self.layout_.groups)), priors.activity, priors.usage)
 

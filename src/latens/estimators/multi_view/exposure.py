@@ -18,7 +18,7 @@ from latens.core import Rows
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import WideTable
-from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.view import exposure_of
 
 __all__ = ["ExposureColumn", "check_exposed", "with_exposure"]
@@ -27,7 +27,7 @@ TOTAL = "total"
 
 
 def with_exposure(
-    table: WideTable, exposure: Any, views: Any, kinds: Mapping[str, str], known: tuple[str, ...] | None = None
+    table: WideTable, exposure: Any, views: Any, kinds: Mapping[str, Kind], known: tuple[str, ...] | None = None
 ) -> WideTable:
     """The table with the exposures of its samples.
 
@@ -38,12 +38,12 @@ def with_exposure(
         sum of what a sample shows in the view, which is per column where entries are missing.
     views : as given to `fit`
         Where `.obs` is found.
-    kinds : dict of str
-        Likelihood of each view: those of counts take exposures.
+    kinds : dict of likelihoods or their classes
+        Of each view: those of counts take exposures.
     known : tuple of str, optional
         Views whose exposures a fitted model expects; None at a fit.
     """
-    counted = [view for view in table.layout.views if LIKELIHOODS[kinds[view]].takes_exposure]
+    counted = [view for view in table.layout.views if kinds[view].takes_exposure]
     if exposure is None:
         absent = [view for view in known or () if _is_shown(table, view)]
         if absent:
@@ -135,11 +135,13 @@ class ExposureColumn:
         return log_exposures(self.view, _numbers(values), shown, "each row of the column needs a positive number")
 
 
-def check_exposed(kinds: Mapping[str, str], exposed: Sequence[str]) -> None:
+def check_exposed(kinds: Mapping[str, Kind], exposed: Sequence[str]) -> None:
     """Refuse exposures of views that are no counts."""
-    other = [view for view in exposed if not LIKELIHOODS[kinds[view]].takes_exposure]
+    other = [view for view in exposed if not kinds[view].takes_exposure]
     if other:
-        raise ValueError(f"exposure is for counts; view {other[0]!r} is {kinds[other[0]]}, so leave its exposure out.")
+        raise ValueError(
+            f"exposure is for counts; view {other[0]!r} is {kinds[other[0]].name}, so leave its exposure out."
+        )
 
 
 def _numbers(values: Any) -> Floats:

@@ -11,19 +11,21 @@ from latens.array import Floats
 from latens.array.transfer import column_sums, host, like
 from latens.core import Fit, Rows, State
 from latens.estimators.factor_analysis.starts import varimax
+from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.priors import WEAK
+from latens.estimators.rows.units import Units
 from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.search.restarts import best_of
 from latens.models.likelihoods.measured import Measured
-from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import View, precision_of
 
-__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "view_of"]
+__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "views_of"]
 
 ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
@@ -33,9 +35,27 @@ FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are t
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 
 
-def view_of(
+def views_of(
+    kinds: Mapping[str, Kind],
+    layout: Layout,
+    units: Units,
+    sample: Rows,
+    inclusion: tuple[float, float] | None,
+    single: bool,
+) -> list[View]:
+    """The views of a layout with weak priors, in the model's units, from a sample in them."""
+    origin = units.enter_direction(units.origin)
+    found = []
+    for (name, kind), at in zip(kinds.items(), layout.bounds, strict=True):
+        square = float(units.scale[at.start] ** 2) if name in layout.precise else None
+        exposed = name in layout.exposed
+        found.append(_view_of(name, kind, at, sample, inclusion, square, origin[at], single, exposed))
+    return found
+
+
+def _view_of(
     name: str,
-    kind: str,
+    kind: Kind,
     columns: slice,
     sample: Rows,
     inclusion: tuple[float, float] | None,
@@ -50,7 +70,9 @@ def view_of(
     says that rows are in single precision, of which the sample is a copy in double.
     """
     part, spread = sample.columns(columns), 1.0
-    likelihood = LIKELIHOODS[kind].for_rows(part) if precision_unit is None else Measured()
+    likelihood = kind.for_rows(part) if isinstance(kind, type) else kind
+    if precision_unit is not None:
+        likelihood = Measured()
     noise: tuple[float, float | Floats] = likelihood.noise_prior or (WEAK, WEAK)
     if likelihood.has_unit:  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0

@@ -1,60 +1,192 @@
-"""The first samples of a stream of views, kept until they are enough to find factors in.
-
-Relevance closes a factor that few samples do not pay for, and a closed factor explains no later sample either: its
-codes are 0, so that no sum tells its loadings apart from 0. The stream must not begin before its factors can be seen.
-"""
+"""Views that come in batches: the first samples wait until they are enough, then each batch adds to the sums."""
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from latens.array import Floats
-from latens.array.fields import record
+from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.estimators.multi_view.tables.wide import Layout, WideTable
-from latens.estimators.rows.sampling import distinct, sample_rows, stacked
+from latens.errors import ConstantColumns, FollowsTotals
+from latens.estimators.base import VariationalTransformer
+from latens.estimators.former_names import keywords_after_y
+from latens.estimators.multi_view.exposure import with_exposure
+from latens.estimators.multi_view.findings import explain, with_groups
+from latens.estimators.multi_view.known_precision import with_precision
+from latens.estimators.multi_view.tables.blocks import view_by_view
+from latens.estimators.multi_view.tables.level_columns import with_levels
+from latens.estimators.multi_view.tables.likelihood_guess import guess_likelihoods
+from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out
+from latens.estimators.multi_view.units import ungrouped
+from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enough
+from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
+from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.validation import occupied
-from latens.models.factor_analysis.sums_wide import FewRows
+from latens.models.likelihoods.names import kinds_of
+from latens.models.multi_view.explained import Deviances
 from latens.models.multi_view.view import GROUP
+from latens.system.threads import one_blas_thread
 
-__all__ = ["Waiting", "are_enough"]
-
-# different samples before a stream begins: so many for each factor, within bounds
-LEAST_SAMPLES, MOST_SAMPLES, SAMPLES_PER_FACTOR = 200, 1000, 20
+__all__ = ["ViewStreams"]
 
 
-def are_enough(rows: Rows, k: int) -> bool:
-    """Whether a stream of at most `k` factors may begin with these; samples that repeat count once."""
-    least = int(np.clip(SAMPLES_PER_FACTOR * k, LEAST_SAMPLES, MOST_SAMPLES))
-    return len(rows) >= least and len(sample_rows(rows, least)) == least
+class ViewStreams(VariationalTransformer):
+    """Mixed into the estimator."""
 
+    _waiting: Waiting | None = None  # the first samples of a stream, while they are few
+    _entered: Data
+    _single: bool
+    deviances_: Deviances
+    layout_: Layout
 
-@record(eq=False)
-class Waiting:
-    """Samples in data units, each once, with their number as weight."""
+    if TYPE_CHECKING:
+        likelihoods: Any
+        layer: Any
+        use_var: str | None
+        _kinds: dict[str, Any]
+        _table: Callable[..., WideTable]
+        _row_bounds: Callable[[Rows], Any]
+        _first_table: Callable[..., WideTable]
+        _fit_views: Callable[..., None]
+        _parts: Callable[[Rows], list[Rows]]
 
-    layout: Layout  # with the groups so far, even if it is one
-    samples: FewRows
-    # what the samples know of themselves: their group, and precisions of the entries of a view
-    aux: dict[str, Floats] = field(default_factory=dict, metadata={"shape": "rows;rows columns"})
+    @keywords_after_y("groups", "sample_weight", "precision")
+    @view_by_view
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        precision: Any = None,
+        exposure: Any = None,
+    ) -> Self:
+        """See one more batch of samples, once.
 
-    @classmethod
-    def of(cls, table: WideTable) -> Waiting:
-        """Keep the samples of a table that count."""
-        rows = distinct(occupied(table.rows))
-        samples = FewRows(rows.n, rows.x.astype(np.float64), rows.seen, rows.weight)
-        return cls(table.layout, samples, dict(rows.aux))
+        The first samples, 20 for each factor but from 200 to 1000, are kept and fitted anew with every batch: fewer do
+        not show what factors, counts and groups there are. Then the stream begins: a uniform sample of all that were
+        seen is kept, and fitted anew when a batch is unlike those before it. After `fit`, batches only add to its sums.
 
-    @property
-    def table(self) -> WideTable:
-        return WideTable(replace(self.samples.rows, aux=self.aux), self.layout, None)
+        `scores_` belongs to a single `fit` and goes with the second batch; `transform` answers about any samples.
 
-    def joined(self, table: WideTable) -> Waiting:
-        """With the samples of one more table, whose groups are these and perhaps others."""
-        kept, new = self.table.rows, occupied(table.rows)
-        if self.layout.groups != table.layout.groups:
-            numbers = np.array([float(table.layout.groups.index(name)) for name in self.layout.groups])
-            kept = replace(kept, aux={**kept.aux, GROUP: numbers[kept.aux[GROUP].astype(np.intp)]})
-        return Waiting.of(WideTable(stacked([kept, new]), table.layout, None))
+        Parameters
+        ----------
+        X : as in `fit`
+            Views of the samples of the batch.
+        y : ignored
+            There for pipelines.
+        groups : array or str, optional
+            As in `fit`.
+        sample_weight : array of shape (n,), optional
+            How often each sample counts.
+        precision : dict of arrays (n, D_m), optional
+            As in `fit`.
+        exposure : array, dict or str, optional
+            As in `fit`; with the first batch, and then with every other.
+
+        Returns
+        -------
+        self
+        """
+        first = not self.__sklearn_is_fitted__()
+        refitted = first or self._waiting is not None
+        with keep_warnings(self, adding=not refitted), all_or_nothing(self), one_blas_thread():
+            if refitted:
+                self._wait(X, groups, sample_weight, precision, exposure, first)
+                return self
+            rows = self._table(X, groups, sample_weight, precision, exposure).rows
+            super().partial_fit(rows)
+            self._forget_samples()
+        return self
+
+    def _wait(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, first: bool) -> None:
+        """Fit the samples of a stream so far, and keep them while they are too few to begin with."""
+        if first:
+            table = self._first_table(X, groups, sample_weight, precision, in_stream=True)
+            table = fitted = table if exposure is None else self._exposed(table, exposure, X)
+        else:
+            table = self._next_table(X, groups, sample_weight, precision, exposure)
+            if not len(occupied(table.rows)):
+                return
+            self._waiting = self._waiting.joined(table)  # type: ignore[union-attr]
+            fitted = self._waiting.table
+            del self.posterior_  # no start: what few samples closed stays closed
+        k = min(table.layout.n_columns, MOST_FACTORS) if self.n_components is None else self.n_components
+        enough = are_enough(occupied(fitted.rows), whole_number("n_components", k))
+        if first and not enough:
+            self._waiting = Waiting.of(table)
+            fitted = self._waiting.table
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
+            if not enough:  # warnings are about all samples, later
+                warnings.simplefilter("ignore", ConstantColumns)
+                warnings.simplefilter("ignore", FollowsTotals)
+            self._fit_views(fitted, moves=self.moves, remembered=table if first and not enough else None)
+        if enough:
+            self._waiting = None
+            fitted = fitted if len(fitted.layout.groups) > 1 else ungrouped(fitted)
+            self._keep_rows(InMemory(occupied(with_levels(fitted, self.layout_.levels).rows)))
+        if not first:
+            self._forget_samples()
+
+    def _fit_quietly(self, data: Data, rng: np.random.Generator) -> None:
+        self._single = data.is_single
+        super()._fit_quietly(data, rng)
+        del self._entered
+
+    def _tell_fit(self, data: Data, each: float) -> None:
+        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]
+
+    def _tell_batch(self, rows: Rows) -> None:
+        self.deviances_ = self.deviances_ + self._deviances_of(rows)
+
+    def _deviances_of(self, rows: Rows) -> Deviances:
+        entered = [self._units.enter(part) for part in self._parts(rows)]
+        return explain(self._model, self._state.q, entered)[1]
+
+    def _forget_samples(self) -> None:
+        for name in ("scores_", "row_names_", "group_of_"):
+            self.__dict__.pop(name, None)
+
+    def _exposed(self, table: WideTable, exposure: Any, X: Any) -> WideTable:
+        """The first samples with their exposures: rows carry them from here on."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is doubtful is told by the fit
+            names = guess_likelihoods(table, self.__dict__.get("_of_frame", self.likelihoods))
+        kinds = kinds_of(dict(zip(table.layout.views, names, strict=True)), self.likelihoods)
+        return with_exposure(table, exposure, X, kinds)
+
+    def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any) -> WideTable:
+        """Samples as one wide table like that of those that wait; groups may join it."""
+        known = self._waiting.layout  # type: ignore[union-attr]
+        table = lay_out(
+            encoded_views(self, X),
+            groups=groups,
+            sample_weight=sample_weight,
+            layout=replace(known, precise=(), exposed=()),
+            layer=self.layer,
+            use_var=self.use_var,
+            estimator=self,
+            in_stream=True,
+        )
+        table = with_exposure(table, exposure, X, self._kinds, known.exposed)
+        table = with_precision(table, precision, known.precise)
+        if not known.groups:
+            return table
+        nowhere = np.isnan(host(table.rows.aux[GROUP]))
+        if not nowhere.any():
+            return table
+        several = len(known.groups) > 1
+        sizes = self._state.stats.sizes if several else np.ones(1)
+        rows = with_groups(table.rows, sizes, self._row_bounds if several else lambda part: part.x[:, 0] * 0)
+        # the groups that the fit knows may have other numbers now
+        numbers = np.array([float(table.layout.groups.index(name)) for name in known.groups])
+        group = host(rows.aux[GROUP]).copy()
+        group[nowhere] = numbers[group[nowhere].astype(np.intp)]
+        return replace(table, rows=replace(rows, aux={**rows.aux, GROUP: like(group, rows.x)}))

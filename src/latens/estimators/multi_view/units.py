@@ -16,7 +16,7 @@ from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
-from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.likelihoods.names import Kind
 from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
@@ -24,12 +24,11 @@ from latens.models.multi_view.view import GROUP
 __all__ = ["frame_of_rows", "in_data_units", "loadings_of", "signs", "ungrouped"]
 
 
-def frame_of_rows(data: Data, layout: Layout, likelihoods: Mapping[str, str]) -> Units:
+def frame_of_rows(data: Data, layout: Layout, kinds: Mapping[str, Kind]) -> Units:
     """Gaussian views about their means, each in its own unit; the others as they are."""
     frames = []
-    for columns, kind in zip(layout.bounds, likelihoods.values(), strict=True):
-        real = LIKELIHOODS[kind].has_unit
-        frames.append(data.units(columns, centred=real, scaled=real))
+    for columns, kind in zip(layout.bounds, kinds.values(), strict=True):
+        frames.append(data.units(columns, centred=kind.has_unit, scaled=kind.has_unit))
     return Units.joined(frames)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from latens.core import Rows, State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
-from latens.estimators.multi_view.streams import Waiting
 from latens.estimators.multi_view.tables.wide import Layout
+from latens.estimators.multi_view.waiting import Waiting
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 from latens.io.checks.type_checks import fits, hints_of
 from latens.models.multi_view.model import MultiView
-from latens.models.multi_view.view import GROUP, precision_of
+from latens.models.multi_view.view import GROUP, exposure_of, precision_of
 
 __all__ = ["check_kept", "check_samples", "check_views", "columns_of_rows", "kept_of", "sizes_of_views"]
 
@@ -105,8 +105,9 @@ def _check_known(layout: Layout, rows: Rows) -> None:
     columns = dict(zip(layout.views, layout.bounds, strict=True))
     shapes = {precision_of(name): rows.x[:, columns[name]].shape for name in layout.precise}
     shapes |= {GROUP: (len(rows),)} if layout.groups else {}
+    shapes |= {exposure_of(name): (len(rows),) for name in layout.exposed}
     if {name: values.shape for name, values in rows.aux.items()} != shapes:
-        raise FileRefused("the groups and precisions of the samples that wait are not those of its layout.")
+        raise FileRefused("the groups, precisions and exposures of the samples that wait are not those of its layout.")
     if layout.groups and not np.isin(rows.aux[GROUP], np.arange(len(layout.groups))).all():
         raise FileRefused(f"the samples that wait are not all in one of {len(layout.groups)} group(s).")
     for name in layout.precise:

@@ -31,8 +31,8 @@ def _agrees(given: Any, recorded: Any) -> bool:
     """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given."""
     if not isinstance(recorded, dict):
         return bool(given == recorded)
-    given = dict.fromkeys(recorded, given) if isinstance(given, str) else given
-    return given is None or (isinstance(given, dict) and all(recorded.get(key) == given[key] for key in given))
+    given = given if given is None or isinstance(given, dict) else dict.fromkeys(recorded, given)
+    return given is None or all(recorded.get(key) == getattr(given[key], "name", given[key]) for key in given)
 
 
 def _prior(model: Any) -> str:

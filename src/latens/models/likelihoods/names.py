@@ -1,4 +1,4 @@
-"""The names of likelihoods, one table for all estimators.
+"""The names of likelihoods, one table for all estimators, and likelihoods of one's own beside them.
 
 `NAMES` says what each means; `LIKELIHOODS` has the class behind it for views. Latent classes have families of their own
 for the same names (`latens.families`).
@@ -6,13 +6,16 @@ for the same names (`latens.families`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from latens.models.likelihoods.bernoulli import Bernoulli, Categorical, Ordinal
 from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Likelihood
 from latens.models.likelihoods.student import Student
 
-__all__ = ["LIKELIHOODS", "NAMES"]
+__all__ = ["LIKELIHOODS", "MEASUREMENTS", "NAMES", "Kind", "kinds_of", "own_likelihoods"]
 
 NAMES: dict[str, str] = {
     "gaussian": "measurements with normal noise",
@@ -27,3 +30,22 @@ NAMES: dict[str, str] = {
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     kind.name: kind for kind in (Gaussian, Student, Bernoulli, Categorical, Ordinal, PoissonCounts, NegativeBinomial)
 }
+
+MEASUREMENTS = tuple(name for name, kind in LIKELIHOODS.items() if kind.has_unit)  # whose values have a unit
+
+Kind = type[Likelihood] | Likelihood  # the class behind a name, or the caller's own
+
+
+def own_likelihoods(given: Any) -> dict[str, Likelihood]:
+    """The caller's own among what was given for views, by view; under "" one for all views."""
+    if isinstance(given, Likelihood):
+        return {"": given}
+    if not isinstance(given, Mapping):
+        return {}
+    return {str(view): kind for view, kind in given.items() if isinstance(kind, Likelihood)}
+
+
+def kinds_of(names: Mapping[str, str], given: Any) -> dict[str, Kind]:
+    """What each view's likelihood is, from its name and what the caller gave."""
+    own = own_likelihoods(given)
+    return {view: own.get(view) or own.get("") or LIKELIHOODS[name] for view, name in names.items()}

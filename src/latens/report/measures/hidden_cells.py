@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.estimators.fitted_parts import entries_of, fitted_parts
+from latens.models.likelihoods.names import MEASUREMENTS
 from latens.report.measures.sample import beside
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _comparable(entry: Entry, d: int) -> np.ndarray:
     if entry.family == "views":
         layout, kinds = entry.model.layout_, entry.model.likelihoods_
         return np.array(
-            [str(kinds[v]) == "gaussian" for v, f in zip(layout.views, layout.features, strict=True) for _ in f]
+            [str(kinds[v]) in MEASUREMENTS for v, f in zip(layout.views, layout.features, strict=True) for _ in f]
         )
     if entry.family == "classes":
         return np.array([kind in ("gaussian", "bernoulli") for kind in entry.model.columns_.kinds])

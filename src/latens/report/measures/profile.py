@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.estimators.fitted_parts import fitted_parts
+from latens.models.likelihoods.names import MEASUREMENTS
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
@@ -121,7 +122,7 @@ def _wide_loadings(entry: Entry) -> np.ndarray | None:
 def _real_columns(model: Any) -> np.ndarray:
     """(D,), whether each column of all views is real."""
     kinds = [
-        str(model.likelihoods_[view]) == "gaussian"
+        str(model.likelihoods_[view]) in MEASUREMENTS
         for view, names in zip(model.layout_.views, model.layout_.features, strict=True)
         for _ in names
     ]

@@ -17,8 +17,8 @@ from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
-from latens.models.likelihoods import Look
-from latens.models.likelihoods.names import LIKELIHOODS
+from latens.models.likelihoods import Likelihood, Look
+from latens.models.likelihoods.names import LIKELIHOODS, Kind
 
 __all__ = ["KINDS", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
 
@@ -30,7 +30,7 @@ LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the va
 _log = logging.getLogger("latens")
 
 
-def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -> tuple[str, ...]:
+def guess_likelihoods(table: WideTable, given: Any) -> tuple[str, ...]:
     """The likelihood of each view: the caller's choice, or a guess from its values.
 
     Only 0 and 1: "bernoulli". Whole numbers from 0 up to a small maximum, 20: "poisson". Anything else: "gaussian".
@@ -38,7 +38,7 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
     Parameters
     ----------
     table : WideTable
-    given : dict of str, str or None
+    given : dict of str or Likelihood, one of these, or None
         The caller's choices by view, perhaps not for all; one word is for all views.
 
     Returns
@@ -49,25 +49,24 @@ def guess_likelihoods(table: WideTable, given: Mapping[str, str] | str | None) -
     return guess_from_looks(table.layout, given, partial(_look, table.rows))
 
 
-def guess_from_survey(survey: Survey, layout: Layout, given: Mapping[str, str] | None) -> tuple[str, ...]:
+def guess_from_survey(survey: Survey, layout: Layout, given: Any) -> tuple[str, ...]:
     """The same of views that are read in blocks."""
     return guess_from_looks(layout, given, partial(_look_of_survey, survey))
 
 
-def guess_from_looks(
-    layout: Layout, given: Mapping[str, str] | str | None, look_at: Callable[[slice], Look]
-) -> tuple[str, ...]:
+def guess_from_looks(layout: Layout, given: Any, look_at: Callable[[slice], Look]) -> tuple[str, ...]:
     """The caller's choice for each view, checked, or a guess from what its columns look like."""
     chosen = _choices(given, layout.views)
     kinds = []
     for view, columns, features in zip(layout.views, layout.bounds, layout.features, strict=True):
         look = look_at(columns)
-        kind = chosen.get(view)
-        if kind is None:
+        own = chosen.get(view)
+        if own is None:
             kind = _guess(view, look)
             _log.info("view %r is taken as %s; likelihoods={%r: ...} chooses another.", view, kind, view)
         else:
-            _check(view, kind, look)
+            _check(view, own, look)
+            kind = own.name
         constant = [name for name, still in zip(features, look.low == look.high, strict=True) if still]
         if constant:
             warn(
@@ -80,17 +79,17 @@ def guess_from_looks(
     return tuple(kinds)
 
 
-def check_likelihoods(table: WideTable, kinds: Mapping[str, str]) -> None:
+def check_likelihoods(table: WideTable, kinds: Mapping[str, Kind]) -> None:
     """Refuse new rows with values that the likelihoods of a fit give probability 0."""
     for view, columns in zip(table.layout.views, table.layout.bounds, strict=True):
-        if kinds[view] != "gaussian":
+        if not kinds[view].has_unit:
             _check(view, kinds[view], _look(table.rows, columns))
 
 
-def _choices(given: Mapping[str, str] | str | None, views: tuple[str, ...]) -> dict[str, str]:
+def _choices(given: Any, views: tuple[str, ...]) -> dict[str, Kind]:
     if given is None:
         return {}
-    if isinstance(given, str):
+    if isinstance(given, str | Likelihood):
         given = dict.fromkeys(views, given)
     if not isinstance(given, Mapping):
         raise ValueError(f"likelihoods={given!r} is no dict; give one such as {{{views[0]!r}: 'gaussian'}}.")
@@ -98,10 +97,25 @@ def _choices(given: Mapping[str, str] | str | None, views: tuple[str, ...]) -> d
     strange = [view for view in given if view not in views]
     if strange:
         raise ValueError(f"likelihoods names the view(s) {listed(strange)}; there are {listed(views)}.")
-    for view, kind in given.items():
-        if kind not in KINDS:
-            raise ValueError(f"likelihoods[{view!r}]={kind!r} is not known; choose one of {listed(KINDS)}.")
-    return {view: str(kind) for view, kind in given.items()}
+    return {view: _kind(view, kind) for view, kind in given.items()}
+
+
+def _kind(view: str, kind: Any) -> Kind:
+    """The class behind a name, or the caller's own likelihood."""
+    if isinstance(kind, Likelihood):
+        if kind.name in LIKELIHOODS and not isinstance(kind, LIKELIHOODS[kind.name]):
+            raise ValueError(
+                f"likelihoods[{view!r}] is called {kind.name!r}, which is taken; give it a name of its own."
+            )
+        return kind
+    if isinstance(kind, type) and issubclass(kind, Likelihood):
+        raise ValueError(f"likelihoods[{view!r}] is the class {kind.__name__}; give an instance, {kind.__name__}().")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(
+            f"likelihoods[{view!r}]={kind!r} is not known; choose one of {listed(KINDS)}, or give an instance of "
+            "latens.likelihoods.Likelihood."
+        )
+    return LIKELIHOODS[kind]
 
 
 def _guess(view: str, look: Look) -> str:
@@ -124,11 +138,11 @@ def _guess(view: str, look: Look) -> str:
     return "gaussian"
 
 
-def _check(view: str, kind: str, look: Look) -> None:
+def _check(view: str, kind: Kind, look: Look) -> None:
     """Refuse values that a likelihood gives probability 0; an empty view can be anything."""
-    wrong = LIKELIHOODS[kind].refusal(look)
+    wrong = kind.refusal(look)
     if wrong is not None:
-        raise ValueError(f"view {view!r} is to be {kind} but {wrong}")
+        raise ValueError(f"view {view!r} is to be {kind.name} but {wrong}")
 
 
 def _size(count: float) -> str:
