@@ -116,3 +116,38 @@ def test_exposures_that_cannot_be_are_refused(exposure: Any, message: str) -> No
 def test_exposures_are_for_counts() -> None:
     with pytest.raises(ValueError, match="exposure is for counts; no view is 'poisson' or 'negative-binomial'"):
         model("gaussian").fit({"rna": made()[0]}, exposure=np.ones(N))
+
+
+def test_a_stream_with_exposures_finds_what_a_fit_finds(tmp_path: Path) -> None:
+    y, s, z = made(2)
+    streamed = model()
+    for rows in (slice(0, 60), slice(60, 220), slice(220, N)):
+        streamed.partial_fit({"rna": y[rows]}, exposure=s[rows])
+        if rows.stop == 60:  # samples wait, with their exposures, in files too
+            latens.save(streamed, tmp_path / "waiting.latens")
+            streamed = latens.load(tmp_path / "waiting.latens")
+    assert streamed.layout_.exposed == ("rna",)
+    assert streamed.n_components_ == 2
+    assert recovered(z, streamed.transform({"rna": y}, exposure=s)) > 0.9
+    with pytest.raises(ValueError, match=r"view 'rna' was fitted with exposures; pass exposure"):
+        streamed.partial_fit({"rna": y[:20]})
+    latens.save(streamed, tmp_path / "streamed.latens")
+    again = latens.load(tmp_path / "streamed.latens").partial_fit({"rna": y[:20]}, exposure=s[:20])
+    streamed.partial_fit({"rna": y[:20]}, exposure=s[:20])
+    assert np.array_equal(again.components_["rna"], streamed.components_["rna"])
+
+
+def test_a_stream_that_began_without_exposures_refuses_them() -> None:
+    y, s, _ = made(2)
+    streamed = model(max_iter=5).partial_fit({"rna": y[:60]})
+    with pytest.raises(ValueError, match=r"exposure was given, but the model was fitted without"):
+        streamed.partial_fit({"rna": y[60:]}, exposure=s[60:])
+
+
+def test_a_stream_takes_totals_and_refuses_a_sample_of_none() -> None:
+    y, _, z = made(2)
+    streamed = model().partial_fit({"rna": y[:220]}, exposure="total").partial_fit({"rna": y[220:]}, exposure="total")
+    assert recovered(z, streamed.transform({"rna": y}, exposure="total")) > 0.8
+    y[3] = 0
+    with pytest.raises(ValueError, match=r"exposure of view 'rna' is 0 in row 3; leave the sample out"):
+        streamed.partial_fit({"rna": y[:10]}, exposure="total")

@@ -179,14 +179,12 @@ def test_groups_and_exposures_of_several_views_and_of_batches() -> None:
     assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-8)
     told = blocks.transform(views, groups=group, exposure={"b": exposure})
     np.testing.assert_allclose(np.asarray(blocks.transform(scans)), told, atol=2e-6)
-    with pytest.raises(ValueError, match=r"partial_fit takes no exposures"):
-        latens.MultiViewFactorAnalysis(2, **few).partial_fit(scans)
-    whole = {"a": scans["a"], "b": latens.scan(views["b"], block_rows=130)}
-    stream = latens.MultiViewFactorAnalysis(2, **few).partial_fit(whole)
+    stream = latens.MultiViewFactorAnalysis(2, **few).partial_fit(scans)
     by_hand = latens.MultiViewFactorAnalysis(2, **few)
     for at in range(0, N, 130):
         part = slice(at, at + 130)
-        by_hand.partial_fit({name: view[part] for name, view in views.items()}, groups=group[part])
+        batch = {name: view[part] for name, view in views.items()}
+        by_hand.partial_fit(batch, groups=group[part], exposure={"b": exposure[part]})
     assert stream.elbo_ == by_hand.elbo_
     assert stream.layout_.groups == ("7", "8")
 

@@ -27,7 +27,7 @@ from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enou
 from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.validation import occupied
-from latens.models.likelihoods.names import kinds_of
+from latens.models.likelihoods.names import Kind, kinds_of
 from latens.models.multi_view.explained import Deviances
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
@@ -48,12 +48,14 @@ class ViewStreams(VariationalTransformer):
         likelihoods: Any
         layer: Any
         use_var: str | None
-        _kinds: dict[str, Any]
         _table: Callable[..., WideTable]
         _row_bounds: Callable[[Rows], Any]
         _first_table: Callable[..., WideTable]
         _fit_views: Callable[..., None]
         _parts: Callable[[Rows], list[Rows]]
+
+        @property
+        def _kinds(self) -> dict[str, Kind]: ...
 
     @keywords_after_y("groups", "sample_weight", "precision")
     @view_by_view

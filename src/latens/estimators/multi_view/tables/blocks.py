@@ -65,8 +65,6 @@ def view_by_view(partial_fit: Method) -> Method:
         scans = X if isinstance(X, Mapping) and not is_sparse(X) else {"": X}
         if not scans or not all(isinstance(scan, Scan) for scan in scans.values()):
             return partial_fit(self, X, *rest, **options)
-        if any(scan.exposure is not None for scan in scans.values()):
-            raise ValueError("partial_fit takes no exposures; fit the scan in one call, or leave its exposure out.")
         blocks = ViewBlocks({str(name): scan for name, scan in scans.items()}, grouped=True)
         for number in range(blocks.n_blocks):
             block = blocks.numbers(number)
