@@ -131,6 +131,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         Share of the model's variance that each factor makes.
     relevance_ : array (K,)
         With ``prior="ard"``, the precision of each factor's loadings in units of the noise precision.
+    n_parameters_ : int
+        Free parameters: mean, noise, and loadings but for their rotation; `bic(X)` and `aic(X)` count them.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_, score_is_bound_
         As in every estimator; ``converged_`` is False after one pass of "transport" or an online solver, which end
         with the rows.

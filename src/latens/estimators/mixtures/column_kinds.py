@@ -24,10 +24,11 @@ from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, 
 from latens.estimators.multi_view.tables.input import listed
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.intake.kind_guess import count_kind
+from latens.models.likelihoods.names import NAMES
 
 __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 
-KINDS = ("gaussian", "bernoulli", "categorical", "ordinal", "poisson", "negative-binomial")
+KINDS = tuple(name for name in NAMES if name != "student")  # classes have no family for outliers
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
 
@@ -185,7 +186,8 @@ def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
         raise ValueError(f"likelihoods names the column(s) {listed(strange)}; there are {listed(list(names))}.")
     for name, kind in numbered.items():
         if kind not in KINDS:
-            raise ValueError(f"likelihoods[{name!r}]={kind!r} is not known; choose one of {listed(KINDS)}.")
+            what = "is for views; classes know it not" if kind in NAMES else "is not known"
+            raise ValueError(f"likelihoods[{name!r}]={kind!r} {what}; choose one of {', '.join(map(repr, KINDS))}.")
     return numbered
 
 

@@ -112,8 +112,8 @@ def _kind(view: str, kind: Any) -> Kind:
         raise ValueError(f"likelihoods[{view!r}] is the class {kind.__name__}; give an instance, {kind.__name__}().")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(
-            f"likelihoods[{view!r}]={kind!r} is not known; choose one of {listed(KINDS)}, or give an instance of "
-            "latens.likelihoods.Likelihood."
+            f"likelihoods[{view!r}]={kind!r} is not known; choose one of {', '.join(map(repr, KINDS))}, or give an "
+            "instance of latens.likelihoods.Likelihood."
         )
     return LIKELIHOODS[kind]
 
