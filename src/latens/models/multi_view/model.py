@@ -262,15 +262,15 @@ class MultiView:
 
     def expectations(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> dict[str, tuple[Array, Array]]:
         """Mean and variance (n, D) of every entry of each view."""
-        return {view.name: view.likelihood.expect(*where) for view, where in self._predicted(q, batch, local)}
+        return {view.name: view.likelihood.expect(*where) for view, where in self.predictors(q, batch, local)}
 
     def limits(self, q: MultiViewPosterior, batch: Rows, local: Codes, tail: float) -> tuple[Array, Array]:
         """(n, D) each: between which a new value of every entry falls but for `tail` at either end."""
-        pairs = [view.likelihood.between(*where, tail) for view, where in self._predicted(q, batch, local)]
+        pairs = [view.likelihood.between(*where, tail) for view, where in self.predictors(q, batch, local)]
         low, high = (array_namespace(batch.x).concat(side, axis=1) for side in zip(*pairs, strict=True))
         return low, high
 
-    def _predicted(
+    def predictors(
         self, q: MultiViewPosterior, batch: Rows, local: Codes
     ) -> Iterator[tuple[View, tuple[Array, Array, Columns]]]:
         """Of each view: mean and variance (n, D) of eta, and what is known of the columns."""

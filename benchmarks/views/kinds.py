@@ -1,0 +1,205 @@
+"""Views of each kind, beside an oracle that knows loadings and levels: factors recovered, hidden entries predicted.
+
+The oracle looks for the codes of each sample alone, by Newton's method on the exact likelihood, and predicts with their
+normal approximation; nothing of it is the library's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, gammaln, log_expit, logsumexp
+from scipy.stats import norm, t
+
+import latens
+from benchmarks.setting import FIRST_SEED, Setting
+from benchmarks.tables import Count, Row, Table, Value, at_least
+from latens.estimators.fitted_parts import fitted_parts
+
+__all__ = ["run"]
+
+N, K, HIDDEN = 1_000, 3, 0.1
+WIDTHS = {"full": (50, 200), "quick": (20,)}
+FREEDOM, SIZE = 4.0, 2.0  # of Student's t, of negative binomials
+NEAR, CLOSE, SEEN = 0.02, 0.03, 0.8  # of R2, of nats an entry, and R2 of the oracle from which it counts
+NODES, MASSES = np.polynomial.hermite_e.hermegauss(30)
+LOG_MASSES = np.log(MASSES / MASSES.sum())
+
+Density = Callable[[Any, Any], Any]  # log p(y | eta)
+
+
+def run(setting: Setting) -> list[Table]:
+    seeds = range(FIRST_SEED, FIRST_SEED + (1 if setting.name == "quick" else 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = [_row(kind, d, seeds) for d in WIDTHS[setting.name] for kind in TRUTHS]
+    return [Table(f"Views of each kind beside an oracle, N = {N}, {K} factors, 10 % hidden", rows)]
+
+
+def _row(kind: str, d: int, seeds: range) -> Row:
+    told = [contest(kind, d, seed) for seed in seeds]
+    ours, oracle, nats, best = (np.array(part) for part in zip(*told, strict=True))
+    counts = oracle >= SEEN
+    good = (ours >= oracle - NEAR) | ~counts
+    near = nats >= best - CLOSE
+    cells: dict[str, Value] = {
+        "kind": kind,
+        "columns": d,
+        "R2": float(ours.mean()),
+        "oracle's R2": float(oracle.mean()),
+        "recovered": Count(int(good.sum()), len(told)),
+        "nats": float(nats.mean()),
+        "oracle's nats": float(best.mean()),
+        "predicted": Count(int(near.sum()), len(told)),
+    }
+    return Row(cells, {"recovered": at_least(0.9), "predicted": at_least(0.9)})
+
+
+def contest(kind: str, d: int, seed: int) -> tuple[float, float, float, float]:
+    """R2 of the fit and of the oracle, and log probabilities of hidden entries by both."""
+    rng = np.random.default_rng(seed)
+    z, w = rng.normal(size=(N, K)), 0.6 * rng.normal(size=(K, d))
+    draw, density, level = TRUTHS[kind]
+    b = level(d, rng)
+    y = draw(z @ w + b, rng)
+    hidden = rng.random(y.shape) < HIDDEN
+    shown = np.where(hidden, np.nan, y)
+    model = latens.MultiViewFactorAnalysis(2 * K, likelihoods={"v": kind}, random_state=0, n_jobs=1).fit({"v": shown})
+    mean, spread = oracle_codes(density, y, ~hidden, w, b)
+    eta, variance = mean @ w + b, np.einsum("kd,nkl,ld->nd", w, spread, w)
+    best = expected(density, y[hidden], eta[hidden], variance[hidden])
+    return recovery(z, model.scores_), recovery(z, mean), predicted(model, kind, shown, y, hidden), best
+
+
+def oracle_codes(density: Density, y: Any, seen: Any, w: Any, b: Any) -> tuple[Any, Any]:
+    """Modes (n, K) and covariances (n, K, K) of the codes, derivatives by differences."""
+    z, h = np.zeros((len(y), K)), 1e-3
+    for _ in range(30):
+        eta = z @ w + b
+        up, at, down = (density(y, eta + step) for step in (h, 0.0, -h))
+        slope, bend = seen * (up - down) / (2 * h), seen * np.maximum(-(up - 2 * at + down) / h**2, 1e-3)
+        precision = np.einsum("kd,nd,ld->nkl", w, bend, w) + np.eye(K)
+        step = np.linalg.solve(precision, (slope @ w.T - z)[..., None])[..., 0]
+        z = z + np.clip(step, -1, 1)
+    return z, np.linalg.inv(precision)
+
+
+def expected(density: Density, y: Any, eta: Any, variance: Any) -> float:
+    """Mean over entries of log E p(y | eta), eta being normal."""
+    sd = np.sqrt(np.maximum(variance, 0))
+    terms = np.stack([density(y, eta + node * sd) for node in NODES])
+    return float(np.mean(logsumexp(terms + LOG_MASSES[:, None], axis=0)))
+
+
+def recovery(z: Any, codes: Any) -> float:
+    design = np.column_stack([codes, np.ones(len(z))])
+    left = z - design @ np.linalg.lstsq(design, z, rcond=None)[0]
+    return float(1 - np.sum(left**2) / np.sum((z - z.mean(axis=0)) ** 2))
+
+
+def predicted(model: Any, kind: str, shown: Any, y: Any, hidden: Any) -> float:
+    """Mean log probability of hidden entries under a fit."""
+    if kind in ("categorical", "ordinal"):
+        chances = model.impute_proba({"v": shown})["v"]
+        log_chance = np.empty(y.shape)
+        for j, (own, levels) in enumerate(zip(chances.values(), model.levels_["v"].values(), strict=True)):
+            place = np.array([levels.index(value) if value in levels else 0 for value in y[:, j]])
+            log_chance[:, j] = np.log(np.maximum(own[np.arange(len(y)), place], 1e-300))
+        return float(log_chance[hidden].mean())
+    parts, q, scale = fitted_parts(model), model.posterior_, 1.0
+    rows = parts.units.enter(model._rows_of_fit({"v": shown}))
+    local = parts.model.local_step(q, rows)
+    for _ in range(50):
+        local = parts.model.local_step(q, rows, local)
+    ((view, (eta, variance, columns)),) = parts.model.predictors(q, rows, local)
+    tau = np.broadcast_to(columns.noise.mean, eta.shape)[hidden]
+    if view.likelihood.has_unit:
+        scale = float(np.ravel(parts.units.scale)[0])
+        y = (y - parts.units.origin) / scale
+    eta, variance, y = eta[hidden], variance[hidden], y[hidden]
+    if kind == "gaussian":
+        return float(np.mean(norm.logpdf(y, eta, np.sqrt(variance + 1 / tau)))) - np.log(scale)
+    if kind == "student":
+        nu = columns.parameters.value
+
+        def heavy(a: Any, b: Any) -> Any:
+            return t.logpdf((a - b) * np.sqrt(tau), nu) + 0.5 * np.log(tau)
+
+        return expected(heavy, y, eta, variance) - np.log(scale)
+    if kind == "bernoulli":
+        return expected(_log_yes, y, eta, variance)
+    rare = np.broadcast_to(view.likelihood.rare, (len(shown), shown.shape[1]))[hidden] > 0
+    found = 0.0
+    if rare.any():
+        size = tau[rare]
+
+        def negative(a: Any, b: Any) -> Any:
+            return _log_negative(a, b + np.log(size), size)
+
+        found += rare.sum() * expected(negative, y[rare], eta[rare], variance[rare])
+    if (~rare).any():
+        found += (~rare).sum() * expected(_log_poisson, y[~rare], eta[~rare], variance[~rare] + 1 / tau[~rare])
+    return found / len(y)
+
+
+def _log_yes(y: Any, eta: Any) -> Any:
+    return np.where(y > 0, log_expit(eta), log_expit(-eta))
+
+
+def _log_poisson(y: Any, eta: Any) -> Any:
+    return y * eta - np.exp(np.minimum(eta, 50)) - gammaln(y + 1)
+
+
+def _log_negative(y: Any, eta: Any, size: Any) -> Any:
+    """Of mean e^eta."""
+    psi = eta - np.log(size)
+    level = gammaln(y + size) - gammaln(size) - gammaln(y + 1)
+    return level + y * log_expit(psi) + size * log_expit(-psi)
+
+
+CUTS = np.array([-1.2, 0.0, 1.2])
+
+
+def _log_step(y: Any, eta: Any) -> Any:
+    """Ordered logit, P(y <= c) = sigmoid(cut_c - eta)."""
+    low = expit(np.append(CUTS, np.inf)[y.astype(int)] - eta)
+    high = expit(np.append(-np.inf, CUTS)[y.astype(int)] - eta)
+    return np.log(np.maximum(low - high, 1e-300))
+
+
+def _normal_levels(d: int, rng: np.random.Generator) -> Any:
+    return 0.5 * rng.normal(size=d)
+
+
+def _flat(d: int, rng: np.random.Generator) -> Any:
+    return np.zeros(d)
+
+
+def _log_means(d: int, rng: np.random.Generator) -> Any:
+    return rng.uniform(-0.5, 3.0, d)  # counts of .6 to 20
+
+
+# how entries are drawn, their log density, and levels of eta
+TRUTHS: dict[str, tuple[Callable[..., Any], Density, Callable[..., Any]]] = {
+    "gaussian": (lambda eta, rng: eta + rng.normal(size=eta.shape), lambda y, eta: norm.logpdf(y, eta), _normal_levels),
+    "student": (
+        lambda eta, rng: eta + rng.standard_t(FREEDOM, size=eta.shape),
+        lambda y, eta: t.logpdf(y - eta, FREEDOM),
+        _normal_levels,
+    ),
+    "bernoulli": (lambda eta, rng: (rng.random(eta.shape) < expit(eta)).astype(float), _log_yes, _normal_levels),
+    "ordinal": (
+        lambda eta, rng: np.sum(rng.random(eta.shape)[..., None] > expit(CUTS - eta[..., None]), axis=-1).astype(float),
+        _log_step,
+        _flat,
+    ),
+    "poisson": (lambda eta, rng: rng.poisson(np.exp(eta)).astype(float), _log_poisson, _log_means),
+    "negative-binomial": (
+        lambda eta, rng: rng.poisson(np.exp(eta) * rng.gamma(SIZE, 1 / SIZE, eta.shape)).astype(float),
+        lambda y, eta: _log_negative(y, eta, SIZE),
+        _log_means,
+    ),
+}
