@@ -116,6 +116,7 @@ class Look:
     whole: bool  # only whole numbers
     binary: bool  # only 0 and 1
     skewed: bool  # nothing negative, and a few columns hold most of the variance
+    counted: bool = False  # zeros, tails and variances of most columns are those of counts
 
     @property
     def smallest(self) -> float:

@@ -50,7 +50,7 @@ def test_choices_stand_and_the_rest_is_guessed() -> None:
     ("given", "message"),
     [
         ({"dna": "gaussian"}, r"likelihoods names the view\(s\) 'dna'; there are 'rna', 'mut'"),
-        ({"rna": "normal"}, r"likelihoods\['rna'\]='normal' is not known; choose one of 'gaussian', 'bernoulli'"),
+        ({"rna": "normal"}, r"likelihoods\['rna'\]='normal' is not known; choose one of 'gaussian', 'student'"),
         ({"rna": "bernoulli"}, "view 'rna' is to be bernoulli but holds other values than 0 and 1"),
         ({"rna": "poisson"}, "view 'rna' is to be poisson but holds negative values"),
         ({"half": "poisson"}, "view 'half' is to be poisson but holds fractions"),
@@ -144,3 +144,14 @@ def test_real_tables_get_the_warnings_they_deserve(data_file: Callable[[str], Pa
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # logarithms already
         assert guess_likelihoods(lay_out(breast), None) == ("gaussian",) * 3
+
+
+def test_small_whole_numbers_are_counts_only_with_the_zeros_tails_and_variances_of_counts() -> None:
+    rng = np.random.default_rng(0)
+    views = {
+        "answers": rng.integers(1, 8, size=(200, 6)).astype(float),
+        "from zero": np.clip(np.round(rng.normal(3, 1.2, size=(200, 6))), 0, 6),
+        "counts": rng.poisson(1.5, size=(200, 6)).astype(float),
+        "dispersed": np.minimum(rng.negative_binomial(1, 0.3, size=(200, 6)), 20).astype(float),
+    }
+    assert guess_likelihoods(lay_out(views), None) == ("gaussian", "gaussian", "poisson", "poisson")

@@ -17,6 +17,7 @@ from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
+from latens.intake.kind_guess import POISSON_RATIO, count_kind
 from latens.models.likelihoods import Likelihood, Look
 from latens.models.likelihoods.names import LIKELIHOODS, Kind
 
@@ -33,7 +34,9 @@ _log = logging.getLogger("latens")
 def guess_likelihoods(table: WideTable, given: Any) -> tuple[str, ...]:
     """The likelihood of each view: the caller's choice, or a guess from its values.
 
-    Only 0 and 1: "bernoulli". Whole numbers from 0 up to a small maximum, 20: "poisson". Anything else: "gaussian".
+    Only 0 and 1: "bernoulli". Whole numbers from 0 up to a small maximum, 20, with the zeros, the tails and the
+    variances of counts in most columns (`latens.intake.kind_guess`): "poisson". Anything else: "gaussian", scales of 1
+    to 7 too.
 
     Parameters
     ----------
@@ -125,7 +128,7 @@ def _guess(view: str, look: Look) -> str:
         return "bernoulli"
     if look.whole and look.smallest >= 0:
         if look.largest <= LARGE_COUNT:
-            return "poisson"
+            return "poisson" if look.counted else "gaussian"
         _doubt(
             f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try "
             f"likelihoods={{{view!r}: 'negative-binomial'}}, or np.log1p of it."
@@ -166,7 +169,8 @@ def _look(rows: Rows, columns: slice) -> Look:
         whole = whole and bool(xp.all(x == xp.floor(x)))  # what is missing is stored as 0, and 0 is whole and binary
         binary = binary and bool(xp.all((x == 0) | (x == 1)))
     positive = low.min() >= 0 and not binary and d >= LEAST_COLUMNS
-    return Look(low, high, whole, binary, positive and _skewed(pieces))
+    counted = whole and not binary and low.min() >= 0 and _counted(pieces, low)
+    return Look(low, high, whole, binary, positive and _skewed(pieces), counted)
 
 
 def _look_of_survey(survey: Survey, columns: slice) -> Look:
@@ -174,12 +178,15 @@ def _look_of_survey(survey: Survey, columns: slice) -> Look:
     binary = bool(columns_survey.binary.all())
     positive = columns_survey.low.min() >= 0 and not binary and len(columns_survey.low) >= LEAST_COLUMNS
     variance = (columns_survey.deviation / np.sqrt(np.maximum(columns_survey.count, 1))) ** 2
+    # a survey has no third moments: zeros and variances must do
+    like_counts = (columns_survey.low == 0) & (variance >= POISSON_RATIO * columns_survey.mean)
     return Look(
         columns_survey.low,
         columns_survey.high,
         bool(columns_survey.whole.all()),
         binary,
         bool(positive and _held_by_few(variance)),
+        _most(like_counts, columns_survey.low < columns_survey.high),
     )
 
 
@@ -199,6 +206,22 @@ def _skewed(pieces: list[Rows]) -> bool:
     mean = sum(column_sums(piece.x) for piece in pieces) / counts
     squares: Any = sum(column_sums(((piece.x - like(mean, piece.x)) * piece.mask) ** 2) for piece in pieces)
     return _held_by_few(squares / counts)
+
+
+def _counted(pieces: list[Rows], low: Floats) -> bool:
+    """Whether most columns look like counts."""
+    n = np.maximum(sum(piece.counts for piece in pieces), 1)
+    mean = sum(column_sums(piece.x) for piece in pieces) / n
+    apart = [(piece.x - like(mean, piece.x)) * piece.mask for piece in pieces]
+    second, third = (np.asarray(sum(column_sums(part**power) for part in apart) / n) for power in (2, 3))
+    moments = zip(np.broadcast_to(mean, low.shape).tolist(), second.tolist(), third.tolist(), strict=True)
+    kinds = np.array([count_kind(*each) is not None for each in moments])
+    return _most(kinds & (low == 0), second > 0)
+
+
+def _most(which: Any, of: Any) -> bool:
+    """Whether at least half of some columns are of a kind."""
+    return bool(np.sum(which & of) >= max(1.0, 0.5 * np.sum(of)))
 
 
 def _held_by_few(variance: Floats) -> bool:
