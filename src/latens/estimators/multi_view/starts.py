@@ -30,6 +30,8 @@ __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start",
 ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
 MANY = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
+MOST_COMPARED = 512  # samples up to which directions are counted by the products of all pairs
+BEYOND = 1.05  # times the end of what noise makes, from which a direction is one of a factor
 TRIED = 30  # iterations on the sample after which the better of two starts shows
 FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
@@ -125,7 +127,7 @@ def principal_start(
     """
     parts = [_centred(model, view, sample)[0] for view in model.views]  # the only copy, written over below
     width = sum(part.shape[1] for part in parts)
-    sizes = [k]
+    sizes = [k if not fewer else min(k, _standing_out(parts, k))]
     while fewer and MANY * sizes[-1] > width and sizes[-1] > 1:
         sizes.append(sizes[-1] // 2)
     codes = [principal_codes(model, parts, size, rng, alike) for size in sizes]
@@ -140,6 +142,20 @@ def principal_start(
     if ahead.interrupted:
         raise KeyboardInterrupt
     return ahead.state.q  # type: ignore[no-any-return]
+
+
+def _standing_out(parts: list[Floats], k: int) -> int:
+    """Directions of many columns and few samples that are wider than noise alone would be, at least one, at most k.
+
+    Eigenvalues of noise end at (1 + sqrt(n / D))^2 of their mean, after Marchenko and Pastur. Other tables have k.
+    """
+    n, width = len(parts[0]), sum(part.shape[1] for part in parts)
+    if n > min(MOST_COMPARED, width):
+        return k
+    sizes = [max(float(np.einsum("nd,nd->", part, part)) / part.size, np.finfo(float).tiny) for part in parts]
+    values = np.linalg.eigvalsh(sum(part @ part.T / size for part, size in zip(parts, sizes, strict=True)))
+    end = BEYOND * float(np.median(values)) * (1 + np.sqrt(n / width)) ** 2
+    return int(np.clip(np.count_nonzero(values > end), 1, k))
 
 
 def _try(model: MultiView, sample: Rows, steps: int, start: State, on_iteration: OnIteration | None) -> Fit:
