@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.setting import FULL, QUICK, Section, environment
+from benchmarks.records import slug
+from benchmarks.setting import FULL, QUICK, RESULTS, Section, environment
 from benchmarks.tables import save
-
-RESULTS = Path(__file__).parent / "results"
 
 SECTIONS = (
     Section("binary.shapes", "all 8 shapes found, the number given", "binary.shapes:plain"),
@@ -46,6 +45,7 @@ SECTIONS = (
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),
     Section("intervals.complete", "coverage of all published numbers, nothing missing", "intervals.coverage:complete"),
     Section("intervals.holes", "the same with one entry in ten missing", "intervals.coverage:with_holes"),
+    Section("intervals.rows", "coverage of codes and of filled entries", "intervals.rows:run"),
     Section("intervals.sbc", "ranks of truths among Gibbs draws", "intervals.sbc:run"),
     Section("intervals.regression", "coverage of coefficients and predictions", "intervals.regression:run"),
     Section(
@@ -80,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: whether it runs, not what is true")
     parser.add_argument("--list", action="store_true", help="name the sections and stop")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for fits that are not timed")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only problems (intervals) with this in their name")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON files")
     options = parser.parse_args(arguments)
     if options.list:
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = [name for name in options.names if not any(section.answers_to(name) for section in SECTIONS)]
     if unknown:
         parser.error(f"no section {', '.join(unknown)}; --list names them")
-    setting = replace(QUICK if options.quick else FULL, jobs=options.jobs)
+    setting = replace(QUICK if options.quick else FULL, jobs=options.jobs, only=options.only, results=options.results)
     for section in SECTIONS:
         if options.names and not any(map(section.answers_to, options.names)):
             continue
@@ -98,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for table in tables:
             print(f"{table}\n", flush=True)
         print(f"({section.name}: {seconds:.0f} s)\n", flush=True)
-        save(options.results / f"{section.name}.json", tables, environment(setting, seconds))
+        name = f"{section.name}.{slug(options.only)}" if options.only else section.name
+        save(options.results / f"{name}.json", tables, environment(setting, seconds))
 
 
 if __name__ == "__main__":

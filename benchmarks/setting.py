@@ -7,13 +7,15 @@ import platform
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from benchmarks.tables import Table
 
-__all__ = ["FIRST_SEED", "FULL", "QUICK", "Section", "Setting", "environment"]
+__all__ = ["FIRST_SEED", "FULL", "QUICK", "RESULTS", "Section", "Setting", "environment"]
 
 FIRST_SEED = 50_000
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Setting:
     n_fits: int  # in which the bound must not fall
     large: tuple[int, int, int, int]  # N, D, causes in the data, causes to start from
     jobs: int = 1  # processes, for what is not timed
+    only: str = ""  # part of the name of a problem or model; empty: all
+    results: Path = RESULTS  # where answers are put while a section runs
+
+    def asks_for(self, name: str) -> bool:
+        return self.only.lower() in name.lower()
 
 
 FULL = Setting(

@@ -42,16 +42,29 @@ def _classes(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     return x.astype(float), {"weights": weights, "means": means}
 
 
+def _kinds(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    """Two measurements and four yes/no columns."""
+    means = np.array([[0.0, 1.0, 0.8, 0.7, 0.3, 0.4], [1.5, -0.5, 0.2, 0.3, 0.7, 0.8]])
+    weights = np.array([0.6, 0.4])
+    label = rng.choice(2, 300, p=weights)
+    measured = means[label, :2] + rng.normal(size=(300, 2))
+    said = (rng.random((300, 4)) < means[label, 2:]).astype(float)
+    return np.hstack([measured, said]), {"weights": weights, "means": means}
+
+
 def _switches(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     loadings, usage = np.array([[2.0, 2.0, 0.0, 0.0], [1.0, 2.0, 1.5, 0.0]]), np.array([0.45, 0.35])
     x = (rng.random((200, 2)) < usage) @ loadings + rng.normal(size=(200, 4))
     return x, {"components": loadings, "usage": usage, "noise_variance": np.array(1.0)}
 
 
-def _factor(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
-    loadings, noise = np.array([[1.0, 0.8, -0.6, 0.5, 0.9, 0.0]]), np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-    x = rng.normal(size=(200, 1)) @ loadings + rng.normal(size=(200, 6)) * np.sqrt(noise) + 1
-    return x, {"components": loadings, "noise_variance": noise, "mean": np.ones(6)}
+def _factor(n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+        loadings, noise = np.array([[1.0, 0.8, -0.6, 0.5, 0.9, 0.0]]), np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+        x = rng.normal(size=(n, 1)) @ loadings + rng.normal(size=(n, 6)) * np.sqrt(noise) + 1
+        return x, {"components": loadings, "noise_variance": noise, "mean": np.ones(6)}
+
+    return draw
 
 
 def _causes(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
@@ -69,40 +82,54 @@ def _sources(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     return x, {"mixing": mixing, "noise_variance": np.full(5, 0.16)}
 
 
-def _views(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
-    loadings = np.zeros((2, 12))
-    loadings[0, :6], loadings[1, 6:] = [1.2, -1.0, 0.8, 1.0, -0.9, 1.1], [1.0, 0.9, -1.1, 0.8, 1.2, -1.0]
-    x = rng.normal(size=(200, 2)) @ loadings + rng.normal(size=(200, 12))
-    return x, {"components": loadings, "noise_variance": np.ones(12)}
+def _views(n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]:
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+        loadings = np.zeros((2, 12))
+        loadings[0, :6], loadings[1, 6:] = [1.2, -1.0, 0.8, 1.0, -0.9, 1.1], [1.0, 0.9, -1.1, 0.8, 1.2, -1.0]
+        x = rng.normal(size=(n, 2)) @ loadings + rng.normal(size=(n, 12))
+        return x, {"components": loadings, "noise_variance": np.ones(12)}
+
+    return draw
 
 
-def _mixture(k: int) -> Callable[[], Any]:
-    return lambda: latens.GaussianMixture(k, random_state=0)
+def _mixture(**options: Any) -> Callable[[], Any]:
+    return lambda: latens.GaussianMixture(2, random_state=0, **options)
 
+
+def _multi_view() -> Any:
+    return latens.MultiViewFactorAnalysis(2, random_state=0)
+
+
+TOLD = {"moves": False, "prune": False}  # both clusters stay, however little they are worth
 
 PROBLEMS = (
-    Problem("mixture, 5 sd, N = 200", _clusters(5.0, 200), _mixture(2), "means", n_sets=200),
-    Problem("mixture, 3 sd, N = 200", _clusters(3.0, 200), _mixture(2), "means", n_sets=200),
-    Problem("mixture, 2.5 sd, N = 200", _clusters(2.5, 200), _mixture(2), "means", n_sets=200),
-    Problem("mixture, 2.5 sd, N = 800", _clusters(2.5, 800), _mixture(2), "means", n_sets=100),
-    Problem("Bernoulli mixture", _classes, lambda: latens.BernoulliMixture(2, random_state=0), "means"),
+    Problem("mixture, 5 sd, N = 200", _clusters(5.0, 200), _mixture(), "means", n_sets=200),
+    Problem("mixture, 3 sd, N = 200", _clusters(3.0, 200), _mixture(), "means", n_sets=200),
+    Problem("mixture, 2.5 sd, N = 200", _clusters(2.5, 200), _mixture(), "means", n_sets=200),
+    Problem("mixture, 2.5 sd, N = 800", _clusters(2.5, 800), _mixture(), "means", n_sets=200),
+    Problem("mixture, 3 sd, N = 200, two told", _clusters(3.0, 200), _mixture(**TOLD), "means", n_sets=200),
+    Problem("mixture, 2.5 sd, N = 200, two told", _clusters(2.5, 200), _mixture(**TOLD), "means", n_sets=200),
+    Problem("mixture, 2 sd, N = 200, two told", _clusters(2.0, 200), _mixture(**TOLD), "means", n_sets=200),
+    Problem("Bernoulli mixture", _classes, lambda: latens.BernoulliMixture(2, random_state=0), "means", n_sets=200),
+    Problem("latent classes", _kinds, lambda: latens.LatentClassAnalysis(2, random_state=0), "means", n_sets=200),
     Problem(
         "binary factors, similar causes",
         _switches,
         lambda: latens.BinaryFactorAnalysis(2, e_step="exact", random_state=0),
         "components",
     ),
-    Problem("factor analysis, ml", _factor, lambda: latens.FactorAnalysis(1), "components", signed=True),
-    Problem("noisy-OR", _causes, lambda: latens.NoisyOr(2, random_state=0), "components"),
-    Problem("noisy ICA", _sources, lambda: latens.NoisyICA(2, random_state=0), "mixing", signed=True, n_sets=50),
+    Problem("factor analysis, ml, N = 200", _factor(200), lambda: latens.FactorAnalysis(1), "components", signed=True),
     Problem(
-        "multi-view, N = 200",
-        _views,
-        lambda: latens.MultiViewFactorAnalysis(2, random_state=0),
+        "factor analysis, ard, N = 30",
+        _factor(30),
+        lambda: latens.FactorAnalysis(1, prior="ard", random_state=0),
         "components",
         signed=True,
-        n_sets=100,
     ),
+    Problem("noisy-OR", _causes, lambda: latens.NoisyOr(2, random_state=0), "components"),
+    Problem("noisy ICA", _sources, lambda: latens.NoisyICA(2, random_state=0), "mixing", signed=True),
+    Problem("multi-view, N = 100", _views(100), _multi_view, "components", signed=True),
+    Problem("multi-view, N = 400", _views(400), _multi_view, "components", signed=True),
 )
 
 
