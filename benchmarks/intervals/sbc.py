@@ -26,11 +26,16 @@ from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_wishart import NormalWishart
+from latens.families.spike_slab import SpikeSlab
 from latens.inference.uncertainty.gibbs import gibbs
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
 from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.mixture.model import Mixture
+from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
+from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 
 __all__ = ["run"]
@@ -71,8 +76,50 @@ def _factors(model: Factors, rng: np.random.Generator) -> tuple[Any, Rows]:
     return point, Rows(model.draw(point, N_ROWS, rng)[0])
 
 
+def _sources(model: NoisyIca, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """Tails are points: they are known. One entry in ten is missing."""
+    prior: Any = model.prior(K)
+    alpha = prior.loadings.alpha.sample(rng).mean
+    point = replace(prior, loadings=replace(prior.loadings.weights, precision=np.diag(alpha)[None]).sample(rng))
+    codes = point.shapes.draw(N_ROWS, rng)
+    noise = rng.normal(size=(N_ROWS, D)) * np.sqrt(point.loadings.mean_noise)
+    return point, _with_gaps(model.reconstruct(point, codes) + noise, rng)
+
+
+def _views(model: MultiView, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """One entry in ten is missing."""
+    prior: Any = model.prior(K)
+    z, views, columns = rng.normal(size=(N_ROWS, K)), {}, []
+    for view in model.views:
+        p = prior.views[view.name]
+        d, alpha = len(p.weights.on), p.alpha.sample(rng).mean
+        on = (rng.random((d, K)) < p.theta.sample(rng).mean).astype(float)
+        slab = on * rng.normal(size=(d, K)) / np.sqrt(alpha)
+        drawn = replace(p.sample(rng), weights=SpikeSlab(on, slab, np.zeros((d, K)), 1 / alpha))
+        views[view.name] = drawn
+        eta = z @ slab.T + drawn.offsets.mean[:, 0]
+        columns.append(view.likelihood.draw(eta, view.about(drawn.noise), rng))
+    return MultiViewPosterior(views, prior.activity), _with_gaps(np.concatenate(columns, axis=1), rng)
+
+
+def _with_gaps(x: np.ndarray, rng: np.random.Generator) -> Rows:
+    seen = rng.random(x.shape) < 0.9
+    return Rows(np.where(seen, x, 0.0), seen)
+
+
 def _label_free(point: Any) -> dict[str, float]:
     """Numbers that do not change when components are named otherwise."""
+    if isinstance(point, IcaPosterior):
+        w, noise = point.loadings.mean[:K], point.loadings.mean_noise
+        sizes = {"noise": float(np.log(noise).sum()), "square of mixing": float(np.sum(w**2))}
+        return {**sizes, "product of mixing": float(w[:, 0] @ w[:, 1]), "largest mixing": float(np.max(w**2))}
+    if isinstance(point, MultiViewPosterior):
+        w = np.concatenate([view.weights.mean for view in point.views.values()])
+        levels = np.concatenate([view.offsets.mean for view in point.views.values()])
+        first, last = next(iter(point.views.values())), list(point.views.values())[-1]
+        sizes = {"noise": float(np.log(first.noise.mean).sum()), "square of loadings": float(np.sum(w**2))}
+        sizes |= {"levels": float(levels.sum()), "square in the last view": float(np.sum(last.weights.mean**2))}
+        return {**sizes, "product of loadings": float(w[0] @ w[1]), "loadings that are on": float(np.sum(w != 0))}
     if isinstance(point, BinaryPosterior):
         w = point.loadings
         sizes = {"noise": float(w.noise[0]), "square of loadings": float(np.sum(w.mean**2))}
@@ -94,6 +141,8 @@ def _label_free(point: Any) -> dict[str, float]:
 
 
 PRIOR = Dirichlet(np.array([2.0]))
+MEASURED = View("a", 0, D, Gaussian(), noise=(3.0, 2.0), relevance=(3.0, 3.0), inclusion=(2.0, 2.0), offset=1.0)
+SAID = View("b", D, D + 4, Bernoulli(), relevance=(3.0, 3.0), inclusion=(2.0, 2.0), offset=1.0)
 MODELS: dict[str, tuple[Any, Truth]] = {
     "mixture, full": (
         Mixture(PRIOR, NormalWishart(np.zeros((1, D)), np.array([0.5]), np.array([D + 2.0]), 2 * np.eye(D)[None])),
@@ -113,6 +162,9 @@ MODELS: dict[str, tuple[Any, Truth]] = {
     ),
     "noisy-OR": (NoisyOrCauses(D, usage=(2.0, 2.0), strength=(2.0, 2.0), leak=(1.0, 4.0)), _causes),
     "factor analysis": (Factors(D, noise=(3.0, 2.0), relevance=(3.0, 3.0), points=False), _factors),
+    "noisy ICA": (NoisyIca(D, noise=(3.0, 2.0), relevance=(3.0, 3.0), n_turns=0), _sources),
+    "views, measured": (MultiView((MEASURED,)), _views),
+    "views, measured and yes/no": (MultiView((MEASURED, SAID)), _views),
 }
 
 
@@ -132,9 +184,13 @@ def ranked(name: str, number: int) -> dict[str, Any]:
     began, (model, truth) = time.process_time(), MODELS[name]
     rng = np.random.default_rng([FIRST_DATA_SET + number, list(MODELS).index(name)])
     point, rows = truth(model, rng)
-    chain = gibbs(model, [rows], model.prior(K), N_DRAWS, rng, burn_in=100, thinning=4)
+    chain = gibbs(model, [rows], model.prior(K), N_DRAWS, rng, burn_in=150, thinning=6)
     draws = [_label_free(draw) for draw in chain.points]
-    ranks = {label: sum(draw[label] < value for draw in draws) for label, value in _label_free(point).items()}
+    ranks = {}
+    for label, value in _label_free(point).items():
+        among = np.array([draw[label] for draw in draws])
+        same = int(np.sum(among == value))  # where nothing is on: any rank among them
+        ranks[label] = int(np.sum(among < value) + rng.integers(0, same + 1))
     return {"ranks": ranks, "seconds": time.process_time() - began}
 
 

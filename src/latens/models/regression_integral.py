@@ -104,12 +104,17 @@ class RegressionIntegral:
 
     def draws(self, rng: np.random.Generator, n: int) -> Floats:
         """(n, D), weights."""
+        return self.joint_draws(rng, n)[0]
+
+    def joint_draws(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats, Floats]:
+        """Weights (n, D), the line at the mean of the rows (n,), and the variance of the noise (n,)."""
         at = rng.choice(len(self.shares), size=n, p=self.shares)
         noise = self.noise[at]
         if np.isfinite(self.dof):
             noise = noise * self.dof / rng.chisquare(self.dof, n)
         steps = rng.normal(size=(n, len(self.axes))) * np.sqrt(self.spreads[:, at].T * noise[:, None])
-        return np.asarray((self.centres[:, at].T + steps) @ self.axes.T)
+        line = self.level + rng.normal(size=n) * np.sqrt(noise * self.per_row)
+        return np.asarray((self.centres[:, at].T + steps) @ self.axes.T), line, noise
 
     def _quantiles(self, centres: Floats, scales: Floats, levels: tuple[float, ...]) -> Floats:
         """(len(levels), n), of mixtures with these centres and scales (n, J)."""

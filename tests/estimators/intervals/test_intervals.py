@@ -303,7 +303,12 @@ def test_where_components_are_hardly_worth_it_auto_samples_and_says_so() -> None
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (latens.NoisyICA(1, random_state=0, max_iter=20), {}, "NoisyICA cannot be sampled yet"),
+        (latens.NoisyICA(1, random_state=0, max_iter=20, prior="ml"), {}, "maximum likelihood has no posterior"),
+        (
+            latens.NoisyOr(2, random_state=0, max_iter=20, e_step="jensen", binarize=1.0),
+            {},
+            "NoisyOr cannot be sampled",
+        ),
         (
             latens.GaussianMixture(2, random_state=0, weight_prior="dirichlet_process"),
             {},
@@ -317,3 +322,70 @@ def test_what_cannot_be_sampled_is_refused(model: Any, options: dict, message: s
     quietly(model.fit, X, **options)
     with pytest.raises(ValueError, match=f"method='gibbs': {message}"):
         model.intervals(X, method="gibbs", **options)
+
+
+def test_a_stream_that_keeps_no_rows_is_not_sampled() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 1)) @ rng.normal(size=(1, 4)) + rng.normal(size=(80, 4))
+    model = quietly(latens.FactorAnalysis(1, solver="online", random_state=0).fit, X)
+    with pytest.raises(ValueError, match="FactorAnalysis was fitted row by row"):
+        model.sample_posterior(5, method="gibbs", X=X)
+
+
+def test_views_of_counts_are_not_sampled() -> None:
+    rng = np.random.default_rng(0)
+    X = {"a": rng.normal(size=(60, 3)), "b": rng.poisson(3.0, size=(60, 3)).astype(float)}
+    model = quietly(latens.MultiViewFactorAnalysis(1, random_state=0, likelihoods={"b": "poisson"}, max_iter=20).fit, X)
+    with pytest.raises(ValueError, match="views b are neither measurements nor yes/no"):
+        model.intervals(X, method="gibbs")
+
+
+@pytest.mark.slow
+def test_sources_are_sampled_as_response_says() -> None:
+    rng = np.random.default_rng(3)
+    mixing = np.array([[1.0, 0.5], [0.8, -0.6], [0.2, 1.0], [-0.7, 0.4]])
+    X = rng.standard_t(4, size=(300, 2)) @ mixing.T + 0.5 * rng.normal(size=(300, 4))
+    model = quietly(latens.NoisyICA(2, random_state=0, moves=False).fit, X)
+    options = {"quantities": ["mixing", "noise_variance"]}
+    response, sampled = model.intervals(X, method="response", **options), model.intervals(X, method="gibbs", **options)
+    assert sampled["estimate"] == pytest.approx(response["estimate"], abs=0.12)
+    ratios = np.array(sampled["std"]) / response["std"]
+    assert 0.75 < np.median(ratios) < 1.3
+
+
+@pytest.mark.slow
+def test_views_are_sampled_as_response_says_and_inclusion_is_told_by_draws() -> None:
+    rng = np.random.default_rng(3)
+    loadings = np.zeros((2, 10))
+    loadings[0, :5], loadings[1, 5:] = 1.0, -1.0
+    X = rng.normal(size=(200, 2)) @ loadings + rng.normal(size=(200, 10))
+    both = {"a": X[:, :6], "b": (X[:, 6:] > 0).astype(float)}
+    model = quietly(latens.MultiViewFactorAnalysis(2, random_state=0, moves=False).fit, both)
+    assert model.likelihoods_["b"] == "bernoulli"
+    sampled = quietly(model.intervals, both, method="gibbs", quantities="components")
+    told = {row[:4]: row for row in quietly(model.intervals, both, method="response", quantities="components").rows}
+    pairs = [(row[5], told[row[:4]][5]) for row in sampled.rows if row[3] == "a" and abs(row[4]) > 0.5]
+    assert len(pairs) >= 5
+    assert 0.7 < np.median([a / b for a, b in pairs]) < 1.4
+    draws = model.sample_posterior(200, method="gibbs", X=both)
+    assert draws["components"]["b"].shape == (200, 2, 4)
+    inclusion = draws["inclusion"]["a"].mean(axis=0)
+    strong = np.abs(draws["components"]["a"].mean(axis=0)) > 0.5
+    assert np.all(inclusion[strong] > 0.99)
+    assert np.all(inclusion[~strong] < 0.9)
+
+
+def test_draws_of_a_regression_are_those_of_its_intervals() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(15, 3)) + 4
+    y = X @ [1.0, -1.0, 0.5] + 2 + rng.normal(size=15)
+    model = latens.BayesianLinearRegression(random_state=0).fit(X, y)
+    draws, table = model.sample_posterior(40_000, method="gibbs", X=X), model.intervals(method="gibbs")
+    values = np.column_stack([draws["coef"], draws["intercept"], draws["noise_precision"]])
+    spread = np.array(table["upper"]) - table["lower"]
+    assert np.quantile(values, 0.025, axis=0) == pytest.approx(table["lower"], abs=0.03 * spread.max())
+    assert np.all(np.abs(np.quantile(values, 0.975, axis=0) - table["upper"]) < 0.04 * spread)
+    assert np.all(np.abs(np.quantile(values, 0.025, axis=0) - table["lower"]) < 0.04 * spread)
+    narrow = model.sample_posterior(4000)
+    assert np.all(narrow["coef"].std(axis=0) < draws["coef"].std(axis=0))
+    assert np.ptp(narrow["noise_precision"]) == 0

@@ -9,15 +9,21 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from latens.array.fields import record
 from latens.core import Rows
 from latens.families.dirichlet import Dirichlet
 from latens.families.gamma import Gamma
 from latens.families.relevance import Relevance
+from latens.families.spike_slab import SpikeSlab
 from latens.inference.uncertainty.gibbs import effective_size, gibbs, r_hat
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
 from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.mixture.model import Mixture
+from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
+from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.sampling import draw_firings
 from tests.contract import mixture_cases
@@ -57,8 +63,49 @@ def factor_truth(model: Factors, rng: np.random.Generator) -> tuple[Any, Rows]:
     return point, Rows(model.draw(point, N_ROWS, rng)[0])
 
 
+def source_truth(model: NoisyIca, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """One entry in ten is missing."""
+    prior = model.prior(K)
+    assert isinstance(prior.loadings, Relevance)
+    alpha = prior.loadings.alpha.sample(rng).mean
+    point = replace(prior, loadings=replace(prior.loadings.weights, precision=np.diag(alpha)[None]).sample(rng))
+    codes = point.shapes.draw(N_ROWS, rng)
+    noise = rng.normal(size=(N_ROWS, 3)) * np.sqrt(point.loadings.mean_noise)
+    return point, with_gaps(model.reconstruct(point, codes) + noise, rng)
+
+
+def view_truth(model: MultiView, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """One entry in ten is missing."""
+    prior, views, columns = model.prior(K), {}, []
+    z = rng.normal(size=(N_ROWS, K))
+    for view in model.views:
+        p = prior.views[view.name]
+        d, alpha = len(p.weights.on), p.alpha.sample(rng).mean
+        assert p.theta is not None
+        on = (rng.random((d, K)) < p.theta.sample(rng).mean).astype(float)
+        slab = on * rng.normal(size=(d, K)) / np.sqrt(alpha)
+        views[view.name] = replace(p.sample(rng), weights=SpikeSlab(on, slab, np.zeros((d, K)), 1 / alpha))
+        eta = z @ slab.T + views[view.name].offsets.mean[:, 0]
+        columns.append(view.likelihood.draw(eta, view.about(views[view.name].noise), rng))
+    return MultiViewPosterior(views, prior.activity), with_gaps(np.concatenate(columns, axis=1), rng)
+
+
+def with_gaps(x: np.ndarray, rng: np.random.Generator) -> Rows:
+    seen = rng.random(x.shape) < 0.9
+    return Rows(np.where(seen, x, 0.0), seen)
+
+
 def label_free(point: Any) -> np.ndarray:
     """Numbers that do not change when components are named otherwise."""
+    if isinstance(point, IcaPosterior):
+        w, noise = point.loadings.mean[:K], point.loadings.mean_noise
+        return np.array([np.log(noise).sum(), np.log(np.sum(w**2)), w[:, 0] @ w[:, 1], np.max(w**2)])
+    if isinstance(point, MultiViewPosterior):
+        w = np.concatenate([view.weights.mean for view in point.views.values()])
+        first, last = next(iter(point.views.values())), list(point.views.values())[-1]
+        levels = np.concatenate([view.offsets.mean for view in point.views.values()])
+        sizes = [np.sum(w**2), w[0] @ w[1], np.sum(last.weights.mean**2)]
+        return np.array([np.log(first.noise.mean).sum(), *sizes, levels.sum(), float(np.sum(w != 0))])
     if isinstance(point, BinaryPosterior):
         w = point.loadings
         return np.array([point.usage.mean.max(), np.log(w.noise[0]), np.log(np.sum(w.mean**2)), w.mean.sum()])
@@ -78,8 +125,9 @@ def chances(model: Any, truth: Any, seed: int) -> np.ndarray:
     for _ in range(N_SETS):
         point, rows = truth(model, rng)
         chain = gibbs(model, [rows[:11], rows[11:]], model.prior(K), N_DRAWS, rng, burn_in=60, thinning=4)
-        draws = np.array([label_free(draw) for draw in chain.points])
-        ranks.append(np.sum(draws < label_free(point), axis=0))
+        draws, own = np.array([label_free(draw) for draw in chain.points]), label_free(point)
+        same = np.sum(draws == own, axis=0)  # of loadings that are off in both: any rank among them
+        ranks.append(np.sum(draws < own, axis=0) + rng.integers(0, same + 1))
     counts = [np.bincount(column // 4, minlength=4) for column in np.array(ranks).T]
     return np.array([chisquare(count).pvalue for count in counts])
 
@@ -114,6 +162,50 @@ def test_ranks_of_the_truth_of_noisy_or_are_uniform() -> None:
 def test_ranks_of_the_truth_of_factor_analysis_are_uniform(rate: float) -> None:
     model = Factors(3, noise=(3.0, 2.0), relevance=(3.0, rate), points=False)
     assert chances(model, factor_truth, 5).min() > 0.01 / 4
+
+
+SOURCES = NoisyIca(3, noise=(3.0, 2.0), relevance=(3.0, 3.0), n_turns=0)
+MEASURED = View("a", 0, 3, Gaussian(), noise=(3.0, 2.0), relevance=(3.0, 3.0), inclusion=(2.0, 2.0), offset=1.0)
+SAID = View("b", 3, 7, Bernoulli(), relevance=(3.0, 3.0), inclusion=(2.0, 2.0), offset=1.0)
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_of_sources_are_uniform() -> None:
+    assert chances(SOURCES, source_truth, 6).min() > 0.01 / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("views", [(MEASURED,), (MEASURED, SAID)], ids=["measured", "with yes and no"])
+def test_ranks_of_the_truth_of_views_are_uniform(views: tuple[View, ...]) -> None:
+    assert chances(MultiView(views), view_truth, 7).min() > 0.01 / 6
+
+
+@record(eq=False)
+class NormalSources(NoisyIca):
+    """A planted error: the scales of heavy sources are never drawn, but stay at 1."""
+
+    def draw_codes(self, point: Any, batch: Any, last: Any, rng: np.random.Generator) -> Any:
+        drawn = super().draw_codes(point, batch, last, rng)
+        return replace(drawn, scale=np.ones_like(drawn.scale))
+
+
+@pytest.mark.slow
+def test_scales_that_are_never_drawn_show() -> None:
+    wrong = NormalSources(3, noise=(3.0, 2.0), relevance=(3.0, 3.0), n_turns=0)
+    assert chances(wrong, source_truth, 6).min() < 1e-4
+
+
+@record(eq=False)
+class OverconfidentViews(MultiView):
+    """A planted error: coefficients and noise are drawn as if every row had been seen four times."""
+
+    def draw_globals(self, point: Any, stats: Any, rng: np.random.Generator) -> Any:
+        return super().draw_globals(point, 4.0 * stats, rng)
+
+
+@pytest.mark.slow
+def test_wrong_conditionals_of_views_are_caught() -> None:
+    assert chances(OverconfidentViews((MEASURED,)), view_truth, 7).min() < 1e-4
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from latens.array import Floats, Index
 from latens.estimators.intervals.table import PublishedNumber
 from latens.models.factor_analysis.model import Factors
+from latens.models.multi_view.model import MultiView
+from latens.models.noisy_ica.model import NoisyIca
 
-__all__ = ["PosteriorDraws", "filled", "named_as_in_fit", "stacked"]
+__all__ = ["PosteriorDraws", "chosen", "filled", "mean_squares", "named_as_in_fit", "of_view", "stacked"]
 
 
 class PosteriorDraws(dict[str, Any]):
@@ -33,7 +35,19 @@ def named_as_in_fit(model: Any, point: Any, codes: Floats, reference: Floats) ->
     if isinstance(model, Factors):
         left, _, right = np.linalg.svd(codes.T @ reference)
         return point.turned(left @ right)
+    if isinstance(model, NoisyIca | MultiView):
+        order, signs = _matched_with_signs(codes, reference)
+        return point.only(order).signed(signs)
     return point.only(_matched(codes, reference))
+
+
+def _matched_with_signs(codes: Floats, reference: Floats) -> tuple[Index, Floats]:
+    """(K,) each, which factor of a draw is each of the fit's, and with which sign: those that go together most."""
+    sizes = np.linalg.norm(codes, axis=0)[:, None] * np.linalg.norm(reference, axis=0)
+    together = codes.T @ reference / np.maximum(sizes, np.finfo(float).tiny)
+    drawn, fitted = linear_sum_assignment(-np.abs(together))
+    order = np.asarray(drawn[np.argsort(fitted)])
+    return order, np.where(together[order, np.arange(len(order))] < 0, -1.0, 1.0)
 
 
 def _matched(codes: Floats, reference: Floats) -> Index:
@@ -71,3 +85,20 @@ def stacked(values: list[Any]) -> Any:
     if isinstance(values[0], Mapping):
         return {name: stacked([value[name] for value in values]) for name in values[0]}
     return np.stack([np.asarray(value) for value in values])
+
+
+def chosen(drawn: Any, which: Index) -> Any:
+    """Some of the draws, view by view where there are several."""
+    return {view: part[which] for view, part in drawn.items()} if isinstance(drawn, Mapping) else drawn[which]
+
+
+def of_view(drawn: Any, view: str) -> Any:
+    """The draws of a number that is published by view, or of one that is not."""
+    return drawn[view] if isinstance(drawn, Mapping) else drawn
+
+
+def mean_squares(drawn: Any) -> Floats:
+    """(n,), the mean square of all numbers of each draw, which does not depend on labels and signs."""
+    parts = drawn.values() if isinstance(drawn, Mapping) else [drawn]
+    flat = np.concatenate([np.asarray(part).reshape(len(part), -1) for part in parts], axis=1)
+    return np.asarray(np.mean(flat**2, axis=1))

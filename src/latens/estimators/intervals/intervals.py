@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
-from latens.estimators.intervals.draws import PosteriorDraws, filled, named_as_in_fit, stacked
+from latens.estimators.intervals.draws import (
+    PosteriorDraws,
+    chosen,
+    filled,
+    mean_squares,
+    named_as_in_fit,
+    of_view,
+    stacked,
+)
 from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
@@ -57,6 +65,7 @@ N_DRAWS = 400  # of the posterior, for mean field
 N_REFITS = 40  # of the bootstrap
 REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
 N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
+FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
 FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for the posterior
@@ -122,7 +131,8 @@ class Intervals:
             "mean-field" takes the spread of the posterior as it is, which is too narrow wherever codes are uncertain.
             "bootstrap" fits rows drawn anew from X 40 times, each from this fit; it needs X, and differs from call to
             call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, factor analysis
-            with `prior="ard"`, binary factors and noisy-OR with exact steps. "auto" is response while the posterior
+            and ICA with `prior="ard"`, binary factors and noisy-OR with exact steps, views of measurements and yes/no
+            entries; points, such as the tails of ICA, stay points. "auto" is response while the posterior
             has at most 500 coordinates; of larger ones bootstrap where X is given and rows are few enough for it to end
             in seconds, and else mean field; where a component is worth fewer than 3 nats, there are at most 2,000 rows
             and X is given, gibbs if the model can.
@@ -261,19 +271,19 @@ class Intervals:
         reason = self._cannot_sample(batches)
         if reason:
             raise ValueError(f"method='gibbs': {reason}; choose method='response'.")
-        each = max(2, -(-n // N_CHAINS))
+        each = max(FEWEST_OF_CHAIN, -(-n // N_CHAINS))
         with one_blas_thread():
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
-            reference = np.concatenate([np.asarray(model.local_step(q, batch).mean) for batch in batches])
+            reference = np.concatenate([np.asarray(local_fixed_point(model, q, batch).mean) for batch in batches])
         published = [
             self._publish(named_as_in_fit(model, point, codes, reference), self._state.stats, self._units)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
         every = {name: stacked([draw[name] for draw in published]) for name in published[0]}
-        sizes = {name: np.mean(value.reshape(len(value), -1) ** 2, axis=1) for name, value in every.items()}
-        along = {name: value.reshape(N_CHAINS, each) for name, value in sizes.items() if name in AXES}
-        draws = PosteriorDraws({name: value[:n] for name, value in every.items()})
+        along = {name: mean_squares(value).reshape(N_CHAINS, each) for name, value in every.items() if name in AXES}
+        spaced = np.linspace(0, N_CHAINS * each - 1, n).astype(int)
+        draws = PosteriorDraws({name: chosen(value, spaced) for name, value in every.items()})
         draws.r_hat = {name: r_hat(value) for name, value in along.items()}
         draws.effective_size = {name: effective_size(value) for name, value in along.items()}
         return draws
@@ -283,13 +293,14 @@ class Intervals:
     ) -> tuple[list[PublishedNumber], _Answer]:
         draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params)
         numbers = [number for number in numbers if number.parameter in draws]
-        values = np.stack([draws[n.parameter][(slice(None), *n.place)] for n in numbers], axis=1)
+        values = np.stack([of_view(draws[n.parameter], n.view)[(slice(None), *n.place)] for n in numbers], axis=1)
         moving = np.flatnonzero(np.ptp(values, axis=0) > 0)
         numbers, values = [numbers[i] for i in moving], values[:, moving]
         apart = max(draws.r_hat.values()) > DISAGREEMENT
         disagreement = f"chains disagree: R-hat {max(draws.r_hat.values()):.2f}" if apart else ""
         why = np.full(len(numbers), disagreement, dtype=object)
         why[self._may_be_turned(numbers)] = TURNED
+        self._doubt(numbers, why)
         return numbers, _Answer(
             np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
         )

@@ -317,6 +317,46 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         drawn = self.posterior_.draws(rng, n) if self._integral is None else self._integral.draws(rng, n)
         return np.asarray(drawn * step)
 
+    def sample_posterior(
+        self, n_samples: int = 1, method: str = "mean-field", X: Any = None, sample_weight: Any = None
+    ) -> dict[str, Floats]:
+        """Draw weights, intercept and noise precision together.
+
+        Parameters
+        ----------
+        n_samples : int
+        method : "mean-field", "response" or "gibbs"
+            "mean-field" takes `weight_precision_` and `noise_precision_` for known; the others integrate those out that
+            were not given, so that draws are exact and independent: no chain is needed.
+        X : array of shape (n, D), optional
+            The rows of the fit; other rows are refused. None are needed.
+        sample_weight : array of shape (n,), optional
+            As given to `fit`, where X is given.
+
+        Returns
+        -------
+        dict of arrays
+            "coef" (n_samples, D), "intercept" (n_samples,) and "noise_precision" (n_samples,), in data units.
+        """
+        check_is_fitted(self)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
+        narrow = one_of("method", method, ["mean-field", "response", "gibbs"]) == "mean-field"
+        if X is not None:
+            self._refuse_other_rows(X, sample_weight)
+        along, sums = self._units.target, self._state.stats
+        if narrow or self._integral is None:
+            weights, noise = self.posterior_.draws(rng, n), np.full(n, 1 / expected(self.posterior_.beta))
+            level = sums.y / sums.n + rng.normal(size=n) * np.sqrt(noise / sums.n)
+        else:
+            weights, level, noise = self._integral.joint_draws(rng, n)
+        coef = weights * (along.scale / self._units.scale)
+        line = along.leave(level[:, None])[:, 0] - coef @ self._center
+        return {
+            "coef": np.asarray(coef),
+            "intercept": line if self.fit_intercept else np.zeros(n),
+            "noise_precision": 1 / (noise * along.scale * along.scale),
+        }
+
     def intervals(
         self,
         X: Any = None,
@@ -334,8 +374,9 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
             The rows of the fit; other rows are refused. None are needed: the sums of this one tell all that they would.
         level : float
             The probability an interval is meant to hold.
-        method : "auto" or "mean-field"
-            "auto" integrates precisions out that were not given, which leaves mixtures of Student-t distributions;
+        method : "auto", "response", "gibbs" or "mean-field"
+            All but the last integrate precisions out that were not given, which leaves mixtures of Student-t
+            distributions, exactly;
             "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is too narrow.
         quantities : sequence of "coef", "intercept" and "noise_precision", optional
             Which to tell of; all, if not given.
@@ -351,7 +392,7 @@ class BayesianLinearRegression(RegressorMixin, NotebookView, BaseEstimator):
         """
         check_is_fitted(self)
         level = probability("level", level)
-        one_of("method", method, ["auto", "mean-field"])
+        one_of("method", method, ["auto", "response", "gibbs", "mean-field"])
         if components is not None:
             raise ValueError(f"components={components!r}: a regression has no components; leave it out.")
         asked = some_of("quantities", _present_names(quantities), ["coef", "intercept", "noise_precision"])

@@ -1,6 +1,7 @@
 """Gibbs sampling on the same steps: codes given globals, globals given codes, one pass over the rows a sweep.
 
-    codes    ~ p(codes | globals, rows)          one draw of each row's exact posterior
+    codes    ~ p(codes | globals, rows)          one draw of each row's exact posterior, or one step of a chain that
+                                                 has it for its distribution, from the codes before
     globals  ~ p(globals | codes, rows)          one draw of the conjugate posterior that a global step gives
 
 The chain's distribution is the posterior itself, also where one optimum does not stand for it. Chains start from
@@ -34,7 +35,9 @@ class Sampled(Protocol):
 
     def samples_with_holes(self, q: Any) -> bool: ...  # whether rows may lack entries
 
-    def draw_codes(self, point: Any, batch: Any, rng: np.random.Generator) -> Any: ...  # a local posterior of points
+    def draw_codes(
+        self, point: Any, batch: Any, last: Any, rng: np.random.Generator
+    ) -> Any: ...  # a local posterior of points; `last` are those before, None at the start
 
     def draw_statistics(
         self, point: Any, batch: Any, local: Any, rng: np.random.Generator
@@ -61,7 +64,7 @@ def gibbs(
 ) -> Chain:
     """One chain, from a draw of q whose codes were exchanged among half of the rows."""
     point, kept = q.sample(rng), Chain([], [])
-    locals_ = [_exchanged(model.draw_codes(point, batch, rng), rng) for batch in batches]
+    locals_ = [_exchanged(model.draw_codes(point, batch, None, rng), rng) for batch in batches]
     for sweep in range(burn_in + n_draws * thinning):
         stats = tree_sum(
             [model.draw_statistics(point, batch, local, rng) for batch, local in zip(batches, locals_, strict=True)]
@@ -70,7 +73,7 @@ def gibbs(
         if sweep >= burn_in and (sweep - burn_in) % thinning == thinning - 1:
             kept.points.append(point)
             kept.codes.append(np.concatenate([np.asarray(local.mean) for local in locals_]))
-        locals_ = [model.draw_codes(point, batch, rng) for batch in batches]
+        locals_ = [model.draw_codes(point, batch, local, rng) for batch, local in zip(batches, locals_, strict=True)]
     return kept
 
 

@@ -166,7 +166,7 @@ class BinaryFactors:
     def samples_with_holes(self, q: BinaryPosterior) -> bool:
         return True
 
-    def draw_codes(self, point: BinaryPosterior, batch: Rows, rng: np.random.Generator) -> States:
+    def draw_codes(self, point: BinaryPosterior, batch: Rows, last: Any, rng: np.random.Generator) -> States:
         """One code of each row given usage, loadings and noise."""
         local = replace(self, e_step=Exact()).local_step(point, batch)
         if not isinstance(local, States) or local.words is not None:

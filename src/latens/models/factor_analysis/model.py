@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -257,7 +257,7 @@ class Factors:
     def samples_with_holes(self, q: FactorPosterior) -> bool:
         return True
 
-    def draw_codes(self, point: FactorPosterior, batch: Rows, rng: np.random.Generator) -> FactorCodes:
+    def draw_codes(self, point: FactorPosterior, batch: Rows, last: Any, rng: np.random.Generator) -> FactorCodes:
         """Factors of each row given mean, loadings and noise."""
         local = self._row_codes(point, batch)
         root = np.linalg.cholesky(host(local.spread))

@@ -252,7 +252,7 @@ class Mixture:
     def samples_with_holes(self, q: MixturePosterior) -> bool:
         return not self.clusters.joint
 
-    def draw_codes(self, point: MixturePosterior, batch: Rows, rng: np.random.Generator) -> Memberships:
+    def draw_codes(self, point: MixturePosterior, batch: Rows, last: Any, rng: np.random.Generator) -> Memberships:
         """One label of each row given weights and clusters."""
         joint = self.code_scores(point, batch)
         return self.with_codes(np.argmax(joint + rng.gumbel(size=joint.shape), axis=1), joint.shape[1])

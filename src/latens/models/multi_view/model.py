@@ -49,6 +49,7 @@ from latens.models.likelihoods import Columns, Free, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 from latens.models.multi_view.moves import propose
+from latens.models.multi_view.sampling import DrawnFactors, draw_factors, draw_tangents, draw_view
 from latens.models.multi_view.view import GROUP, View
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
@@ -56,6 +57,7 @@ __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 Codes = JointCodes | SparseCodes
 
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
+SAMPLED = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
@@ -80,6 +82,14 @@ class MultiViewPosterior:
     def sample(self, rng: np.random.Generator) -> MultiViewPosterior:
         views = {name: view.sample(rng) for name, view in self.views.items()}
         return MultiViewPosterior(views, self.activity.sample(rng), self.usage)
+
+    def signed(self, signs: Floats) -> MultiViewPosterior:
+        """The same with the sign of some factors turned; signs (K,) are 1 or -1."""
+        turned = {
+            name: replace(view, weights=replace(view.weights, slab=view.weights.slab * signs))
+            for name, view in self.views.items()
+        }
+        return replace(self, views=turned)
 
     def at_mean(self) -> MultiViewPosterior:
         views = {name: view.at_mean() for name, view in self.views.items()}
@@ -133,12 +143,18 @@ class MultiView:
         return MultiViewPosterior(views, activity, self.usage and Beta(*(value * ones for value in self.usage)))
 
     def local_step(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None = None) -> Codes:
-        members, k = self.members(batch), q.n_components
-        precision, log_odds = self._code_prior(q, members)
         if warm is None:
+            precision, log_odds = self._code_prior(q, self.members(batch))
             blank = precision + array_namespace(batch.x).zeros_like(batch.x[:, :1])
             warm = JointCodes.neutral(blank) if log_odds is None else SparseCodes.neutral(blank)
-        tangents = self._tangents(q, batch, warm, members)
+        return self.codes_given(q, batch, self.tangents(q, batch, warm), warm)
+
+    def codes_given(
+        self, q: MultiViewPosterior, batch: Rows, tangents: Mapping[str, Tangent], warm: Codes | None = None
+    ) -> Codes:
+        """The best codes for these parabolas; sparse ones are improved from those before."""
+        members, k = self.members(batch), q.n_components
+        precision, log_odds = self._code_prior(q, members)
         rows, kind = self.kinds(batch) if log_odds is None else (None, None)
         parts = [
             pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name], rows)
@@ -199,6 +215,40 @@ class MultiView:
         usage = q.usage.kl(prior.usage) if q.usage and prior.usage else 0.0
         return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}
 
+    def cannot_sample(self, q: MultiViewPosterior) -> str:
+        others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED]
+        if others:
+            return f"views {', '.join(others)} are neither measurements nor yes/no, and are not drawn yet"
+        if any(view.exposed for view in self.views):
+            return "views with exposures are not drawn"
+        return "factors that are on in some samples only are not drawn yet" if q.usage else ""
+
+    def samples_with_holes(self, q: MultiViewPosterior) -> bool:
+        return True
+
+    def draw_codes(
+        self, point: MultiViewPosterior, batch: Rows, last: DrawnFactors | None, rng: np.random.Generator
+    ) -> DrawnFactors:
+        """Factor values of each row given all else."""
+        return draw_factors(self, point, batch, last, rng)
+
+    def draw_statistics(
+        self, point: MultiViewPosterior, batch: Rows, local: DrawnFactors, rng: np.random.Generator
+    ) -> MultiViewStatistics:
+        """Sums over rows of drawn factors, yes/no entries made normal; points have no entropy."""
+        codes = local.codes(draw_tangents(self, point, batch, local, rng))
+        vars(codes).update(volume=np.zeros(1))
+        return self.statistics(batch, codes)
+
+    def draw_globals(
+        self, point: MultiViewPosterior, stats: MultiViewStatistics, rng: np.random.Generator
+    ) -> MultiViewPosterior:
+        """Coefficients, noise and what their priors are, view by view; then the activity of factors in groups."""
+        prior = self.prior(point.n_components)
+        views = {name: draw_view(prior.views[name], point.views[name], sums, rng) for name, sums in stats.views.items()}
+        activity = prior.activity.observe(stats.sizes[:, None], stats.squares).sample(rng)
+        return MultiViewPosterior(views, activity, None)
+
     def codes(self, batch: Rows, local: Codes) -> tuple[Array, Array]:
         return local.mean, local.variance + array_namespace(local.mean).zeros_like(local.mean)
 
@@ -210,7 +260,7 @@ class MultiView:
         if not any(view.likelihood.curved for view in self.views):
             return local
         members = self.members(batch)
-        tangents = local.tangents or self._tangents(q, batch, local, members)
+        tangents = local.tangents or self.tangents(q, batch, local)
         now, gram = Regressors.of(local, members), None
         for view in self.views:
             p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
@@ -222,7 +272,7 @@ class MultiView:
     def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
         """(n,), each sample's share of the data terms."""
         xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
-        tangents = local.tangents or self._tangents(q, batch, local, members)
+        tangents = local.tangents or self.tangents(q, batch, local)
         at = Regressors.of(local, members)
         a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
         rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
@@ -405,8 +455,9 @@ class MultiView:
             return precision, odds
         return members @ precision, None if odds is None else members @ odds
 
-    def _tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes, members: Array) -> dict[str, Tangent]:
-        now = Regressors.of(codes, members)
+    def tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes) -> dict[str, Tangent]:
+        """The parabola of each view where codes lead."""
+        now = Regressors.of(codes, self.members(batch))
         found = {}
         for view in self.views:
             part, offset = batch.columns(view.columns), view.log_exposure(batch)

@@ -40,6 +40,7 @@ from latens.models.gaussian_rows import evidence, level, predicted_variance, pro
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, given_away, project
+from latens.models.noisy_ica.sampling import DrawnSources, draw_sources
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
@@ -62,6 +63,14 @@ class IcaPosterior:
 
     def sample(self, rng: np.random.Generator) -> IcaPosterior:
         return replace(self, loadings=self.loadings.sample(rng))
+
+    def signed(self, signs: Floats) -> IcaPosterior:
+        """The same draw with the sign of some sources turned; signs (K,) are 1 or -1."""
+        w = self.loadings
+        if not isinstance(w, PointNormalGamma):
+            raise TypeError("only a draw is signed.")
+        rest = np.ones(len(w.mean) - self.n_components)
+        return replace(self, loadings=replace(w, mean=w.mean * np.concatenate([signs, rest])[:, None]))
 
 
 @record
@@ -197,6 +206,38 @@ class NoisyIca:
 
     def global_terms(self, q: IcaPosterior) -> dict[str, float]:
         return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}
+
+    def cannot_sample(self, q: IcaPosterior) -> str:
+        return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
+
+    def samples_with_holes(self, q: IcaPosterior) -> bool:
+        return True
+
+    def draw_codes(
+        self, point: IcaPosterior, batch: Rows, last: DrawnSources | None, rng: np.random.Generator
+    ) -> DrawnSources:
+        """Sources of each row given loadings and noise, from their last scales and signs."""
+        return draw_sources(point, batch, last, rng)
+
+    def draw_statistics(
+        self, point: IcaPosterior, batch: Rows, local: DrawnSources, rng: np.random.Generator
+    ) -> IcaStatistics:
+        """Sums over rows of drawn sources; what only a bound or a turn asks for is 0."""
+        z, k = local.mean, local.mean.shape[1]
+        second = z.T @ z
+        zz = products(batch, z, lambda: z[:, :, None] * z[:, None, :], lambda: second, self.intercept)
+        zx, none = host(with_ones(z, self.intercept).T @ batch.x), np.zeros(k)
+        uzz, zs = np.zeros((k, k, k)), np.zeros((k, k))
+        return IcaStatistics(batch.n, batch.counts, zz, zx, batch.squares, second, uzz, zs, none, none, 0.0)
+
+    def draw_globals(self, point: IcaPosterior, stats: IcaStatistics, rng: np.random.Generator) -> IcaPosterior:
+        """Relevances given loadings, then loadings and noise; tails and levels are points and stay."""
+        prior, k = self.prior(point.n_components).loadings, point.n_components
+        if not isinstance(prior, Relevance) or not isinstance(point.loadings, PointNormalGamma):
+            raise TypeError("points have no posterior to draw from.")
+        size = np.sqrt(np.maximum(np.diagonal(stats.second) / max(stats.n, 1.0), 1e-300))
+        loadings = prior.draw_given(stats.regression, point.loadings, rng)
+        return IcaPosterior(point.shapes, loadings, np.eye(k), size)
 
     def codes(self, batch: Rows, local: Sources) -> tuple[Array, Array]:
         return local.mean, local.variance

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -308,7 +309,7 @@ class NoisyOrCauses:
     def samples_with_holes(self, q: CausePosterior) -> bool:
         return True
 
-    def draw_codes(self, point: CausePosterior, batch: Rows, rng: np.random.Generator) -> DrawnCauses:
+    def draw_codes(self, point: CausePosterior, batch: Rows, last: Any, rng: np.random.Generator) -> DrawnCauses:
         """One state of each row given all chances."""
         return draw_states(point, batch, rng)
 

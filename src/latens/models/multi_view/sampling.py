@@ -1,0 +1,129 @@
+"""Several views for a Gibbs sampler: factor values, loadings with their spikes, levels and noise, each given the rest.
+
+    z_n                 Normal, all factors of a sample at once
+    t_nd                Polya-Gamma(1, eta_nd) for yes/no entries, which are Normal given it
+    alpha_k, theta_k    given the loadings that are on, and how many are
+    s_dk                on or off with its slab integrated out, then v_dk
+    b_dg, tau_d         levels and noise given the loadings
+
+Views are Gaussian, Gaussian with known precisions, or yes/no; every sample has every factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+from latens.array import Floats, Index
+from latens.array.packed_symmetric import unpacked
+from latens.array.polya_gamma import draw_polya_gamma
+from latens.array.transfer import host
+from latens.core import Rows
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+from latens.families.known_gamma import KnownGamma
+from latens.families.offsets import Offsets
+from latens.families.spike_slab import SpikeSlab
+from latens.models.likelihoods import Tangent
+from latens.models.likelihoods.bernoulli import Bernoulli
+from latens.models.multi_view.codes import JointCodes
+from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics
+
+if TYPE_CHECKING:
+    from latens.models.multi_view.model import MultiView, MultiViewPosterior
+
+__all__ = ["DrawnFactors", "draw_factors", "draw_tangents", "draw_view"]
+
+
+@dataclass(frozen=True)
+class DrawnFactors:
+    mean: Floats  # (n, K), the factor values themselves
+
+    def dealt(self, order: Index) -> DrawnFactors:
+        """Values of row order[n] for row n."""
+        return DrawnFactors(self.mean[order])
+
+    def codes(self, tangents: dict[str, Tangent]) -> JointCodes:
+        """As a posterior of points."""
+        k = self.mean.shape[1]
+        return JointCodes(self.mean, np.zeros((1, k, k)), tangents)
+
+
+def draw_factors(
+    model: MultiView, point: MultiViewPosterior, batch: Rows, last: DrawnFactors | None, rng: np.random.Generator
+) -> DrawnFactors:
+    """Factor values of each row given all else; those before say where yes/no entries were."""
+    before = DrawnFactors(np.zeros((len(batch), point.n_components))) if last is None else last
+    local = model.codes_given(point, batch, draw_tangents(model, point, batch, before, rng))
+    root = np.linalg.cholesky(host(local.spread))
+    root = root if local.kind is None else root[local.kind]
+    noise = rng.standard_normal((*local.mean.shape, 1))
+    return DrawnFactors(host(local.mean) + (root @ noise)[:, :, 0])
+
+
+def draw_tangents(
+    model: MultiView, point: MultiViewPosterior, batch: Rows, codes: DrawnFactors, rng: np.random.Generator
+) -> dict[str, Tangent]:
+    """Parabolas that the entries are, given Polya-Gamma draws for those that are yes or no."""
+    held = codes.codes({})
+    found = dict(model.tangents(point, batch, held))
+    at = Regressors.of(held, model.members(batch))
+    for view in model.views:
+        if isinstance(view.likelihood, Bernoulli):
+            part = batch.columns(view.columns)
+            drawn = draw_polya_gamma(host(point.views[view.name].predictor(at)), rng) * part.mask
+            found[view.name] = replace(found[view.name], precision=drawn, levels=np.zeros(drawn.shape[1]))
+    return found
+
+
+def draw_view(
+    prior: ViewPosterior, last: ViewPosterior, stats: ViewStatistics, rng: np.random.Generator
+) -> ViewPosterior:
+    """Relevances and inclusion given the loadings, loadings and levels one after another, then the noise."""
+    w, (d, k) = last.weights.mean, last.weights.mean.shape
+    on = w != 0 if prior.theta is not None else np.ones_like(w, dtype=bool)
+    used = on.sum(axis=0).astype(float)
+    alpha = prior.alpha.observe(used, np.sum(w * w, axis=0)).sample(rng).mean
+    theta = None if prior.theta is None else prior.theta.observe(used, d - used).sample(rng).mean
+    coefficients = np.concatenate([w, last.offsets.mean], axis=1)
+    on, coefficients = _draw_coefficients(prior, coefficients, alpha, theta, last.noise.mean, stats, rng)
+    drawn = ViewPosterior(
+        SpikeSlab(on[:, :k].astype(float), coefficients[:, :k], np.zeros((d, k)), 1 / alpha),
+        Offsets(coefficients[:, k:], np.zeros((d, coefficients.shape[1] - k))),
+        Gamma(alpha, np.ones(k)),  # of which only the mean is used
+        None if theta is None else Beta(theta, 1 - theta),  # likewise
+        last.noise,
+    )
+    left = np.maximum(-2 * stats.parabola(drawn), 0.0)
+    noise: KnownGamma = prior.noise.observe(stats.powers, left).sample(rng)
+    return replace(drawn, noise=noise)
+
+
+def _draw_coefficients(
+    prior: ViewPosterior,
+    start: Floats,
+    alpha: Floats,
+    theta: Floats | None,
+    tau: Floats,
+    stats: ViewStatistics,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Which loadings are on, (D, K + G), and all coefficients, 0 where they are off."""
+    d, width = start.shape
+    k = len(alpha)
+    gram = np.broadcast_to(unpacked(stats.gram, width), (d, width, width))
+    coefficients, on = start.copy(), np.ones((d, width), dtype=bool)
+    wide = 1 / prior.offsets.variance[0]
+    for j in range(width):
+        precision = alpha[j] if j < k else wide[j - k]
+        others = np.einsum("di,di->d", gram[:, j], coefficients) - gram[:, j, j] * coefficients[:, j]
+        pull, sharp = tau * (stats.pull[:, j] - others), tau * gram[:, j, j] + precision
+        if j < k and theta is not None:
+            odds = np.log(theta[j]) - np.log1p(-theta[j]) + 0.5 * (np.log(precision / sharp) + pull * pull / sharp)
+            on[:, j] = rng.random(d) < expit(odds)
+        value = pull / sharp + rng.standard_normal(d) / np.sqrt(sharp)
+        coefficients[:, j] = np.where(on[:, j], value, 0.0)
+    return on, coefficients
