@@ -1,0 +1,93 @@
+"""Inclusion probabilities of sparse factors beside how often loadings are in: truths drawn from the prior's spikes.
+
+Rules, written before the run: 40 fresh data sets of 40 columns and 3 factors each, shares of loadings that are in drawn
+from their uniform prior, sizes from a normal, the number of factors told; factors matched by their values. Stated
+probabilities are put into fifths of [0, 1]; a fifth with at least 100 loadings must be within .08 of the share that is
+truly in. Stated by the fit (`inclusion_`) and by Gibbs draws.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+import latens
+from benchmarks.intervals.coverage import FIRST_DATA_SET
+from benchmarks.records import answers, slug
+from benchmarks.setting import Setting
+from benchmarks.tables import Row, Table, at_most
+
+__all__ = ["run"]
+
+N_SETS, D, K, FEWEST, WITHIN = 40, 40, 3, 100, 0.08
+CASES = tuple((kind, n) for kind in ("gaussian", "bernoulli", "poisson") for n in (100, 400))
+
+
+def run(setting: Setting) -> list[Table]:
+    """Every kind of view, with few and with many samples."""
+    n_sets, rows = N_SETS if setting.name == "full" else 1, []
+    for which, (kind, n) in enumerate(CASES):
+        name = f"{kind}, N = {n}"
+        if setting.asks_for(name):
+            kept = setting.results / "intervals" / f"inclusion-{slug(name)}.jsonl"
+            sets = answers(kept, partial(judged, which), n_sets, setting.jobs)
+            rows += [row for how in ("fit", "gibbs") for row in _rows(name, how, sets)]
+    return [Table("Inclusion probabilities beside what is in", rows)]
+
+
+def _rows(name: str, how: str, sets: list[dict[str, Any]]) -> list[Row]:
+    pairs = [pair for one in sets for pair in one[how]]
+    if not pairs:
+        return [Row({"view": name, "stated by": how, "fifth": "not available"})]
+    stated, truly = np.array(pairs).T
+    rows = []
+    for low in np.linspace(0.0, 0.8, 5):
+        inside = (stated >= low) & (stated < low + 0.2 + (low > 0.7))
+        if not inside.any():
+            continue
+        cells: dict[str, Any] = {
+            "view": name,
+            "stated by": how,
+            "fifth": f"{low:.1f} to {low + 0.2:.1f}",
+            "loadings": int(inside.sum()),
+            "stated": float(stated[inside].mean()),
+            "true": float(truly[inside].mean()),
+        }
+        cells["apart"] = abs(cells["stated"] - cells["true"])
+        rows.append(Row(cells, {"apart": at_most(WITHIN)} if inside.sum() >= FEWEST else {}))
+    return rows
+
+
+def judged(which: int, number: int) -> dict[str, list[tuple[float, float]]]:
+    """Of one data set: stated probability and truth of every loading, by the fit and by draws."""
+    kind, n = CASES[which]
+    rng = np.random.default_rng([FIRST_DATA_SET + number, 7, which])
+    z, on = rng.normal(size=(n, K)), rng.random((K, D)) < rng.random((K, 1))
+    eta = z @ (on * rng.normal(size=(K, D)))
+    if kind == "gaussian":
+        x = eta + rng.normal(size=eta.shape)
+    elif kind == "bernoulli":
+        x = (rng.random(eta.shape) < 1 / (1 + np.exp(-eta))).astype(float)
+    else:
+        x = rng.poisson(np.exp(np.clip(0.4 * eta + 1, None, 3))).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(
+            K, likelihoods={"x": kind}, moves=False, prune=False, random_state=0
+        ).fit({"x": x})
+        codes = np.asarray(model.transform({"x": x}))
+        found: dict[str, Any] = {"fit": np.asarray(model.inclusion_["x"]), "gibbs": None}
+        if kind != "poisson":
+            found["gibbs"] = model.sample_posterior(200, method="gibbs", X={"x": x})["inclusion"]["x"].mean(axis=0)
+    together = np.abs(np.corrcoef(codes.T, z.T)[:K, K:])
+    ours, theirs = linear_sum_assignment(-np.nan_to_num(together))
+    return {
+        how: []
+        if stated is None
+        else [(float(p), float(t)) for p, t in zip(np.ravel(stated[ours]), np.ravel(on[theirs]), strict=True)]
+        for how, stated in found.items()
+    }

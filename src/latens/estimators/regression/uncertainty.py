@@ -1,0 +1,235 @@
+"""How sure a regression is: intervals of its numbers, and draws of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Floats
+from latens.array.transfer import host
+from latens.core import Rows, State
+from latens.errors import caller_level
+from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
+from latens.estimators.parameters import one_of, probability, some_of, whole_number
+from latens.estimators.regression.units import RegressionUnits, SumBlock
+from latens.estimators.rows.validation import check_weight, encoded_rows, is_foreign
+from latens.models.linear_regression import RegressionPosterior, expected, regression_sums
+from latens.models.regression_integral import RegressionIntegral
+from latens.scale.scan import Scan
+from latens.system.seeds import generator
+
+__all__ = ["CENTRAL", "WIDTH", "RegressionUncertainty"]
+
+CENTRAL = (0.025, 0.975)  # where a Normal that stands for another distribution agrees with it
+WIDTH = float(ndtri(CENTRAL[1]) - ndtri(CENTRAL[0]))  # between them, in standard deviations
+SAME_SUMS = 1e-6  # of the sums of squares: those of other rows differ by more
+
+
+class RegressionUncertainty:
+    """Mixed into the regression; reads its posterior, its sums, and the integral over its precisions."""
+
+    if TYPE_CHECKING:
+        posterior_: RegressionPosterior
+        _integral: RegressionIntegral | None
+        _units: RegressionUnits
+        _state: State
+        _center: Floats
+        _columns: Callable[[], Floats]
+        _numbers: Callable[..., Any]
+        coef_: Floats
+        coef_std_: Floats
+        intercept_: float
+        noise_precision_: float
+        fit_intercept: bool
+        random_state: Any
+
+        @property
+        def _precisions_given(self) -> bool: ...
+
+    def sample_coef(self, n_samples: int = 1) -> Floats:
+        """Draw weights from their posterior.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many draws.
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+            Precisions that were not given are integrated out.
+        """
+        check_is_fitted(self)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
+        step = self._units.target.scale / self._units.scale
+        drawn = self.posterior_.draws(rng, n) if self._integral is None else self._integral.draws(rng, n)
+        return np.asarray(drawn * step)
+
+    def sample_posterior(
+        self, n_samples: int = 1, method: str = "mean-field", X: Any = None, sample_weight: Any = None
+    ) -> dict[str, Floats]:
+        """Draw weights, intercept and noise precision together.
+
+        Parameters
+        ----------
+        n_samples : int
+        method : "mean-field", "response" or "gibbs"
+            "mean-field" takes `weight_precision_` and `noise_precision_` for known; the others integrate those out that
+            were not given, so that draws are exact and independent: no chain is needed.
+        X : array of shape (n, D), optional
+            The rows of the fit; other rows are refused. None are needed.
+        sample_weight : array of shape (n,), optional
+            As given to `fit`, where X is given.
+
+        Returns
+        -------
+        dict of arrays
+            "coef" (n_samples, D), "intercept" (n_samples,) and "noise_precision" (n_samples,), in data units.
+        """
+        check_is_fitted(self)
+        n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
+        narrow = one_of("method", method, ["mean-field", "response", "gibbs"]) == "mean-field"
+        if X is not None:
+            self._refuse_other_rows(X, sample_weight)
+        along, sums = self._units.target, self._state.stats
+        if narrow or self._integral is None:
+            weights, noise = self.posterior_.draws(rng, n), np.full(n, 1 / expected(self.posterior_.beta))
+            level = sums.y / sums.n + rng.normal(size=n) * np.sqrt(noise / sums.n)
+        else:
+            weights, level, noise = self._integral.joint_draws(rng, n)
+        coef = weights * (along.scale / self._units.scale)
+        line = along.leave(level[:, None])[:, 0] - coef @ self._center
+        return {
+            "coef": np.asarray(coef),
+            "intercept": line if self.fit_intercept else np.zeros(n),
+            "noise_precision": 1 / (noise * along.scale * along.scale),
+        }
+
+    def intervals(
+        self,
+        X: Any = None,
+        level: float = 0.95,
+        method: str = "auto",
+        quantities: Any = None,
+        components: Any = None,
+        sample_weight: Any = None,
+    ) -> IntervalTable:
+        """Central intervals of weights, intercept and noise precision, in the units of the data.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), optional
+            The rows of the fit; other rows are refused. None are needed: the sums of this one tell all that they would.
+        level : float
+            The probability an interval is meant to hold.
+        method : "auto", "response", "gibbs" or "mean-field"
+            All but the last integrate precisions out that were not given, which leaves mixtures of Student-t
+            distributions, exactly;
+            "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is too narrow.
+        quantities : sequence of "coef", "intercept" and "noise_precision", optional
+            Which to tell of; all, if not given.
+        components : None
+            A regression has no components.
+        sample_weight : array of shape (n,), optional
+            As given to `fit`, where X is given.
+
+        Returns
+        -------
+        IntervalTable
+            One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why.
+        """
+        check_is_fitted(self)
+        level = probability("level", level)
+        one_of("method", method, ["auto", "response", "gibbs", "mean-field"])
+        if components is not None:
+            raise ValueError(f"components={components!r}: a regression has no components; leave it out.")
+        asked = some_of("quantities", _present_names(quantities), ["coef", "intercept", "noise_precision"])
+        if X is not None:
+            self._refuse_other_rows(X, sample_weight)
+        ends = (0.5 * (1 - level), 0.5 * (1 + level))
+        narrow = method == "mean-field" and not self._precisions_given
+        parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
+        sound = not narrow and (self._precisions_given or self._integral is not None)
+        why = "" if sound else "precisions taken as known" if narrow else "one row does not tell the noise"
+        estimates = {
+            "coef": self.coef_,
+            "intercept": np.array([self.intercept_]),
+            "noise_precision": np.array([self.noise_precision_]),
+        }
+        names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "noise_precision": [""]}
+        rows = [
+            (name, "", feature, "", float(estimate), float(std), float(low), float(high), sound, why)
+            for name in asked
+            for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
+        ]
+        return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
+
+    def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
+        integral, along = self._integral, self._units.target
+        assert integral is not None
+        step, origin = along.scale / self._units.scale, self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x
+        low, high = integral.weight_quantiles(ends) * step
+        line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
+        noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * along.scale * along.scale)
+        if not self.fit_intercept:
+            line = np.zeros_like(line)
+        return {
+            "coef": (self.coef_std_, low, high),
+            "intercept": ((line[3] - line[2]) / WIDTH, line[0], line[1]),
+            "noise_precision": ((noise[2:3] - noise[3:]) / WIDTH, noise[1:2], noise[:1]),
+        }
+
+    def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """The same given `weight_precision_` and `noise_precision_`: Normals, and a noise that is known."""
+        step = self._units.target.scale / self._units.scale
+        covariance = self.posterior_.covariance * step * step
+        std = np.sqrt(np.diag(covariance))
+        line = np.zeros(1)
+        if self.fit_intercept:
+            noise_of_mean = 1 / (self.noise_precision_ * self._state.stats.n)
+            line = np.sqrt(self._center @ covariance @ self._center + noise_of_mean)[None]
+        z, noise = ndtri(ends[1]), np.array([self.noise_precision_])
+        return {
+            "coef": (std, self.coef_ - z * std, self.coef_ + z * std),
+            "intercept": (line, self.intercept_ - z * line, self.intercept_ + z * line),
+            "noise_precision": (np.zeros(1), noise, noise),
+        }
+
+    def _refuse_other_rows(self, X: Any, sample_weight: Any) -> None:
+        """Refuse a table whose sums of squares and products are not those of the fit."""
+        known, x = self._state.stats, np.zeros((0, len(self.coef_)))
+        if not isinstance(X, Scan):
+            X = encoded_rows(self, X)
+            x = np.asarray(self._numbers(host(X) if is_foreign(X) else X, reset=False), dtype=np.float64)
+        weight = None if sample_weight is None else check_weight(sample_weight, x)
+        given = regression_sums(self._units.enter(Rows(x)).x, np.zeros(len(x)), weight)
+        if isinstance(X, Scan):
+            given = replace(X, columns=(*X.columns, X.target)).source().total(SumBlock(self._units))
+        size = np.sqrt(np.diag(known.xx))
+        gap = np.abs(given.xx - known.xx) / np.maximum(np.outer(size, size), np.finfo(float).tiny)
+        if not np.isclose(given.n, known.n, rtol=1e-9) or gap.max(initial=0.0) > SAME_SUMS:
+            raise ValueError(
+                f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}; or its columns "
+                "have other sums of squares and products. Give X and sample_weight as given to fit, or neither: the "
+                "sums of the fit tell all."
+            )
+
+
+def _present_names(quantities: Any) -> Any:
+    """Quantities of `intervals`, of which one had another name before."""
+    names = [quantities] if isinstance(quantities, str) else quantities
+    if not isinstance(names, list | tuple) or "beta" not in names:
+        return quantities
+    warnings.warn(
+        "the quantity 'beta' is now 'noise_precision'; write 'noise_precision' instead.",
+        FutureWarning,
+        stacklevel=caller_level(),
+    )
+    return ["noise_precision" if name == "beta" else name for name in names]
