@@ -11,6 +11,7 @@ from latens.experiments import (
     binary_ard,
     binary_factors,
     binary_sigma,
+    digits_nets,
     image_separation,
     mixture,
     model_choice,
@@ -49,6 +50,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
     weight_posterior.EXPERIMENT,
     weight_uncertainty.EXPERIMENT,
     uci_nets.EXPERIMENT,
+    digits_nets.EXPERIMENT,
 )
 
 

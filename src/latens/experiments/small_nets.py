@@ -1,9 +1,10 @@
-"""Many small nets trained at once: one hidden layer of rectified units and one output, all of one shape.
+"""Many small nets trained at once: one hidden layer of rectified units, C outputs, all of one shape.
 
-    f(x) = w2' max(w1' x + b1, 0) + b2,          w1: (M, D, H), b1: (M, 1, H), w2: (M, H, 1), b2: (M, 1, 1)
+    f(x) = w2' max(w1' x + b1, 0) + b2,          w1: (M, D, H), b1: (M, 1, H), w2: (M, H, C), b2: (M, 1, C)
 
 Each of the M nets has rows of its own. A step draws a batch with replacement for each and moves all of them by
-gradients of half the mean squared error written out by hand, in a few products of stacked matrices.
+gradients written out by hand, in a few products of stacked matrices: of half the mean squared error where C is 1, and
+of the cross-entropy of a softmax where there are several outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from latens.system.optional_imports import require
 
-__all__ = ["Data", "Nets", "outputs"]
+__all__ = ["Data", "Nets", "hidden_units", "outputs"]
 
 NAMES = ("w1", "b1", "w2", "b2")
 LONGEST = 2.0  # gradient
@@ -24,7 +25,7 @@ LONGEST = 2.0  # gradient
 
 @dataclass(frozen=True)
 class Data:
-    """Rows of each net: x (M, N, D), y (M, N), and which of them it learns from, (M, N)."""
+    """Rows of each net: x (M, N, D), y (M, N, C), and which of them it learns from."""
 
     x: Any
     y: Any
@@ -33,6 +34,7 @@ class Data:
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray, chosen: np.ndarray) -> Data:
+        """From targets (M, N, C), one-hot where they are classes, and a mask (M, N) of the rows to learn from."""
         torch = require("torch", "torch")
         rows = [torch.as_tensor(np.flatnonzero(mask)) for mask in chosen]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
@@ -40,12 +42,12 @@ class Data:
         return cls(torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.float32), padded, counts)
 
     def batch(self, size: int, source: Any) -> tuple[Any, Any]:
-        """x (M, size, D) and y (M, size, 1)."""
+        """x (M, size, D) and y (M, size, C)."""
         torch = require("torch", "torch")
         at = (torch.rand(len(self.counts), size, generator=source) * self.counts[:, None]).long()
         which = torch.gather(self.rows, 1, at)
         nets = torch.arange(len(self.counts))[:, None]
-        return self.x[nets, which], self.y[nets, which][..., None]
+        return self.x[nets, which], self.y[nets, which]
 
 
 class Nets:
@@ -57,9 +59,9 @@ class Nets:
         self.momenta = [torch.zeros_like(w) for w in weights] if momenta is None else momenta
 
     @classmethod
-    def random(cls, m: int, d: int, hidden: int, source: Any) -> Nets:
+    def random(cls, m: int, d: int, hidden: int, source: Any, n_outputs: int = 1) -> Nets:
         torch = require("torch", "torch")
-        shapes = ((m, d, hidden), (m, 1, hidden), (m, hidden, 1), (m, 1, 1))
+        shapes = ((m, d, hidden), (m, 1, hidden), (m, hidden, n_outputs), (m, 1, n_outputs))
         scales = (d**-0.5, 0.1, hidden**-0.5, 0.0)
         return cls([s * torch.randn(shape, generator=source) for s, shape in zip(scales, shapes, strict=True)])
 
@@ -107,12 +109,13 @@ class Nets:
 
 
 def _slopes(weights: list[Any], x: Any, y: Any) -> tuple[Any, ...]:
-    """Gradients of half the mean squared error of each net."""
+    """Gradients of the mean loss of each net."""
     torch = require("torch", "torch")
     w1, b1, w2, b2 = weights
     before = torch.baddbmm(b1, x, w1)
     hidden = before.relu()
-    gap = (torch.baddbmm(b2, hidden, w2) - y) / x.shape[1]
+    answer = torch.baddbmm(b2, hidden, w2)
+    gap = ((answer.softmax(2) if y.shape[2] > 1 else answer) - y) / x.shape[1]
     back = (gap @ w2.transpose(1, 2)) * (before > 0)
     return (
         x.transpose(1, 2) @ back,
@@ -129,10 +132,18 @@ def _clipped(slopes: tuple[Any, ...]) -> list[Any]:
     return [slope * share for slope in slopes]
 
 
+def hidden_units(weights: list[Any], x: Any) -> Any:
+    """(M, n, H + 1): hidden units of rows x (M, n, D), and a unit that is always 1."""
+    torch = require("torch", "torch")
+    units = torch.baddbmm(weights[1], x, weights[0]).relu()
+    return torch.cat([units, torch.ones_like(units[:, :, :1])], dim=2)
+
+
 def outputs(vectors: Any, x: Any, hidden: int) -> np.ndarray:
-    """(S, n): what S weight vectors (S, weights), in the order of `vectors`, say about rows x (n, D)."""
+    """(S, n, C): what S weight vectors (S, weights), in the order of `vectors`, say about rows x (n, D)."""
     torch = require("torch", "torch")
     s, d = len(vectors), x.shape[1]
-    w1, b1, w2, b2 = vectors.split([d * hidden, hidden, hidden, 1], dim=1)
+    c = (vectors.shape[1] - (d + 1) * hidden) // (hidden + 1)
+    w1, b1, w2, b2 = vectors.split([d * hidden, hidden, hidden * c, c], dim=1)
     layer = torch.baddbmm(b1[:, None], x.expand(s, -1, -1), w1.reshape(s, d, hidden)).relu()
-    return np.asarray(torch.baddbmm(b2[:, None], layer, w2[..., None])[..., 0].double().numpy())
+    return np.asarray(torch.baddbmm(b2[:, None], layer, w2.reshape(s, hidden, c)).double().numpy())

@@ -1,7 +1,9 @@
 """Document 002's purpose: posteriors over the weights of nets beside SWAG and MultiSWAG, on real regressions.
 
 Every training goes on for the same number of epochs. Where the rate of SGD falls to 0 over the last of them, that of
-the others is held before and a snapshot is taken after each epoch, by SWAG and by FactorPosterior from the same path.
+the others is held before and a snapshot is taken after each epoch, by SWAG, FactorPosterior and online factor analysis
+from the same path. The last layer alone has its exact posterior, about the weights that SGD ends at; how much of its
+covariance to take is chosen, with the noise, on rows left out.
 Predictions are mixtures of Student's t about the outputs of draws, lest a single row decides all; the scale of the
 noise has the highest log-likelihood of training rows left out, fold by fold, for each method.
 """
@@ -10,11 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, stdtr
 
+from latens.experiments.collected_weights import (
+    KINDS,
+    LAST_LAYER,
+    SEVERAL,
+    Collection,
+    cost_table,
+    last_layer_deviations,
+)
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result
 from latens.experiments.small_nets import Data, Nets, outputs
 from latens.experiments.uci_sets import SETS, read
@@ -26,11 +36,18 @@ from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
 
-SINGLE = ("SGD", "SWAG", "FactorPosterior")
-SEVERAL = {"SGD": "several SGD", "SWAG": "MultiSWAG", "FactorPosterior": "MultiPosterior"}
-METHODS = (*SINGLE, *SEVERAL.values())
-OURS = {"FactorPosterior": ("SGD", "SWAG"), "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "several SGD")}
+SINGLE = ("SGD", *KINDS, LAST_LAYER)
+METHODS = (*SINGLE, *(SEVERAL[kind] for kind in SINGLE))
+RECOMMENDED = SEVERAL[LAST_LAYER]
+OURS = {
+    "FactorPosterior": ("SGD", "SWAG"),
+    "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "several SGD"),
+    "several transport": ("MultiSWAG", "several SGD"),
+    LAST_LAYER: ("SGD",),
+    RECOMMENDED: ("several SGD", "MultiPosterior"),
+}
 FREEDOM = 4.0  # degrees of it
+LEVELS = np.linspace(0.05, 0.95, 19)  # at which coverage is compared with what was promised
 NOISES = np.geomspace(1e-4, 1.0, 25)  # squared scales of the noise tried, the variance of the target being 1
 
 
@@ -66,23 +83,56 @@ class Problem:
     tests: np.ndarray  # (splits, N), which rows are tested
 
 
+class Answers(NamedTuple):
+    """What one method says of the test rows of all splits."""
+
+    heights: np.ndarray  # (splits, seeds, scales), log-likelihood of a test row
+    chosen: np.ndarray  # (splits, seeds), index of the scale that counts
+    places: list[np.ndarray]  # of each test row in its predicted distribution, at that scale, (n,) for each split
+
+    @property
+    def height(self) -> np.ndarray:
+        """(splits, seeds), at the scale that counts."""
+        return np.take_along_axis(self.heights, self.chosen[:, :, None], axis=2)[:, :, 0]
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean distance between a level and the share of test rows below that quantile."""
+        places = np.concatenate(self.places)
+        return float(np.mean([abs(np.mean(places <= level) - level) for level in LEVELS]))
+
+
 def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Result:
     require("torch", "torch")
-    scaled = {}
+    answers: dict[str, dict[str, Answers]] = {}
+    costs: list[tuple[str, str, float, float]] = []
     for problem in _problems(settings, rng):
         progress(problem.name)
-        scaled[problem.name] = _compared(settings, problem, int(rng.integers(2**31)))
-    one = settings.scales.index(1.0)
-    found = {name: {method: each[:, :, one] for method, each in all_.items()} for name, all_ in scaled.items()}
+        answers[problem.name], spent = _compared(settings, problem, int(rng.integers(2**31)))
+        costs += spent
+    found = {name: {method: each.height for method, each in all_.items()} for name, all_ in answers.items()}
     return Result(
-        tables=(_summary(found), _pairs(found), _each(found), _scales(scaled, settings)),
-        figures=(_figures(found), _landscapes(scaled, settings)),
+        tables=(
+            _summary(found),
+            _pairs(found),
+            _calibration(answers),
+            cost_table(costs),
+            _each(found),
+            _scales(answers, settings),
+        ),
+        figures=(_figures(found), _landscapes(answers, settings)),
         notes=(notes := _notes(found, settings)),
         claims=(
             Claim(
                 "title",
                 "MultiSWAG is to be extended by factor analysis; no such run is in the text",
                 notes[0],
+                "no result in the document",
+            ),
+            Claim(
+                "title",
+                "factor analysis of the path is to make MultiSWAG better",
+                notes[1],
                 "no result in the document",
             ),
         ),
@@ -104,8 +154,10 @@ def _problems(settings: Settings, rng: np.random.Generator) -> Iterator[Problem]
             yield Problem(f"like {name}", x, y, parts == np.arange(settings.n_splits)[:, None])
 
 
-def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-    """Log-likelihood of a test row, for each method (splits, seeds, scales).
+def _compared(
+    settings: Settings, problem: Problem, seed: int
+) -> tuple[dict[str, Answers], list[tuple[str, str, float, float]]]:
+    """Answers of each method, and what each kind costs.
 
     All nets are trained at once: for each split and seed, `n_members` on all training rows, and as many without each
     of the folds.
@@ -120,9 +172,11 @@ def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.n
     shape = (n_splits, n_seeds * groups * settings.n_members)
     x = np.repeat(np.array([each[0] for each in standard], dtype=np.float32), shape[1], axis=0)
     y = np.repeat(np.array([each[1] for each in standard], dtype=np.float32), shape[1], axis=0)
-    data = Data.of(x, y, np.repeat(learnt.reshape(-1, learnt.shape[-1]), settings.n_members, axis=0))
-    draws = _trained(settings, data, source)
-    answers = {method: np.empty((n_splits, n_seeds, len(settings.scales))) for method in METHODS}
+    mask = np.repeat(learnt.reshape(-1, learnt.shape[-1]), settings.n_members, axis=0)
+    data = Data.of(x, y[:, :, None], mask)
+    draws, collection = _trained(settings, data, source)
+    size = (n_splits, n_seeds)
+    answers = {method: Answers(np.empty((*size, len(settings.scales))), np.empty(size, int), []) for method in METHODS}
     for run_, fold in enumerate(folds):
         nets = np.arange(groups * settings.n_members).reshape(groups, -1) + run_ * groups * settings.n_members
         places = [fold < 0, *(fold == f for f in range(1, groups))]
@@ -135,8 +189,12 @@ def _compared(settings: Settings, problem: Problem, seed: int) -> dict[str, np.n
             ]
             for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
                 mixed = [np.concatenate(group[:taken], axis=1) for group in predictions]
-                answers[method][split, each] = _tested(mixed, targets) - np.log(standard[split][2])
-    return answers
+                heights, left_out, noises = _tested(mixed, targets)
+                own = int(np.argmax(left_out)) if kind == LAST_LAYER else settings.scales.index(1.0)
+                answers[method].heights[split, each] = heights - np.log(standard[split][2])
+                answers[method].chosen[split, each] = own
+                answers[method].places.append(_placed(mixed[0][own], targets[0], noises[own]))
+    return answers, collection.costs(problem.name)
 
 
 def _fold(trained: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
@@ -155,10 +213,8 @@ def _standardised(problem: Problem, test: np.ndarray) -> tuple[np.ndarray, np.nd
     return x, (y - y[~test].mean()) / unit, unit
 
 
-def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
+def _trained(settings: Settings, data: Data, source: Any) -> tuple[dict[str, Any], Collection]:
     """For each kind what its draws are made of: mean (M, 1, weights) and deviations (M, draws, weights)."""
-    from latens.nets import SWAG, FactorPosterior
-
     torch = require("torch", "torch")
     m, n, d = data.x.shape
     nets = Nets.random(m, d, settings.n_hidden, source)
@@ -169,33 +225,13 @@ def _trained(settings: Settings, data: Data, source: Any) -> dict[str, Any]:
     falling = settings.rate * np.linspace(1, 0, steps["n_cool"] + steps["n_collect"], endpoint=False)
     fallen = nets.copy().train(data, falling, **options)
     nets.train(data, np.linspace(settings.rate, settings.collect_rate, steps["n_cool"]), **options)
-    modules = nets.modules()
-    collected: dict[str, list[Any]] = {
-        "SWAG": [SWAG(module, settings.swag_rank) for module in modules],
-        "FactorPosterior": [FactorPosterior(module, settings.rank) for module in modules],
-    }
-
-    def collect() -> None:
-        for posteriors in collected.values():
-            for posterior in posteriors:
-                posterior.update()
-
+    collection = Collection(nets, settings.rank, settings.swag_rank)
     held = np.full(steps["n_collect"], settings.collect_rate)
-    nets.train(data, held, per_epoch=per_epoch, after_epoch=collect, **options)
+    nets.train(data, held, per_epoch=per_epoch, after_epoch=collection.take, **options)
     points = fallen.vectors()[:, None]
-    made = {"SGD": (points, torch.zeros_like(points))}
-    for kind, posteriors in collected.items():
-        means = torch.stack([posterior.mean for posterior in posteriors])[:, None]
-        draws = torch.stack([_draws(posterior, settings.n_draws, source) for posterior in posteriors])
-        made[kind] = means, draws - means
-    return made
-
-
-def _draws(posterior: Any, n: int, source: Any) -> Any:
-    """(n, weights)."""
-    torch = require("torch", "torch")
-    drawn = (posterior.sample(random_state=source) for _ in range(n))
-    return torch.stack([torch.cat([values.flatten() for values in state.values()]) for state in drawn])
+    last = last_layer_deviations(fallen, data, settings.decay, settings.n_draws, source)
+    own = {"SGD": (points, torch.zeros_like(points)), LAST_LAYER: (points, last)}
+    return {**own, **collection.draws(settings.n_draws, source)}, collection
 
 
 def _predicted(settings: Settings, data: Data, made: Any, net: int, rows: np.ndarray) -> np.ndarray:
@@ -204,19 +240,29 @@ def _predicted(settings: Settings, data: Data, made: Any, net: int, rows: np.nda
     mean, deviations = made[0][net], made[1][net]
     x = data.x[net][torch.as_tensor(rows)]
     if len(deviations) == 1:
-        return np.repeat(outputs(mean, x, settings.n_hidden)[None], len(settings.scales), axis=0)
-    return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden) for s in settings.scales])
+        return np.repeat(outputs(mean, x, settings.n_hidden)[None, ..., 0], len(settings.scales), axis=0)
+    return np.stack([outputs(mean + s**0.5 * deviations, x, settings.n_hidden)[..., 0] for s in settings.scales])
 
 
-def _tested(predictions: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
-    """(scales,): mean log-likelihood of the first group's rows, with the noise that suits those of the others best."""
-    found = []
+def _tested(predictions: list[np.ndarray], targets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each scale: mean log-likelihood of the first group's rows, with the noise that suits the others best.
+
+    And the log-likelihood of these with it, and that noise.
+    """
+    found, left_out, noises = [], [], []
     for scale in range(len(predictions[0])):
         pairs = zip(predictions[1:], targets[1:], strict=True)
         held = np.sum([_log_likelihoods(f[scale], y, NOISES).sum(axis=1) for f, y in pairs], axis=0)
         best = int(np.argmax(held))
         found.append(_log_likelihoods(predictions[0][scale], targets[0], NOISES[best : best + 1]).mean())
-    return np.array(found)
+        left_out.append(held[best])
+        noises.append(NOISES[best])
+    return np.array(found), np.array(left_out), np.array(noises)
+
+
+def _placed(f: np.ndarray, y: np.ndarray, noise: float) -> np.ndarray:
+    """(n,): probability below each target, of the mixture about outputs f (S, n)."""
+    return np.asarray(stdtr(FREEDOM, (y - f) / np.sqrt(noise)).mean(axis=0))
 
 
 def _log_likelihoods(f: np.ndarray, y: np.ndarray, noises: np.ndarray) -> np.ndarray:
@@ -252,6 +298,11 @@ def _pairs(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
     return Numbers.of("pairs", ("set", "ours", "rival", "difference (nats)", "standard error", "splits above 0"), rows)
 
 
+def _calibration(answers: dict[str, dict[str, Answers]]) -> Numbers:
+    rows = [(method, *(each[method].calibration_error for each in answers.values())) for method in METHODS]
+    return Numbers.of("calibration", ("mean distance of coverage and level", *answers), rows)
+
+
 def _each(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
     rows = [
         (name, method, split, seed, value)
@@ -262,26 +313,28 @@ def _each(found: dict[str, dict[str, np.ndarray]]) -> Numbers:
     return Numbers.of("runs", ("set", "method", "split", "seed", "log-likelihood of a test row (nats)"), rows)
 
 
-def _scales(scaled: dict[str, dict[str, np.ndarray]], settings: Settings) -> Numbers:
+def _scales(answers: dict[str, dict[str, Answers]], settings: Settings) -> Numbers:
     rows = [
         (name, method, scale, value)
-        for name, answers in scaled.items()
+        for name, all_ in answers.items()
         for method in METHODS
         if "SGD" not in method
-        for scale, value in zip(settings.scales, answers[method].mean(axis=(0, 1)), strict=True)
+        for scale, value in zip(settings.scales, all_[method].heights.mean(axis=(0, 1)), strict=True)
     ]
     return Numbers.of("scales", ("set", "method", "scale", "log-likelihood of a test row (nats)"), rows)
 
 
-def _landscapes(scaled: dict[str, dict[str, np.ndarray]], settings: Settings) -> Section:
+def _landscapes(answers: dict[str, dict[str, Answers]], settings: Settings) -> Section:
     at, figures = np.log10(settings.scales), []
-    for name, answers in scaled.items():
-        methods = [method for method in METHODS if "SGD" not in method]
+    shown = {"MultiSWAG": 4, "MultiPosterior": 0, "several transport": 1, RECOMMENDED: 2}
+    for name, all_ in answers.items():
+        base = all_["several SGD"].heights
         lines = [
-            Line(at, (answers[method] - answers["SGD"]).mean(axis=(0, 1)), name=method, tone=tone)
-            for tone, method in zip((1, 0, 4, 2), methods, strict=True)
+            Line(at, (all_[method].heights - base).mean(axis=(0, 1)), name=method, tone=tone)
+            for method, tone in shown.items()
         ]
-        chart = line_chart(lines, x_label="log10 of the scale", y_label="log-likelihood of a test row less that of SGD")
+        label = "log-likelihood of a test row less that of several SGD"
+        chart = line_chart(lines, x_label="log10 of the scale", y_label=label)
         caption = f"{name}: the covariance of the weights multiplied by a scale; 0 is each posterior as it is."
         figures.append(Figure(chart, caption, name=f"scales-{name.replace(' ', '-')}"))
     return Section("How much of the covariance", figures=tuple(figures))
@@ -315,7 +368,11 @@ def _notes(found: dict[str, dict[str, np.ndarray]], settings: Settings) -> tuple
         f"{over('FactorPosterior', 'SGD')}; less SWAG {over('FactorPosterior', 'SWAG')}; MultiPosterior less "
         f"MultiSWAG {over('MultiPosterior', 'MultiSWAG')}; less as many trainings by SGD "
         f"{over('MultiPosterior', 'several SGD')}.",
-        "SWAG and FactorPosterior see the same snapshots, and both are taken as they are, with a scale of 1. The scale "
+        f"The last layer's posterior about the trained weights, of {settings.n_members} trainings: less as many "
+        f"trainings by SGD {over(RECOMMENDED, 'several SGD')}; less MultiPosterior "
+        f"{over(RECOMMENDED, 'MultiPosterior')}. Transport less MultiSWAG {over('several transport', 'MultiSWAG')}.",
+        "All that is collected sees the same snapshots and is taken as it is, with a scale of 1; of the last layer the "
+        "scale with the highest log-likelihood of training rows left out is taken. The scale "
         f"of the noise, of Student's t with {FREEDOM:g} degrees of freedom, is chosen for each method by "
         f"{settings.n_folds} folds of the training rows.",
     ]
@@ -334,7 +391,8 @@ EXPERIMENT = Experiment(
     about=(
         "Nets with one hidden layer are trained on several splits of four regression sets. The log-likelihood of "
         "the test rows under SGD, SWAG and FactorPosterior, and under mixtures of several trainings of each, is "
-        "compared split by split. Needs torch."
+        "compared split by split; so are online factor analysis of the path, by both algorithms of the document and "
+        "by transport, and the posterior of the last layer. Needs torch."
     ),
     settings=Settings(),
     quick=Settings(
