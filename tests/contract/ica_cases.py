@@ -15,6 +15,7 @@ from scipy.stats import t as student
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
+from latens.models.noisy_ica.joint import JointNoisyIca
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from tests.contract import evidence
@@ -111,10 +112,17 @@ def _uniform(k: int, log2: int) -> np.ndarray:
     return qmc.Sobol(k, seed=11).random(2**log2) * (1 - 2e-12) + 1e-12
 
 
-def options(kinds: str, *, points: bool = False, intercept: bool = False, diagonal: bool = False) -> dict[str, Any]:
+def options(
+    kinds: str,
+    *,
+    points: bool = False,
+    intercept: bool = False,
+    diagonal: bool = False,
+    kind: type[NoisyIca] = NoisyIca,
+) -> dict[str, Any]:
     """Of a `Case`, with priors strong enough for their constants to matter."""
     return {
-        "build": lambda d: NoisyIca(
+        "build": lambda d: kind(
             d,
             noise=(2.3, 1.7),
             relevance=(2.4, 1.6),
@@ -138,6 +146,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "ica-heavy-intercept": {"kinds": "heavy", "intercept": True},
     "ica-mixed-intercept": {"kinds": "mixed", "intercept": True},
     "ica-heavy-mean-field": {"kinds": "heavy", "diagonal": True},
+    "ica-heavy-scale-mixture": {"kinds": "heavy", "diagonal": True, "kind": JointNoisyIca},
     "ica-ml-heavy": {"kinds": "heavy", "points": True},
     "ica-ml-light-intercept": {"kinds": "light", "points": True, "intercept": True},
 }

@@ -222,6 +222,7 @@ def _ica() -> dict[str, Variant]:
         "ica-heavy-intercept": {"sources": "heavy-tailed"},
         "ica-mixed-intercept": {},
         "ica-heavy-mean-field": {"sources": "heavy-tailed", "covariance": "diagonal", "fit_intercept": False},
+        "ica-heavy-scale-mixture": {"sources": "heavy-tailed", "covariance": "scale-mixture", "fit_intercept": False},
         "ica-ml-heavy": {"sources": "heavy-tailed", "prior": "ml", "fit_intercept": False},
         "ica-ml-light-intercept": {"sources": "sub-gaussian", "prior": "ml"},
     }

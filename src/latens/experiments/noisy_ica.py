@@ -57,6 +57,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
     beside = (
         against.mixing(n, d, k, rng),
         against.tails(n, rng),
+        against.joint_scales(n, d, k, rng),
         against.number_of_sources(n, d, k, settings.upper_bound, settings.n_rule, rng),
     )
     student_t = Claim(

@@ -13,7 +13,7 @@ from latens.core import Rows
 from latens.errors import LooksTransposed, SourcesTooLight
 from latens.estimators.noisy_ica.estimator import NoisyICA
 from latens.estimators.noisy_ica.starts import likely_number, supported_number
-from latens.metrics import amari_distance, match_components
+from latens.metrics import amari_distance, match_components, source_correlation
 from tests.estimators.verdict import complaints
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -140,6 +140,19 @@ def test_mean_field_finds_the_sources_too(data: tuple[np.ndarray, Any], fitted: 
     )
     with pytest.raises(ValueError, match="needs covariance='full'"):
         NoisyICA(3, covariance="diagonal", sources="sub-gaussian").fit(X)
+
+
+def test_sources_held_with_their_scales_keep_their_tails_in_noise() -> None:
+    X, truth = latens.datasets.make_ica(800, 12, 3, snr=0, tails=3.0, noise="unequal", random_state=0)
+    options = {"sources": "heavy-tailed", "moves": False, "prune": False, "random_state": 0}
+    full = NoisyICA(3, **options).fit(X)
+    joint = NoisyICA(3, covariance="scale-mixture", **options).fit(X)
+    assert np.all(np.diff(joint.elbo_history_) > -1e-7 * abs(joint.elbo_))
+    assert np.median(np.abs(np.log(joint.tails_ / 3))) < 0.3 < np.median(np.abs(np.log(full.tails_ / 3)))
+    assert joint.elbo_ > full.elbo_ + 30
+    assert source_correlation(joint.transform(X), truth.sources) > 0.9
+    with pytest.raises(ValueError, match="needs covariance='full'"):
+        NoisyICA(3, covariance="scale-mixture", sources="sub-gaussian").fit(X)
 
 
 def test_average_referenced_data_lose_a_rank_and_nothing_else(data: tuple[np.ndarray, Any]) -> None:

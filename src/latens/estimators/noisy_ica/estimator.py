@@ -27,6 +27,7 @@ from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_codes
 from latens.families.relevance import Relevance
+from latens.models.noisy_ica.joint import JointNoisyIca
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.priors import GAUSSIAN, lighter_than_gaussian
 
@@ -49,9 +50,11 @@ class NoisyICA(VariationalTransformer):
     sources : {"auto", "heavy-tailed", "sub-gaussian"}
         Distribution of the sources: Student-t, whose degrees of freedom are learnt; two levels, for sources with
         lighter tails than a Gaussian; "auto" chooses for each source by the bound.
-    covariance : {"full", "diagonal"}
+    covariance : {"full", "diagonal", "scale-mixture"}
         Posterior of a row's sources: joint, or independent (mean field), which knows heavy tails only and learns
-        slowly where noise is low.
+        slowly where noise is low. "scale-mixture" is independent, too, but holds each source together with its scale,
+        q(z_k, u_k): tails are then learnt as they are where noise is high, at ten times the cost, while "full" finds
+        the mixing better.
     noise_variance_prior : (float or array (D,), float), optional
         A noise variance in data units, or one for each sensor, and how many entries that is worth: 1 / variance
         ~ Gamma(n / 2, n variance / 2).
@@ -286,7 +289,8 @@ class NoisyICA(VariationalTransformer):
             warn(LooksTransposed(f"{n} rows, {d} columns: rows must be time points;", "did you mean X.T?"))
         prior = one_of("prior", self.prior, ["ard", "ml"])
         kinds = one_of("sources", self.sources, KINDS)
-        diagonal = one_of("covariance", self.covariance, ["full", "diagonal"]) == "diagonal"
+        posterior = one_of("covariance", self.covariance, ["full", "diagonal", "scale-mixture"])
+        diagonal = posterior != "full"
         if self.n_components is not None:
             whole_number("n_components", self.n_components, 1, d, f"X has {d} columns")
         elif prior == "ml" and isinstance(self.init, str):
@@ -297,7 +301,7 @@ class NoisyICA(VariationalTransformer):
             no_prior("prior='ard'", noise_variance_prior=self.noise_variance_prior, loading_prior=self.loading_prior)
         variance, floor = column_variances(sample)
         square = self._units.scale**2
-        return NoisyIca(
+        return (JointNoisyIca if posterior == "scale-mixture" else NoisyIca)(
             n_features=d,
             noise=variance_prior("noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), square, d),
             relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
