@@ -21,7 +21,7 @@ from tests.report.reading import Page
 
 NAMES = [experiment.name for experiment in EXPERIMENTS]
 # Those that need torch run with the other tests of optional packages.
-TORCH = {"uci-nets", "weight-posterior", "weight-uncertainty"}
+TORCH = {"digits-nets", "uci-nets", "weight-posterior", "weight-uncertainty"}
 # Of the others a few light ones run with every test, all of them with the slow ones.
 LIGHT = {"binary-sigma", "image-separation", "mixture"}
 RUNS = [

@@ -89,7 +89,7 @@ def _claims(result: Result) -> Section:
     rows = tuple((one.place, one.reported, one.found, one.verdict) for one in result.claims)
     return Section(
         "What the document reports, and what comes out here",
-        table=Table(("where", "the document", "this run", "verdict"), rows, prose=True),
+        table=Table(("where", "the document", "this run", "verdict"), rows, prose=True, even=True),
     )
 
 
@@ -110,7 +110,7 @@ def listings_of(printed: Print[Any]) -> Section:
     )
     kept = tuple(f"Kept although it is wrong: {error}." for one in printed.listings for error in one.errors)
     columns = ("where", "printed", "run here", "because")
-    table = Table(columns, repairs, prose=True) if repairs else None
+    table = Table(columns, repairs, prose=True, even=True) if repairs else None
     return Section("Repairs", "Names, order of updates and errors are those of the print.", notes=kept, table=table)
 
 

@@ -42,7 +42,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain text under column names; all columns but the first are set as numbers, to the right, or as prose.
+    """Rows of plain text under column names: numbers are set to the right, words and prose to the left.
 
     Examples
     --------
@@ -55,6 +55,12 @@ class Table:
     prose: bool = False
     sortable: bool = False  # by a click on a heading, where the page's script runs
     even: bool = False  # whether columns of prose share the width, each broken into lines
+
+    @property
+    def words(self) -> frozenset[int]:
+        """Columns in which a cell begins with a letter, and which are therefore not set as numbers."""
+        cells = ((i, cell) for row in self.rows for i, cell in enumerate(row))
+        return frozenset(i for i, cell in cells if cell[:1].isalpha())
 
 
 @dataclass(frozen=True)
