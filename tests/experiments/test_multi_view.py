@@ -36,7 +36,7 @@ def test_factors_and_their_supports_are_found(monkeypatch: pytest.MonkeyPatch) -
     for row in table(result, "explained"):
         assert 0 < row["total"] <= 1
     names = [figure.name for section in result.figures for figure in section.figures]
-    assert names[:4] == ["loadings-true", "loadings-found", "explained-complete", "explained-mixed"]
+    assert names[:4] == ["loadings-true", "loadings-found", "explained-complete-view0", "explained-complete-view1"]
     assert "mofapy2 is not installed" in result.notes[0]
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from latens.estimators.beside.peers import digits
 from latens.experiments.collected_weights import (
     KINDS,
     LAST_LAYER,
@@ -91,11 +92,9 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 
 def _digits(settings: Settings, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    chosen = rng.permutation(len(found.target))[: settings.n_rows]
-    return found.data[chosen] / 16, found.target[chosen]
+    images, labels = digits()
+    chosen = rng.permutation(len(labels))[: settings.n_rows]
+    return images[chosen], labels[chosen]
 
 
 def _split(

@@ -70,7 +70,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         list(NAMES.values()), found, label=f"features found, mean of {settings.n_data_sets} data sets", reach=8.0
     )
     worst = density - density.min()
-    ahead = bar_chart(list(NAMES.values()), worst, label="log density of a new image, nats above the worst")
+    ahead = bar_chart(list(NAMES.values()), worst, label="log density of a new image above the worst")
     return Result(
         (Numbers.of("models", columns, rows),),
         (

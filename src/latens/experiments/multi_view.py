@@ -21,7 +21,7 @@ from latens.experiments.printed import sparse_factors as printed
 from latens.metrics import source_correlation
 from latens.report import Figure, Section
 from latens.report.charts.pixels import Scale
-from latens.report.charts.svg import Line, heat_map, line_chart
+from latens.report.charts.svg import Line, bar_chart, heat_map, line_chart
 
 __all__ = ["EXPERIMENT"]
 
@@ -172,9 +172,15 @@ def _variance(shown: Mapping[str, tuple[ViewTruth, Any]]) -> Section:
         model = shown[case][1]
         values = model.explained_["per_factor"][0]
         rows = [f"{view} ({truth})" for view, truth in model.likelihoods_.items()]
-        chart = heat_map(values, rows, [str(k) for k in range(values.shape[1])], Scale.of(values))
-        caption = f"Share of each view's variance that each factor explains, {case} data; black is {values.max():.0%}."
-        figures.append(Figure(chart, caption, wide=True, name=f"explained-{case}", drawing=unscrolled(chart)))
+        for view, shares in zip(rows, values, strict=True):
+            chart = bar_chart(
+                [f"factor {k}" for k in range(len(shares))],
+                shares,
+                label=f"{view}: share of variance explained",
+                reach=float(values.max()),
+            )
+            name = f"explained-{case}-{view.split()[0]}"
+            figures.append(Figure(chart, f"{case.capitalize()} data, {view}: what each factor explains.", name=name))
     return Section("Variance explained", figures=tuple(figures))
 
 
@@ -183,7 +189,8 @@ def _bounds(shown: Mapping[str, tuple[ViewTruth, Any]]) -> Section:
     for case, (_, model) in shown.items():
         history = np.asarray(model.elbo_history_)
         chart = line_chart([Line(np.arange(1, len(history) + 1), history)], x_label="iteration", y_label="bound (nats)")
-        figures.append(Figure(chart, f"The bound, {case}.", name=f"bound-{case.replace(' ', '-')}"))
+        caption = f"The bound, {case}. A jump is a move that raised it: a factor deleted, added or exchanged."
+        figures.append(Figure(chart, caption, name=f"bound-{case.replace(' ', '-')}"))
     return Section("The bound", figures=tuple(figures))
 
 

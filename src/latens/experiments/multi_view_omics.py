@@ -15,10 +15,8 @@ from latens.array import Floats
 from latens.datasets import make_multiview
 from latens.estimators.association import associate
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result
-from latens.experiments.feature_pictures import unscrolled
 from latens.report import Figure, Section
-from latens.report.charts.pixels import Scale
-from latens.report.charts.svg import Line, heat_map, line_chart
+from latens.report.charts.svg import Line, bar_chart, line_chart
 
 __all__ = ["EXPERIMENT"]
 
@@ -194,16 +192,22 @@ def _features(model: Any) -> list[tuple[int, str, str]]:
 
 def _variance(model: Any) -> Section:
     values = model.explained_["per_factor"][0]
-    chart = heat_map(values, list(model.layout_.views), _names(model), Scale.of(values))
-    caption = f"Share of each view's variance that each factor explains; black is {values.max():.0%}."
-    figure = Figure(chart, caption, wide=True, name="explained", drawing=unscrolled(chart))
-    return Section("Variance explained", figures=(figure,))
+    figures: list[Figure] = []
+    for view, shares in zip(model.layout_.views, values, strict=True):
+        chart = bar_chart(
+            _names(model), shares, label=f"{view}: share of variance explained", reach=float(values.max())
+        )
+        figures.append(Figure(chart, f"{view}: what each factor explains.", name=f"explained-{len(figures)}"))
+    return Section("Variance explained", figures=tuple(figures))
 
 
 def _bound(model: Any) -> Section:
     history = np.asarray(model.elbo_history_)
     chart = line_chart([Line(np.arange(1, len(history) + 1), history)], x_label="iteration", y_label="bound (nats)")
-    return Section("The bound", figures=(Figure(chart, "The bound over the iterations.", name="bound"),))
+    return Section(
+        "The bound",
+        figures=(Figure(chart, "The bound over the iterations; a jump is a move that raised it.", name="bound"),),
+    )
 
 
 def _summary(model: Any, logged: list[str]) -> str:

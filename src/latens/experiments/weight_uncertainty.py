@@ -261,12 +261,14 @@ def _figures(
                 curves,
                 "A regression on bumps along the line: the curve, and once and twice its standard deviation; dashed, "
                 "the truth. SGD moves no weight where there are no rows, so that SWAG is surest there.",
+                wide=True,
                 name="line",
             ),
             Figure(
                 field_panels(fields, CORNERS, rows),
                 "Two moons: red and blue where the net is sure of a class, white where it is not. The posteriors are "
                 "factors of Langevin-corrected steps that go on from the trained net.",
+                wide=True,
                 name="moons",
             ),
         ),

@@ -5,13 +5,19 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_digits
 from sklearn.decomposition import FactorAnalysis, FastICA
 
-from latens.array import Floats
+from latens.array import Floats, Index
 from latens.families.low_rank import LowRankNormal
 
-__all__ = ["diabetes", "factors_then_fast_ica", "fast_ica", "picard", "scikit_learn_factors"]
+__all__ = ["diabetes", "digits", "factors_then_fast_ica", "fast_ica", "picard", "scikit_learn_factors"]
+
+
+def digits() -> tuple[Floats, Index]:
+    """Images (1797, 64) between 0 and 1, and the digit that each shows."""
+    found = load_digits()
+    return np.asarray(found.data) / 16, np.asarray(found.target)
 
 
 def diabetes() -> tuple[Floats, Floats]:

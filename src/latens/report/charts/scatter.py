@@ -15,7 +15,7 @@ __all__ = ["Points", "scatter_chart"]
 HEIGHT = 400.0
 DOT = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="1.8" opacity="0.55"/>')
 CENTRE = Markup('<path class="mark" d="M {:.1f} {:.1f} h 12 m -6 -6 v 12"/>')
-RING = Markup('<ellipse class="axis" fill="none" cx="{:.1f}" cy="{:.1f}" rx="{:.1f}" ry="{:.1f}"/>')
+RING = Markup('<circle class="axis" fill="none" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>')
 MOST_POINTS = 2000  # more would only fill the plane
 
 
@@ -30,7 +30,7 @@ class Points:
 
 
 def scatter_chart(groups: list[Points], *, x_label: str, y_label: str) -> Markup:
-    """Points of each group in its tone, with a cross at its centre.
+    """Points of each group in its tone, with a cross at its centre; both axes have one scale, so that rings are round.
 
     Examples
     --------
@@ -44,10 +44,14 @@ def scatter_chart(groups: list[Points], *, x_label: str, y_label: str) -> Markup
     y_ticks = ticks(float(low[1]), float(high[1]))
     labels = tick_labels(y_ticks)
     left, bottom = 12 + LETTER * max(map(len, labels), default=1), HEIGHT - BOTTOM
-    scale = np.array([WIDTH - left - RIGHT, bottom - TOP]) / (high - low)
+    scale = float(np.min(np.array([WIDTH - left - RIGHT, bottom - TOP]) / (high - low)))
+    room = np.array([WIDTH - left - RIGHT, bottom - TOP]) / scale - (high - low)
+    low, high = low - room / 2, high + room / 2
+    y_ticks = ticks(float(low[1]), float(high[1]))
+    labels = tick_labels(y_ticks)
 
     def place(point: np.ndarray) -> tuple[float, float]:
-        return left + float((point[0] - low[0]) * scale[0]), bottom - float((point[1] - low[1]) * scale[1])
+        return left + float((point[0] - low[0]) * scale), bottom - float((point[1] - low[1]) * scale)
 
     parts = [TEXT.format("label", left, 16, "start", y_label)]
     for value, label in zip(y_ticks, labels, strict=True):
@@ -67,6 +71,6 @@ def scatter_chart(groups: list[Points], *, x_label: str, y_label: str) -> Markup
         if group.centre is not None:
             x, y = place(group.centre)
             if group.radius:
-                parts.append(RING.format(x, y, group.radius * scale[0], group.radius * scale[1]))
+                parts.append(RING.format(x, y, group.radius * scale))
             parts.append(CENTRE.format(x - 6, y))
     return PICTURE.format(WIDTH, HEIGHT, f"{y_label} by {x_label}", Markup().join(parts))
