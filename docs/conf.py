@@ -1,5 +1,8 @@
 """Sphinx settings: pages are Markdown, the reference is read from docstrings."""
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import latens
 
 project = "latens"
@@ -8,11 +11,22 @@ release = version = latens.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "models/README.md", "examples", "gallery/*.ipynb", "gallery/*.py"]
+# design, status and documents are records of the project, read in its repository
+exclude_patterns = [
+    "_build",
+    "models/README.md",
+    "design.md",
+    "status.md",
+    "documents.md",
+    "examples",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+    "_templates",
+]
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
@@ -23,6 +37,10 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
 }
+templates_path = ["_templates"]
+autosummary_generate = True
+html_math_renderer = "mathml"  # in the page itself: nothing is fetched to show an equation
+myst_enable_extensions = ["dollarmath"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_static_path = ["_static"]
@@ -34,8 +52,24 @@ REQUESTS = [
     f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "transform", "inverse_transform", "score")
 ]
 FOREIGN = ["fit_transform", "get_metadata_routing", "get_params", "set_output", "set_params", *REQUESTS]
+autosummary_context = {"foreign": FOREIGN}
 autodoc_default_options = {"exclude-members": ", ".join(FOREIGN)}
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # attributes that are properties too would be listed twice
 myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing", "config.cache"]
+
+
+def _inline_math(writer, node):
+    writer.body.append(tex2mathml(node.astext(), as_block=False))
+    raise nodes.SkipNode
+
+
+def _block_math(writer, node):
+    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Equations become MathML while the documentation is built."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))

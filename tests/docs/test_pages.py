@@ -21,3 +21,10 @@ def test_the_examples_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert tried > 0
     assert failed == 0
+
+
+def test_every_model_page_has_its_equations_as_mathematics() -> None:
+    pages = [page for page in (DOCS / "models").glob("*.md") if page.name not in ("README.md", "index.md")]
+    assert len(pages) == 10
+    without = [page.name for page in pages if "$$\n\\begin{aligned}\n" not in page.read_text(encoding="utf-8")]
+    assert without == []
