@@ -19,6 +19,7 @@ from latens.families.gamma import Gamma
 from latens.inference.search.journal import Entry, Notes
 from latens.io.checkpoint import CheckpointStore
 from latens.io.encoding import decode, encode
+from latens.system.atomic_write import _draft_stem
 from tests.contract.cases import CASES, midway, random_rows
 
 
@@ -59,6 +60,16 @@ def test_what_is_read_is_what_was_written(store: CheckpointStore) -> None:
 
 def test_an_empty_folder_has_no_notes(tmp_path: Path) -> None:
     assert CheckpointStore(tmp_path, "Toy", "ab" * 32).read() is None
+
+
+def test_drafts_that_a_kill_left_go_with_the_next_run(store: CheckpointStore) -> None:
+    draft, other = (store.path.with_name(f"{stem}ab.tmp") for stem in (_draft_stem(store.path), ".latens-other-"))
+    for path in (draft, other):
+        path.write_bytes(b"half")
+    with pytest.warns(FitResumed):
+        assert number_of(store.read()) == 2
+    assert not draft.exists()
+    assert other.exists()  # of another fit
 
 
 def cut(path: Path) -> None:

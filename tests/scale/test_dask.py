@@ -7,12 +7,16 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import latens
+from latens.inference.search.journal import Journal
+from tests.estimators.fitting.test_checkpoints import lives, sha256
 
 pytestmark = pytest.mark.extras
 
@@ -123,6 +127,56 @@ def test_bits_do_not_depend_on_the_number_of_workers_or_on_their_deaths(cluster:
 
     same_bits(calm, mixture(callbacks=kill_once).fit(chunked(X)))
     assert len(steps) > 3
+
+
+def worker_killer(client: Any, steps: list[int], at: int) -> Any:
+    """A callback that kills a worker after so many iterations, and holds a client, which no process can send."""
+
+    def kill_once(event: Any) -> None:
+        steps.append(event.step)
+        if len(steps) == at:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    return kill_once
+
+
+def test_persisted_chunks_that_die_with_a_worker_are_made_again(client: Any) -> None:
+    held, steps = chunked(X).persist(), list[int]()
+    model = mixture(callbacks=worker_killer(client, steps, 3)).fit(held)
+    same_bits(mixture().fit(chunked(X)), model)
+    assert len(steps) > 3
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_chunks_that_are_lost_for_good_end_in_an_error_with_the_remedy(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dask.array
+
+    from latens.scale import dask_blocks
+
+    monkeypatch.setattr(dask_blocks, "PATIENCE", 5.0)
+    parts = [
+        dask.delayed(part) for part in client.scatter([X[:1200], X[1200:]], workers=[next(iter(client.run(os.getpid)))])
+    ]
+    lost = dask.array.concatenate([dask.array.from_delayed(part, (1200, 5), X.dtype) for part in parts])
+    began, model = time.monotonic(), mixture(callbacks=worker_killer(client, [], 2))
+    with pytest.raises(RuntimeError, match=r"lost with their worker and cannot be made again .*; give lazy chunks"):
+        model.fit(lost)
+    assert time.monotonic() - began < 60
+    assert not hasattr(model, "posterior_")
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_fit_on_chunks_that_is_killed_goes_on_to_the_same_bits(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Journal.__init__.__kwdefaults__, "interval", 0.0)
+    monkeypatch.setitem(Journal.__init__.__kwdefaults__, "share", np.inf)
+    model, n_lives = lives(mixture, chunked(X, 1200), tmp_path, repeat(3), monkeypatch)
+    assert n_lives > 1
+    assert sha256(model) == sha256(mixture().fit(chunked(X, 1200)))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_moves_too_are_made_on_chunks(client: Any) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 from latens.core import Sweep
 
-__all__ = ["Step", "Sweep", "ThreadedSweep", "serial_sweep", "tree_sum"]
+__all__ = ["Step", "Sweep", "ThreadedSweep", "gather", "serial_sweep", "tree_sum"]
 
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statistics)
 
 
 def serial_sweep(step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
     """Block after block; statistics are added as they come, so that few of them are in memory at once."""
-    return _gather(step(batch, start) for batch, start in zip(batches, warm, strict=True))
+    return gather(step(batch, start) for batch, start in zip(batches, warm, strict=True))
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ThreadedSweep:
     n_ahead: int = 32  # blocks read or worked on while the oldest is waited for
 
     def __call__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-        return _gather(self._in_order(step, zip(batches, warm, strict=True)))
+        return gather(self._in_order(step, zip(batches, warm, strict=True)))
 
     def _in_order(self, step: Step, pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         under_way = deque[Future[tuple[Any, Any]]]()
@@ -66,7 +66,8 @@ def tree_sum(parts: Iterable[Any]) -> Any:
     return total
 
 
-def _gather(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], Any]:
+def gather(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], Any]:
+    """Answers of the blocks in their order, and the sum of their statistics."""
     locals_ = list[Any]()
 
     def statistics() -> Iterator[Any]:

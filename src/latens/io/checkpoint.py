@@ -17,7 +17,7 @@ from latens.io.archive.reading import read_archive
 from latens.io.archive.writing import Kind, write_archive
 from latens.io.encoding import decode, encode
 from latens.io.trace import from_columns, to_columns
-from latens.system.atomic_write import replacing, special_file
+from latens.system.atomic_write import remove_abandoned_drafts, replacing, special_file
 
 __all__ = ["CheckpointStore"]
 
@@ -70,7 +70,11 @@ class CheckpointStore:
         self.previous = self.path.with_suffix(".checkpoint.previous")
 
     def read(self) -> Notes | None:
-        """The notes of the newest file that can be used, with a word about each that cannot."""
+        """The notes of the newest file that can be used, with a word about each that cannot.
+
+        Drafts that a kill in the middle of a writing left behind are removed.
+        """
+        remove_abandoned_drafts(self.path, older_than=0.0)
         for path, otherwise in ((self.path, "the previous one is used"), (self.previous, "the fit begins anew")):
             if not os.path.lexists(path):
                 continue

@@ -28,9 +28,14 @@ from latens.system.threads import one_blas_thread
 __all__ = ["DaskSweep", "dask_source", "gathered", "is_dask", "map_chunks"]
 
 ARITY = 16  # a power of two: the tree of sums is then that of pairs
-PATIENCE = 60.0  # seconds without any worker before a pass is given up
+PATIENCE = 45.0  # seconds in which no worker has anything to do before a pass is given up
 RETRIES = 3
 GATHERED = 100 * 2**20  # bytes up to which a collection is fetched: a pass over chunks costs milliseconds for each
+LOST = "chunks of X were lost with their worker and cannot be made again"
+REMEDY = (
+    "give lazy chunks (read from files) or persist them anew, not data that were scattered, and fit again (with "
+    "checkpoint= a fit goes on where it was)."
+)
 
 _log = logging.getLogger(__name__)
 
@@ -57,14 +62,6 @@ def dask_source(X: Any) -> Source:
     ValueError
         Without an active client, or for an array that is not rows x columns.
     """
-    distributed = require("distributed", "dask")
-    try:
-        client = distributed.default_client()
-    except ValueError as error:
-        raise ValueError(
-            "X is a Dask collection and no client is active; start one first: "
-            "from dask.distributed import Client; client = Client()"
-        ) from error
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
         chunks, names = X.to_delayed(), tuple(map(str, X.columns))
         text = [str(name) for name, kind in X.dtypes.items() if not _is_number(kind)]
@@ -73,12 +70,23 @@ def dask_source(X: Any) -> Source:
                 f"column {text[0]!r} of X holds {X.dtypes[text[0]]}, not numbers; leave such columns out: "
                 f"X.drop(columns={text!r})."
             )
-        return _source(chunks, _LoadFrame(names), len(names), np.dtype(np.float64), client, names)
+        return _source(chunks, _LoadFrame(names), len(names), np.dtype(np.float64), _client(), names)
     if X.ndim != 2:
         raise ValueError(f"X is a Dask array of {X.ndim} dimensions; expected 2, rows x columns.")
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X  # columns of a row together; rows stay where they are
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    return _source(X.to_delayed()[:, 0], _load_array, int(X.shape[1]), dtype, client, None)
+    return _source(X.to_delayed()[:, 0], _load_array, int(X.shape[1]), dtype, _client(), None)
+
+
+def _client() -> Any:
+    distributed = require("distributed", "dask")
+    try:
+        return distributed.default_client()
+    except ValueError as error:
+        raise ValueError(
+            "X is a Dask collection and no client is active; start one first: "
+            "from dask.distributed import Client; client = Client()"
+        ) from error
 
 
 def _is_number(kind: Any) -> bool:
@@ -111,26 +119,33 @@ class DaskSweep:
         """Results of the tasks; an error, never an endless wait, where they cannot come."""
         distributed = require("distributed", "dask")
         futures = self.client.compute(wanted, optimize_graph=False, retries=RETRIES)
-        alone_since = None
-        while True:
-            try:
-                distributed.wait(futures, timeout=2.0)
-                break
-            except TimeoutError:
-                alone = not self.client.scheduler_info()["workers"]
-                alone_since = (alone_since or time.monotonic()) if alone else None
-                if alone_since is not None and time.monotonic() - alone_since > self.patience:
-                    raise RuntimeError(
-                        f"the cluster has had no worker for {self.patience:g} seconds; start workers and fit again "
-                        "(with checkpoint= a fit goes on where it was)."
-                    ) from None
         try:
+            self._wait_for(futures)
             return list(self.client.gather(futures))
         except (distributed.CancelledError, distributed.KilledWorker) as error:
-            raise RuntimeError(
-                f"chunks of X were lost with their worker and cannot be made again ({type(error).__name__}); give lazy "
-                "chunks (read from files), or persist them anew, and fit again."
-            ) from error
+            raise RuntimeError(f"{LOST} ({type(error).__name__}); {REMEDY}") from error
+
+    def _wait_for(self, futures: list[Any]) -> None:
+        idle_since = None
+        while True:
+            try:
+                require("distributed", "dask").wait(futures, timeout=2.0)
+                return
+            except TimeoutError:
+                busy = any(self.client.processing().values())
+                idle_since = None if busy else idle_since or time.monotonic()
+                if idle_since is not None and time.monotonic() - idle_since > self.patience:
+                    self.client.cancel(futures)
+                    raise RuntimeError(self._why_idle()) from None
+
+    def _why_idle(self) -> str:
+        """Why nothing happens on the cluster any more."""
+        if not self.client.scheduler_info()["workers"]:
+            return (
+                f"the cluster has had no worker for {self.patience:g} seconds; start workers and fit again (with "
+                "checkpoint= a fit goes on where it was)."
+            )
+        return f"{LOST} (no worker has had anything to do for {self.patience:g} seconds); {REMEDY}"
 
 
 def _tree(delayed: Any, sums: list[Any]) -> Any:
@@ -141,7 +156,7 @@ def _tree(delayed: Any, sums: list[Any]) -> Any:
 
 
 def _source(chunks: Any, load: Any, n_columns: int, dtype: Any, client: Any, names: tuple[str, ...] | None) -> Source:
-    return Source(tuple(chunks), load, n_columns, dtype, DaskSweep(client), names, remote=True)
+    return Source(tuple(chunks), load, n_columns, dtype, DaskSweep(client, PATIENCE), names, remote=True)
 
 
 @dataclass(frozen=True)

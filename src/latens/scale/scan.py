@@ -17,6 +17,7 @@ from latens.scale.arrays import ArrayReader, anndata_reader, hdf5_reader, npy_re
 from latens.scale.blocks import Block, Reader
 from latens.scale.csv_files import csv_reader
 from latens.scale.iterators import IteratorReader, is_data_loader, loader_reader
+from latens.scale.joblib_blocks import active_sweep
 from latens.scale.lazy_frames import is_lazy_frame, lazy_frame_reader
 from latens.scale.parquet import parquet_reader
 
@@ -72,14 +73,16 @@ class Scan:
 
     def source(self, *known: Known) -> Source:
         """The same for the engine: rows with their weights and what else is known of them, missing entries found."""
+        elsewhere = active_sweep() if self.reader.concurrent else None
         return Source(
             handles=self.handles,
             load=LoadBlock(self.reader, self.columns, self.weights, known),
             n_columns=len(self.columns),
             dtype=self.reader.dtype,
-            sweep=serial_sweep,
+            sweep=elsewhere or serial_sweep,
             feature_names=self.feature_names,
             concurrent=self.reader.concurrent,
+            remote=elsewhere is not None,
         )
 
     def __repr__(self) -> str:

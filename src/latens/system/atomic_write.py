@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["replacing", "special_file"]
+__all__ = ["remove_abandoned_drafts", "replacing", "special_file"]
 
 JUST_BEGUN = 60.0  # seconds in which a draft may not be locked yet
 
@@ -36,7 +36,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     target = Path(os.path.realpath(path))  # through a link, as ordinary writing would go
     _check_target(path, target)
-    _remove_abandoned_drafts(target)
+    remove_abandoned_drafts(target)
     draft = target.with_name(f"{_draft_stem(target)}{secrets.token_hex(8)}.tmp")
     try:
         with open(draft, "xb") as file:
@@ -90,13 +90,18 @@ def _hold(file: BinaryIO) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _remove_abandoned_drafts(target: Path) -> None:
-    """Drafts of the same file that no process holds were left by one that was killed."""
+def remove_abandoned_drafts(path: Path, older_than: float = JUST_BEGUN) -> None:
+    """Drafts of the same file that no process holds were left by one that was killed.
+
+    With `older_than=0` also those that were just begun: one of them may be of a process that is about to lock it, whose
+    writing then fails.
+    """
     if fcntl is None:
         return
+    target = Path(os.path.realpath(path))
     for draft in target.parent.glob(f"{_draft_stem(target)}*.tmp"):
         with suppress(OSError):
-            if time.time() - draft.stat().st_mtime < JUST_BEGUN:
+            if time.time() - draft.stat().st_mtime < older_than:
                 continue
             with open(draft, "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -31,7 +31,7 @@ from latens.estimators.parameters import (
 )
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
-from latens.estimators.rows.lazy import lazily
+from latens.estimators.rows.lazy import lazily, to_be_sent
 from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
@@ -270,7 +270,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         table, entropy = np.zeros((k, k)), 0.0
         if add and getattr(self, "classification_", table[:0]).shape == table.shape:
             table, entropy = self.classification_, self.membership_entropy_
-        step = _CountMembers(self)
+        step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
         parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(data)
         for part in parts:
             table, entropy = table + each * part.table, entropy + each * part.entropy

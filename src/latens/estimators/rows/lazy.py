@@ -18,7 +18,7 @@ from latens.estimators.rows.source_checks import check_columns
 from latens.scale.dask_blocks import is_dask, map_chunks
 from latens.scale.scan import Scan
 
-__all__ = ["LazyRows", "batch_by_batch", "lazily", "mean_of"]
+__all__ = ["LazyRows", "batch_by_batch", "lazily", "mean_of", "to_be_sent"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -97,10 +97,19 @@ def lazily(method: Method) -> Method:
             check_columns(self, X.feature_names, len(X.columns), reset=False)
             return LazyRows(_OnNumbers(method, self, rest, options), X)
         if is_dask(X):
-            return map_chunks(_OnNumbers(method, self, rest, options), X)
+            return map_chunks(_OnNumbers(method, to_be_sent(self), rest, options), X)
         return method(self, X, *rest, **options)
 
     return answer  # type: ignore[return-value]
+
+
+def to_be_sent(estimator: Any) -> Any:
+    """What answers about rows in other processes: callbacks and a journal stay, and may hold what cannot be sent."""
+    sent = object.__new__(type(estimator))
+    kept = {name: value for name, value in vars(estimator).items() if name not in ("_journal", "_checkpoint")}
+    vars(sent).update(kept)
+    sent.callbacks = None
+    return sent
 
 
 @dataclass(frozen=True)
