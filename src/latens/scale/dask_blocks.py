@@ -70,12 +70,12 @@ def dask_source(X: Any) -> Source:
                 f"column {text[0]!r} of X holds {X.dtypes[text[0]]}, not numbers; leave such columns out: "
                 f"X.drop(columns={text!r})."
             )
-        return _source(chunks, _LoadFrame(names), len(names), np.dtype(np.float64), _client(), names)
+        return _source(chunks, _LoadFrame(names), len(names), np.dtype(np.float64), X, names)
     if X.ndim != 2:
         raise ValueError(f"X is a Dask array of {X.ndim} dimensions; expected 2, rows x columns.")
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X  # columns of a row together; rows stay where they are
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    return _source(X.to_delayed()[:, 0], _load_array, int(X.shape[1]), dtype, _client(), None)
+    return _source(X.to_delayed()[:, 0], _load_array, int(X.shape[1]), dtype, X, None)
 
 
 def _client() -> Any:
@@ -99,6 +99,7 @@ class DaskSweep:
 
     client: Any
     patience: float = PATIENCE
+    held: Any = None  # the collection: persisted chunks are forgotten when nobody refers to them
 
     def __call__(
         self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
@@ -155,8 +156,9 @@ def _tree(delayed: Any, sums: list[Any]) -> Any:
     return sums[0]
 
 
-def _source(chunks: Any, load: Any, n_columns: int, dtype: Any, client: Any, names: tuple[str, ...] | None) -> Source:
-    return Source(tuple(chunks), load, n_columns, dtype, DaskSweep(client, PATIENCE), names, remote=True)
+def _source(chunks: Any, load: Any, n_columns: int, dtype: Any, X: Any, names: tuple[str, ...] | None) -> Source:
+    sweep = DaskSweep(_client(), PATIENCE, held=X)
+    return Source(tuple(chunks), load, n_columns, dtype, sweep, names, remote=True)
 
 
 @dataclass(frozen=True)
