@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,15 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert labels == {"sex": ["f", "m"]}
     assert sheets["rna"].X[1, 1] == pytest.approx(np.log1p(400))
     assert np.isnan(sheets["rna"].X[0, 1])
+
+
+def test_factors_that_are_independent_given_a_row_cost_what_a_divergence_says() -> None:
+    rng = np.random.default_rng(5)
+    loadings, noise = rng.normal(size=(2, 6)), rng.uniform(0.5, 2, 6)
+    model = SimpleNamespace(
+        n_components_=2, components_={"v": loadings}, noise_variance_={"v": noise}, scores_=np.zeros((7, 2))
+    )
+    precision = np.eye(2) + loadings / noise @ loadings.T
+    apart = np.diag(1 / np.diagonal(precision))  # the best independent Gaussian
+    divergence = 0.5 * (np.trace(precision @ apart) - 2 - np.linalg.slogdet(precision @ apart)[1])
+    assert multi_view._joint_gain(model) == pytest.approx(7 * divergence)

@@ -20,6 +20,7 @@ from latens.experiments.mofapy2_peer import Factors, is_installed, mofapy2_facto
 from latens.experiments.printed import sparse_factors as printed
 from latens.metrics import source_correlation
 from latens.report import Figure, Section
+from latens.report.charts.numbers import number
 from latens.report.charts.pixels import Scale
 from latens.report.charts.svg import Line, bar_chart, heat_map, line_chart
 
@@ -76,25 +77,41 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
     figures = (_loadings(*shown["complete"]), _variance(shown), _bounds(shown))
     progress("the print beside its correction")
     beside = against.log_odds(120, 40, settings.n_factors, 40, rng), against.plug_in(40, 6, rng)
-    return Result((contest, explained), figures, _notes(contest, methods)).beside(*beside, claims=_CLAIMS)
+    return Result((contest, explained), figures, _notes(contest, methods)).beside(
+        *beside, claims=_claims(shown["complete"][1])
+    )
 
 
-_CLAIMS = (
-    Claim(
-        "section 0.1.4, q(w_hat, s)",
-        "(lambda)^s (1 − lambda)^(1 − s)",
-        "lambda is a log odds and may be any number; the probability gamma belongs there",
-        "error in the print",
-    ),
-    Claim(
-        "section 0.1.4, q(z)",
-        "q(z_nk) factorised over the factors, logit for the chance that a loading is there",
-        "the updates of means and variances are right (a test). Here the factors of a row are jointly Gaussian "
-        "where no "
-        "entry is missing, which is tighter at the same cost; q(s) is the logistic of its log odds as in the print",
-        "agrees in part",
-    ),
-)
+def _claims(model: Any) -> tuple[Claim, ...]:
+    """What can be told without a run of the print, `model` being fitted to complete Gaussian views."""
+    return (
+        Claim(
+            "section 0.1.4, q(w_hat, s)",
+            "(lambda)^s (1 − lambda)^(1 − s)",
+            "lambda is a log odds and may be any number; the probability gamma belongs there",
+            "error in the print",
+        ),
+        Claim(
+            "section 0.1.4, q(z)",
+            "q(z_nk) factorised over the factors, logit for the chance that a loading is there",
+            "the updates of means and variances are right (a test). Here the factors of a row are jointly Gaussian "
+            f"where no entry is missing: a bound that is {number(_joint_gain(model))} nats higher at the loadings "
+            "found, at the same cost; q(s) is the logistic of its log odds as in the print",
+            "agrees in part",
+        ),
+    )
+
+
+def _joint_gain(model: Any) -> float:
+    """Nats that the bound loses by factors that are independent given the row, at point loadings and noise.
+
+    Of a Gaussian of precision P the best independent one has the variances 1 / P_kk.
+    """
+    precision = np.eye(model.n_components_)
+    for view, loadings in model.components_.items():
+        precision = precision + (loadings / model.noise_variance_[view]) @ loadings.T
+    lost = np.log(np.diagonal(precision)).sum() - np.linalg.slogdet(precision)[1]
+    return 0.5 * len(model.scores_) * float(lost)
 
 
 def _fit(method: str, views: Mapping[str, Floats], truth: ViewTruth, k: int, seed: int) -> tuple[Factors, Any]:

@@ -54,7 +54,7 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
         "experiment": experiment.name,
         "source": experiment.source,
         "version": latens.__version__,
-        "settings": chosen,
+        "settings": {**chosen, **({"data": Path(chosen["data"]).name} if "data" in chosen else {})},
         "notes": result.notes,
         "claims": [asdict(claim) for claim in result.claims],
         "tables": {table.name: {"columns": table.columns, "rows": table.rows} for table in result.tables},
@@ -67,7 +67,7 @@ def _write_all(experiment: Experiment[Any], settings: Any, seed: int, result: Re
 def _page(experiment: Experiment[Any], result: Result, chosen: dict[str, Any]) -> list[Section]:
     document = DOCUMENTS[experiment.document]
     source = f"{capitalised(document.cited)}: {experiment.place}. {experiment.about}"
-    rows = tuple((name, _setting(value)) for name, value in chosen.items())
+    rows = tuple((name, _setting(Path(value).name if name == "data" else value)) for name, value in chosen.items())
     small = [one for one in result.tables[1:] if len(one.rows) <= MOST_ROWS and len(one.columns) <= MOST_COLUMNS]
     more = tuple(Section(capitalised(one.name), table=one.shown) for one in small)
     return [
