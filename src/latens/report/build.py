@@ -28,6 +28,7 @@ from latens.report.sections import (
 )
 from latens.report.sections.rows import extremes, known, plane
 from latens.report.subject import Entry
+from latens.report.weights import is_weight_posterior, write_weights
 
 __all__ = ["BUILDERS", "Builder", "report", "report_many"]
 
@@ -84,9 +85,10 @@ def report(
     Parameters
     ----------
     model : fitted estimator, or result
-        Any estimator of this library after `fit`; or what `compare`, `sweep`, `suggest` or `stability` returned.
+        Any estimator of this library after `fit`; what `compare`, `sweep`, `suggest` or `stability` returned; or a
+        posterior of `latens.nets`.
     X : array-like of shape (N, D), optional
-        Rows to show beside what the model makes of them.
+        Rows to show beside what the model makes of them; for a posterior of weights, what its `predict` answered.
     path : path-like, default="report.html"
         Where to write; an older page there is replaced.
     truth : object, optional
@@ -125,6 +127,8 @@ def report(
     """
     if isinstance(model, Result):
         return write_result(model, path, title)
+    if is_weight_posterior(model):
+        return write_weights(model, X, path, title, y)
     entry = Entry(model, X, truth, title, shape, metadata=metadata, y=y, **about)
     return report_many([entry], path, title or type(model).__name__)
 
