@@ -100,7 +100,7 @@ def row_posteriors(local: Any, k: int) -> np.ndarray:
     return np.sum(local.chance[:, :, None] * alike, axis=1)
 
 
-def test_codes_and_imputations_are_moments_of_the_local_posterior(case: Case, holes: bool) -> None:
+def test_codes_are_moments_of_the_local_posterior_and_imputations_of_the_predictive(case: Case, holes: bool) -> None:
     rng = np.random.default_rng(26)
     rows = random_rows(rng, 30, 4, holes=holes, weighted=False)
     model, q = midway(case, rows, 3, rng)
@@ -116,6 +116,8 @@ def test_codes_and_imputations_are_moments_of_the_local_posterior(case: Case, ho
     spread = np.broadcast_to(w.spread, (4, *w.spread.shape[1:]))
     centre = z @ w.mean
     square = centre**2 + noise * np.einsum("ci,dij,cj->cd", z, spread, z) + noise
+    usage = codes @ np.log(q.usage.mean) + (1 - codes) @ np.log1p(-q.usage.mean)
+    chance = softmax(w.log_density(z, rows.x, rows.mask) + usage, axis=1)  # of E[p(row, state)]
     filled, variance = model.impute(q, rows, local)
     assert filled == pytest.approx(chance @ centre, rel=1e-10, abs=1e-12)
     assert variance == pytest.approx(chance @ square - filled**2, rel=1e-9)

@@ -198,10 +198,14 @@ class BinaryFactors:
         """log E_q[p(row)] by enumeration while that is feasible, else the row's own bound."""
         if self.score_is_bound(q):
             return self.row_bounds(q, batch, local)
+        return logsumexp(self._predictive_scores(q, batch))[:, 0]
+
+    def _predictive_scores(self, q: BinaryPosterior, batch: Rows) -> Array:
+        """(n, 2^K), log E_q[p(row, state)]."""
         states = all_states(q.n_components)
         log_on, log_off = np.log(q.usage.mean), np.log1p(-q.usage.mean)
         joint = q.loadings.log_density(with_ones(states, self.intercept), batch.x, batch.mask)
-        return logsumexp(joint + like(states @ log_on + (1 - states) @ log_off, batch.x))[:, 0]
+        return joint + like(states @ log_on + (1 - states) @ log_off, batch.x)
 
     def score_is_bound(self, q: BinaryPosterior) -> bool:
         return q.n_components > MOST_ENUMERATED
@@ -214,6 +218,9 @@ class BinaryFactors:
         return flat + xp.sum(local.mean * drive, axis=1) - 0.5 * local.energy(gram) + local.entropy
 
     def impute(self, q: BinaryPosterior, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
+        """Under the predictive density of `log_predictive`, where that sums over all states."""
+        if not self.score_is_bound(q):
+            local = States.at(None, q.n_components, self._predictive_scores(q, batch))
         local = local.rounded(batch.x)
         mean = self.reconstruct(q, local.mean)
         second = second_with_ones(local.second(), local.mean, self.intercept)

@@ -273,13 +273,16 @@ class NoisyOrCauses:
         return replace(local, score=self._scores(q.expected, batch, local), given=q, solved=None).surprise
 
     def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
-        """Chance of a one in each column, and its variance."""
-        xp, chance = array_namespace(local.chance), local.chance
+        """Chance of a one in each column, and its variance: by the density of `log_predictive` where it is no bound."""
+        listed: States = local
+        if not self.score_is_bound(q):
+            listed = States.at(None, q.n_components, score_all(q.at_means, batch.x, batch.mask))
+        xp, chance = array_namespace(listed.chance), listed.chance
         log_dark, log_leak = (np.log1p(-np.minimum(part.mean, 1 - 1e-16)) for part in (q.causes, q.leak))
-        if local.words is None:
-            lit = chance @ like(-np.expm1(log_leak + all_states(local.k) @ log_dark), chance)
+        if listed.words is None:
+            lit = chance @ like(-np.expm1(log_leak + all_states(listed.k) @ log_dark), chance)
         else:
-            bits, each = local.bits, like(log_dark, chance)
+            bits, each = listed.bits, like(log_dark, chance)
             dark = sum(
                 chance[:, c][:, None] * xp.exp(bits[:, c, :] @ each + like(log_leak, chance))
                 for c in range(chance.shape[1])
