@@ -266,8 +266,8 @@ ESTIMATORS = (
     Mutant(
         "imputation writes over observed entries",
         "estimators/answers.py",
-        "filled = _as_given(xp.where(hole, self._leave(mean), xp.astype(given, mean.dtype)), X)",
-        "filled = _as_given(xp.where(hole, self._leave(mean), self._leave(mean)), X)",
+        "return _as_given(xp.where(xp.isnan(given), wide, here), X)",
+        "return _as_given(wide, X)",
         "tests/estimators/test_conventions.py -k imputation",
     ),
     Mutant(

@@ -121,12 +121,12 @@ def _split(
     answers: dict[str, tuple[float, ...]] = {}
     for kind in SINGLE:
         scales = settings.scales if kind == LAST_LAYER else (1.0,)
-        told = [
+        answered = [
             [_told(draws[kind], scales, net, data, rows, settings.n_hidden) for net in members]
             for members, rows in zip(np.arange(len(learnt)).reshape(groups, -1), places, strict=True)
         ]  # log probabilities (scales, rows, classes), averaged over the draws of each net
         for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
-            mixed = [logsumexp(group[:taken], axis=0) - np.log(taken) for group in told]
+            mixed = [logsumexp(group[:taken], axis=0) - np.log(taken) for group in answered]
             left_out = sum(_heights(p, labels[rows]).sum(axis=1) for p, rows in zip(mixed[1:], places[1:], strict=True))
             best = int(np.argmax(left_out))
             p = np.exp(mixed[0][best])

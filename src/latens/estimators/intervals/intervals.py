@@ -281,8 +281,8 @@ class Intervals:
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
         every = {name: stacked([draw[name] for draw in published]) for name in published[0]}
-        told = [name for name, value in every.items() if name in AXES and len(value)]
-        along = {name: mean_squares(every[name]).reshape(N_CHAINS, each) for name in told}
+        numbers = [name for name, value in every.items() if name in AXES and len(value)]
+        along = {name: mean_squares(every[name]).reshape(N_CHAINS, each) for name in numbers}
         spaced = np.linspace(0, N_CHAINS * each - 1, n).astype(int)
         draws = PosteriorDraws({name: chosen(value, spaced) for name, value in every.items()})
         draws.r_hat = {name: r_hat(value) for name, value in along.items()}

@@ -192,7 +192,7 @@ class OnlineGradient(OnlineEM):
     learning_rate: float = 1e-3
     step_rule: str = "sgd"
 
-    def _nothing(self, k: int, d: int) -> OnlineStatistics:
+    def _nothing(self, k: int, d: int) -> OnlineStatistics | GradientStatistics:
         sums = super()._nothing(k, d)
         if self.step_rule == "sgd":
             return sums
