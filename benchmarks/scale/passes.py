@@ -38,7 +38,9 @@ def row_posteriors(setting: Setting) -> list[Table]:
         for how in ("keep", "recompute"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = SUBJECTS[name].make(shape.k, random_state=0, max_iter=100, row_posteriors=how, n_jobs=1)
+                model = SUBJECTS[name].make(
+                    shape.k, random_state=0, max_iter=300, tol=1e-5, row_posteriors=how, n_jobs=1
+                )
                 began = time.process_time()
                 model.fit(data or latens.scan(x, block_rows=2000))
                 told[how] = model, time.process_time() - began
