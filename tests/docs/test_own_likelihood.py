@@ -119,3 +119,18 @@ def test_values_that_the_page_refuses_are_refused_with_its_words(reader: dict[st
     model = latens.MultiViewFactorAnalysis(1, likelihoods={"test": reader["Answers"](20.0)})
     with pytest.raises(ValueError, match=r"view 'test' is to be answers but holds fractions"):
         model.fit({"test": reader["right"] + 0.5})
+
+
+@pytest.mark.extras
+def test_a_column_of_a_frame_of_mixed_columns_may_have_it(reader: dict[str, Any], tmp_path: Path) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(reader["right"][:, :4], columns=list("abcd")).assign(sex=["f", "m", "m"] * 100, e=1.5)
+    frame["e"] += np.random.default_rng(0).normal(size=300)
+    own = reader["Answers"](20.0)
+    model = latens.MultiViewFactorAnalysis(2, likelihoods={"a": own, "b": own}, random_state=0, max_iter=10)
+    model.fit(frame)
+    assert "answers" in model.likelihoods_.values()
+    latens.save(model, tmp_path / "frame.latens")
+    again = latens.load(tmp_path / "frame.latens", custom=[reader["Answers"]])
+    assert np.array_equal(again.transform(frame), model.transform(frame))

@@ -85,7 +85,10 @@ def parameters_of(estimator: Any) -> dict[str, Any]:
         params["random_state"] = None
     chosen = params.get("likelihoods")
     if type(chosen) is dict:  # by column number or name, which are the same column as text
-        params["likelihoods"] = {str(column): kind for column, kind in chosen.items()}
+        params["likelihoods"] = {
+            str(name): {str(column): own for column, own in kind.items()} if type(kind) is dict else kind
+            for name, kind in chosen.items()
+        }
     return params
 
 

@@ -35,6 +35,7 @@ from latens.estimators.multi_view.tables.output import (
     strongest,
 )
 from latens.estimators.multi_view.tables.row_names import group_numbers
+from latens.estimators.multi_view.tables.split import joined
 from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, frame_encoding, lay_out
 from latens.estimators.multi_view.units import signs
 from latens.estimators.parameters import one_of, positive_number, whole_number
@@ -142,7 +143,7 @@ class MultiViewAnswers(Answers):
         group = group_numbers(groups, [], None, len(codes), self.layout_.groups)[0]
         wide = self._model.reconstruct(self.posterior_, codes * like(signs(self.posterior_), codes), group)
         wide = contracted(self._leave(wide), self.layout_)
-        return wide if self._plain else as_given(wide, self.layout_.as_read, {}, None)
+        return wide if self._plain else as_given(*joined(wide, self.layout_.as_read), {}, None)
 
     @contained("features")
     @in_view_blocks
@@ -240,7 +241,7 @@ class MultiViewAnswers(Answers):
         """A table (n, D) as read in the container that was given; `numbers` are no values, such as deviations."""
         encoding, layout = frame_encoding(self), self.layout_.as_read
         if encoding is None or not is_frame(given):
-            return as_given(wide, layout, views, table.row_names)
+            return as_given(*joined(wide, layout), given if layout.wholes else views, table.row_names)
         values = in_frame_order(host(wide), layout, encoding)
         return (
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))
@@ -354,7 +355,9 @@ class MultiViewAnswers(Answers):
         """
         wide, codes = self._draw(n_samples, globals)
         wide = contracted(self._leave(wide), self.layout_)
-        return wide if self._plain else as_given(wide, self.layout_.as_read, {}, None), codes * signs(self.posterior_)
+        return wide if self._plain else as_given(*joined(wide, self.layout_.as_read), {}, None), codes * signs(
+            self.posterior_
+        )
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
         """For each factor, the features that it moves most beside their noise.

@@ -33,6 +33,7 @@ from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blo
 from latens.estimators.multi_view.tables.input import is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
+from latens.estimators.multi_view.tables.split import names_columns, split_views
 from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS
@@ -43,7 +44,7 @@ from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.intake import Encoding
 from latens.models.likelihoods import Likelihood
-from latens.models.likelihoods.names import kinds_of
+from latens.models.likelihoods.names import chosen_again, kinds_of
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
@@ -62,8 +63,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         Factors at most; None chooses that bound. Those that the bound of the evidence does not pay for are dropped.
     likelihoods : dict of str or Likelihood, optional
         View, or column of a data frame of mixed columns, to "gaussian", "student", "bernoulli", "categorical",
-        "ordinal", "poisson" or "negative-binomial"; or view to an instance of one's own (`latens.likelihoods`). What is
-        not given is guessed from the values (see `likelihoods_`).
+        "ordinal", "poisson" or "negative-binomial"; or to an instance of one's own (`latens.likelihoods`). A dict by
+        column in place of a name splits a view by kind, as in "clinic (poisson)". What is not given is guessed from the
+        values (see `likelihoods_`).
         "student" is for measurements with outliers: how heavy their tails are is learnt. Counts have a dispersion that
         is learnt, which "poisson" expects to be small. Columns of levels have a loading for each level but the last,
         "column = level" by name.
@@ -348,8 +350,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     ) -> WideTable:
         """Samples as one wide table, which says what the views are."""
         frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) else None
+        views = X if frame is None else frame.views(X)
+        wholes: dict[str, tuple[str, ...]] = {}
+        if frame is None and names_columns(self.likelihoods):
+            views, self._of_frame, wholes = split_views(X, self.likelihoods, self.layer, self.use_var)
         table = lay_out(
-            X if frame is None else frame.views(X),
+            views,
             groups=groups,
             sample_weight=sample_weight,
             layer=self.layer,
@@ -359,6 +365,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         )
         if table.rows.seen is not None and not host(table.rows.seen).any():
             raise ValueError("the views hold nothing but NaN; give at least one observed value.")
+        table = replace(table, layout=replace(table.layout, wholes=wholes))
         self._plain = is_plain(X) and frame is None
         if frame is not None:
             self.encodings_, self._of_frame = {"x": frame.encoding}, frame.likelihoods
@@ -369,9 +376,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         """Likelihoods of views as given or found in a frame of mixed columns, and how that became numbers."""
         of_frame = self.__dict__.pop("_of_frame", None)
         if of_frame is not None:
-            return of_frame, self.encodings_["x"]
+            return of_frame, getattr(self, "encodings_", {}).get("x")
         encoding = frame_encoding(self)
-        return (self.likelihoods if encoding is None else self.likelihoods_), encoding
+        if encoding is None and not names_columns(self.likelihoods):
+            return self.likelihoods, None
+        return chosen_again(self.likelihoods_, self.likelihoods), encoding
 
     def _fit_views(
         self,

@@ -28,11 +28,16 @@ def check_agreement(name: str, params: Mapping[str, Any], model: Any) -> None:
 
 
 def _agrees(given: Any, recorded: Any) -> bool:
-    """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given."""
+    """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given.
+
+    What is given by other names, such as those of columns, the model does not tell.
+    """
     if not isinstance(recorded, dict):
         return bool(given == recorded)
     given = given if given is None or isinstance(given, dict) else dict.fromkeys(recorded, given)
-    return given is None or all(recorded.get(key) == getattr(given[key], "name", given[key]) for key in given)
+    return given is None or all(
+        recorded[key] == getattr(given[key], "name", given[key]) for key in given if key in recorded
+    )
 
 
 def _prior(model: Any) -> str:

@@ -15,7 +15,7 @@ from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Likelihood
 from latens.models.likelihoods.student import Student
 
-__all__ = ["LIKELIHOODS", "MEASUREMENTS", "NAMES", "Kind", "kinds_of", "own_likelihoods"]
+__all__ = ["LIKELIHOODS", "MEASUREMENTS", "NAMES", "Kind", "chosen_again", "kinds_of", "own_likelihoods"]
 
 NAMES: dict[str, str] = {
     "gaussian": "measurements with normal noise",
@@ -37,15 +37,26 @@ Kind = type[Likelihood] | Likelihood  # the class behind a name, or the caller's
 
 
 def own_likelihoods(given: Any) -> dict[str, Likelihood]:
-    """The caller's own among what was given for views, by view; under "" one for all views."""
+    """The caller's own among what was given for views or columns, by view or column; under "" one for all views."""
     if isinstance(given, Likelihood):
         return {"": given}
     if not isinstance(given, Mapping):
         return {}
-    return {str(view): kind for view, kind in given.items() if isinstance(kind, Likelihood)}
+    found = {str(name): kind for name, kind in given.items() if isinstance(kind, Likelihood)}
+    for columns in given.values():
+        found |= own_likelihoods(columns) if isinstance(columns, Mapping) else {}
+    return found
 
 
 def kinds_of(names: Mapping[str, str], given: Any) -> dict[str, Kind]:
     """What each view's likelihood is, from its name and what the caller gave."""
+    return {
+        view: LIKELIHOODS[kind] if isinstance(kind, str) else kind for view, kind in chosen_again(names, given).items()
+    }
+
+
+def chosen_again(names: Mapping[str, str], given: Any) -> dict[str, str | Likelihood]:
+    """Each view's likelihood as a caller would choose it: by name, or the caller's own."""
     own = own_likelihoods(given)
-    return {view: own.get(view) or own.get("") or LIKELIHOODS[name] for view, name in names.items()}
+    named = {kind.name: kind for kind in own.values()}  # of a view that holds columns which were given it
+    return {view: own.get(view, own.get("", named.get(name, name))) for view, name in names.items()}

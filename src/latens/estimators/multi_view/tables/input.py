@@ -20,11 +20,13 @@ from latens.estimators.rows.validation import check_sparse, is_foreign
 __all__ = [
     "View",
     "are_read",
+    "columns_at",
     "from_long",
     "is_plain",
     "is_several",
     "listed",
     "long_groups",
+    "numbered",
     "one_table",
     "read_views",
     "single",
@@ -57,7 +59,7 @@ class View:
 
     def numbers(self, dtype: Any, columns: Index | None) -> Floats:
         """(n, D), the values of some columns, NaN where missing."""
-        table = self.table if columns is None else _columns(self.table, columns)
+        table = self.table if columns is None else columns_at(self.table, columns)
         if is_sparse(table):
             check_sparse(table, f"view {self.name!r}")
             table = table.toarray()
@@ -225,7 +227,7 @@ def _named(views: Any, known: Sequence[str] | None) -> Iterator[tuple[str, Any]]
         pairs = list(views.items())
     elif _has_two_levels(views):
         top = views.columns.get_level_values(0)
-        pairs = [(name, _columns(views, np.flatnonzero(top == name))) for name in dict.fromkeys(top)]
+        pairs = [(name, columns_at(views, np.flatnonzero(top == name))) for name in dict.fromkeys(top)]
     elif isinstance(views, list | tuple):
         if known and len(known) != len(views):
             raise ValueError(
@@ -312,7 +314,8 @@ def _chosen(name: str, var: Any, use_var: str) -> Index:
     return np.flatnonzero(chosen)
 
 
-def _columns(table: Any, columns: Index) -> Any:
+def columns_at(table: Any, columns: Index) -> Any:
+    """Some columns of a table of any kind."""
     if hasattr(table, "iloc"):
         return table.iloc[:, columns]
     if is_foreign(table):
@@ -344,3 +347,9 @@ def _strings(names: Any) -> tuple[str, ...]:
 
 def _repeated(names: Sequence[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]
+
+
+def numbered(view: str, d: int) -> tuple[str, ...]:
+    """Names for the columns of a table that has none."""
+    stem = "x" if view == "x" else f"{view}_"
+    return tuple(f"{stem}{j}" for j in range(d))

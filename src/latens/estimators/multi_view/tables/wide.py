@@ -26,12 +26,14 @@ from latens.estimators.multi_view.tables.input import (
     is_several,
     listed,
     long_groups,
+    numbered,
     one_table,
     read_views,
     single,
 )
 from latens.estimators.multi_view.tables.level_columns import LevelColumns
 from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
+from latens.estimators.multi_view.tables.split import split_like
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
 from latens.intake import Encoding, join_views
 from latens.models.multi_view.view import GROUP
@@ -57,6 +59,7 @@ class Layout:
     precise: tuple[str, ...] = ()  # views whose precisions are known, entry by entry
     exposed: tuple[str, ...] = ()  # views of counts whose exposures are known, sample by sample
     levels: dict[str, LevelColumns] = field(default_factory=dict)  # of views whose columns are made of levels
+    wholes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of views that are split by kind
 
     @property
     def as_read(self) -> Layout:
@@ -138,7 +141,7 @@ def lay_out(
     notes += [view.obs for view in given if view.obs is not None]
     labels, known = group_numbers(groups, notes, names, n, None if layout is None else layout.groups, more=in_stream)
     if layout is None:
-        features = tuple(view.columns or _numbered(view.name, view.shape[1]) for view in given)
+        features = tuple(view.columns or numbered(view.name, view.shape[1]) for view in given)
         layout = Layout(tuple(view.name for view in given), features, known)
         if estimator is not None:
             _note_columns(estimator, layout)
@@ -153,7 +156,10 @@ def lay_out(
 
 
 def encoded_views(estimator: Any, X: Any) -> Any:
-    """A raw data frame as the views that the model was fitted to, where it knows how its columns were encoded."""
+    """Views as the model was fitted to them: a raw data frame as it was encoded, views of several kinds by kind."""
+    layout = getattr(estimator, "layout_", None)
+    if layout is not None and layout.wholes and not are_read(X):
+        return split_like(X, layout.as_read, estimator.layer, estimator.use_var)
     if are_read(X) or not is_plain(X):
         return X  # views that were encoded already, such as those of `latens.read(path).views()`
     encoding = frame_encoding(estimator)
@@ -194,7 +200,7 @@ def _plain(
     labels, known = group_numbers(groups, [], names, n, None if layout is None else layout.groups, more=in_stream)
     if layout is None:
         columns = getattr(estimator, "feature_names_in_", None)
-        features = _numbered("x", rows.x.shape[1]) if columns is None else tuple(map(str, columns))
+        features = numbered("x", rows.x.shape[1]) if columns is None else tuple(map(str, columns))
         layout = Layout(("x",), (features,))
     layout = replace(layout, groups=known)
     return WideTable(_with_labels(rows, labels, layout), layout, names)
@@ -231,19 +237,13 @@ def _note_columns(estimator: Any, layout: Layout) -> None:
         del estimator.feature_names_in_
 
 
-def _numbered(view: str, d: int) -> tuple[str, ...]:
-    """Names for the columns of a table that has none."""
-    stem = "x" if view == "x" else f"{view}_"
-    return tuple(f"{stem}{j}" for j in range(d))
-
-
 def _columns_of(view: View, layout: Layout) -> Index | None:
     """Where the columns of the layout stand in a view, ABSENT where not at all; None if they are all, in order."""
     expected = layout.features[layout.views.index(view.name)]
     if view.columns == expected:
         return None
     n, d = view.shape
-    if view.columns is None or expected == _numbered(view.name, len(expected)):
+    if view.columns is None or expected == numbered(view.name, len(expected)):
         if d == len(expected):
             return None
         turned = " This looks like features x samples; pass v.T." if n == len(expected) else ""
