@@ -23,6 +23,7 @@ from latens.io.checks.multi_view_checks import (
     check_views,
     columns_of_rows,
     kept_of,
+    names_of_columns,
     sizes_of_views,
 )
 from latens.io.checks.parameter_checks import check_agreement
@@ -104,7 +105,7 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any
         # absurd numbers may divide by zero on their way to being refused
         with np.errstate(all="ignore"), one_blas_thread():
             _check_parts(name, fitted)
-            check_agreement(name, params, fitted.model)
+            check_agreement(name, params, fitted.model, names_of_columns(fitted.attributes))
             return _assembled(estimator_class(name), params, fitted)
     except (FileRefused, MemoryError):
         raise

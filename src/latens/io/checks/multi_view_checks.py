@@ -18,7 +18,15 @@ from latens.io.checks.type_checks import fits, hints_of
 from latens.models.multi_view.model import MultiView
 from latens.models.multi_view.view import GROUP, exposure_of, precision_of
 
-__all__ = ["check_kept", "check_samples", "check_views", "columns_of_rows", "kept_of", "sizes_of_views"]
+__all__ = [
+    "check_kept",
+    "check_samples",
+    "check_views",
+    "columns_of_rows",
+    "kept_of",
+    "names_of_columns",
+    "sizes_of_views",
+]
 
 NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what is known of samples may be gone
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
@@ -49,6 +57,14 @@ def sizes_of_views(model: Any) -> dict[str, int]:
 def columns_of_rows(kept: Mapping[str, Any], n_features: int) -> int:
     """Columns of the rows that the model sees: those of the data, or more where columns of levels are several."""
     return int(kept["layout_"].n_columns) if "layout_" in kept else n_features
+
+
+def names_of_columns(kept: Mapping[str, Any]) -> set[str]:
+    """Columns whose likelihoods may be given one by one: of views that are split by kind, and of mixed frames."""
+    layout = kept.get("layout_")
+    if not isinstance(layout, Layout):
+        return set()
+    return {*layout.wholes, *(name for own in layout.as_read.features for name in own)}
 
 
 def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:

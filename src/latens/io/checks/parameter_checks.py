@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from latens.errors import FileRefused
@@ -17,26 +17,26 @@ from latens.models.noisy_or.jensen import JensenNoisyOr
 __all__ = ["check_agreement"]
 
 
-def check_agreement(name: str, params: Mapping[str, Any], model: Any) -> None:
-    """Refuse a parameter that the model denies; parameters that a model does not record are not judged."""
+def check_agreement(name: str, params: Mapping[str, Any], model: Any, columns: Collection[str] = ()) -> None:
+    """Refuse a parameter that the model denies; parameters that a model does not record are not judged.
+
+    Nor is what is given for these columns, which a model knows by the views that hold them.
+    """
     for parameter, recorded_by in TELLING.get(name, {}).items():
-        if parameter in params and not _agrees(params[parameter], recorded := recorded_by(model)):
+        if parameter in params and not _agrees(params[parameter], recorded := recorded_by(model), columns):
             raise FileRefused(
                 f"it states {parameter}={str(params[parameter])[:40]!r}, but its model was built with "
                 f"{parameter}={recorded!r}. If the parameter was changed after fit, change it back or fit again."
             )
 
 
-def _agrees(given: Any, recorded: Any) -> bool:
-    """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given.
-
-    What is given by other names, such as those of columns, the model does not tell.
-    """
+def _agrees(given: Any, recorded: Any, columns: Collection[str]) -> bool:
+    """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given."""
     if not isinstance(recorded, dict):
         return bool(given == recorded)
     given = given if given is None or isinstance(given, dict) else dict.fromkeys(recorded, given)
     return given is None or all(
-        recorded[key] == getattr(given[key], "name", given[key]) for key in given if key in recorded
+        recorded.get(key) == getattr(given[key], "name", given[key]) for key in given if key not in columns
     )
 
 

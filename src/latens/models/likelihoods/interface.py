@@ -75,7 +75,9 @@ class Tangent:
     free: Free | None = None
     powers: Entries | None = None  # what log tau is multiplied by, where `normaliser` does not say it
     power_sums: Floats | None = None  # (D,), weighted sums of the powers
-    own: Callable[[Rows, Array], Any] | None = None  # rows, E[regressors] (n, R) -> the sums its parameters learn from
+    own: Callable[[Rows, Array], Floats] | None = (
+        None  # rows, E[regressors] (n, R) -> (D, .), what parameters learn from
+    )
 
     def shifted(self, offset: Array, mask: Array, constant: Array) -> Tangent:
         """A parabola of eta + offset (n, 1) with these constants, as one of eta."""

@@ -24,33 +24,21 @@ from scipy.special import digamma, stdtr, stdtrit
 from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats
-from latens.array.fields import positive, record, sized
+from latens.array.fields import positive, record
 from latens.array.kernels.quadratic_bounds import masked
 from latens.array.transfer import column_sums, host, like
-from latens.core import Rows, Statistics
+from latens.core import Rows
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Columns, Free, Parameters, Predictor, Tangent
 from latens.models.student_tails import best_tail
 
-__all__ = ["Student", "TailSums", "Tails"]
+__all__ = ["Student", "Tails"]
 
 HEAVIEST, LIGHTEST = 0.5, 1000.0  # degrees of freedom at least and at most
 START = 5.0
 BEYOND = 1.9  # how far beyond the root a step goes, in logarithms; from 2 on the bound would fall
 TRIMMED = 0.02  # share at either end of a column that a start takes for outliers
 RATIOS = np.geomspace(1e-4, 1e4, 97)  # of variances, at which limits are computed; others lie between
-
-
-@record
-class TailSums(Statistics):
-    n: float
-    logs: Floats = sized("d")  # sum E[log u]
-    scales: Floats = sized("d")  # sum E[u]
-    rest: Floats = sized("d")  # sum of what does not know nu
-
-    @property
-    def entries(self) -> float:
-        return self.n
 
 
 @record
@@ -64,12 +52,11 @@ class Tails(Parameters):
         return float(self.freedom[0])
 
     def applied(self, sums: Any) -> Any:
-        own, nu = sums.own, self.value
-        known = sums.count * _level(nu) + 0.5 * nu * (own.logs - own.scales)
-        return replace(sums, free_level=own.rest + known)
+        (logs, scales, rest), nu = sums.own.T, self.value
+        return replace(sums, free_level=rest + sums.count * _level(nu) + 0.5 * nu * (logs - scales))
 
     def improved(self, sums: Any, coefficients: Floats) -> Tails:
-        n, excess = float(sums.count.sum()), float(np.sum(sums.own.logs - sums.own.scales))
+        n, excess = float(sums.count.sum()), float(np.sum(sums.own[:, 0] - sums.own[:, 1]))
         if n <= 0:
             return self
 
@@ -106,8 +93,9 @@ class Student(Gaussian):
         rest = masked(fixed - 0.5 * log_rate, rows.seen)
         constant = masked(xp.ones_like(y), rows.seen) * _level(nu) + 0.5 * nu * (logs - u) + rest
 
-        def own(part: Rows, regressors: Array) -> TailSums:
-            return TailSums(part.n, *(column_sums(part.weigh(values)) for values in (logs, u, rest)))
+        def own(part: Rows, regressors: Array) -> Floats:
+            """(D, 3), sums of E[log u], of E[u], and of what does not know nu."""
+            return np.stack([column_sums(part.weigh(values)) for values in (logs, u, rest)], axis=1)
 
         return Tangent(u * y, u, at=at, free=Free(lambda: constant), own=own)
 

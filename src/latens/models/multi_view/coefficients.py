@@ -25,7 +25,7 @@ from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
-from latens.models.likelihoods.student import Tails, TailSums
+from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
@@ -255,7 +255,7 @@ class ViewStatistics(Statistics):
     free_pull: Floats | None = sized("d k+n_groups", default=None)
     free_gram: Floats | None = sized("d sym(k+n_groups)", default=None)
     log_powers: Floats | None = sized("d", default=None)
-    own: TailSums | None = part("d", default=None)  # what the likelihood's parameters are learnt from
+    own: Floats | None = sized("d own", default=None)  # what the likelihood's parameters are learnt from
 
     def at(self, p: ViewPosterior) -> ViewStatistics:
         """The sums where the likelihood has the parameters of that posterior."""
