@@ -79,6 +79,7 @@ SECTIONS = (
     Section("library.intake", "reading a CSV file of 20,000 columns (needs pandas)", "library.intake:run"),
     Section("library.falls", "falls of the bound over random fits", "library.falls:run"),
     Section("library.number", "the number of components found, from 2,000 to 100,000 rows", "library.number:run"),
+    Section("library.memory", "memory of default fits: many rows, and many columns of few rows", "library.memory:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )
 

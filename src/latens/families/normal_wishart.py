@@ -47,7 +47,7 @@ class NormalWishart:
         """(K or 1,), E[log |Lam|]."""
         d = self.mean.shape[1]
         half = 0.5 * (self.dof[:, None] - np.arange(d))
-        return np.asarray(digamma(half).sum(axis=1) + d * math.log(2) - log_determinant(self.scatter))
+        return np.asarray(digamma(half).sum(axis=1) + d * math.log(2) - self._log_volume)
 
     @property
     def row_variance(self) -> Floats:
@@ -92,7 +92,7 @@ class NormalWishart:
         level = 0.5 * d * (np.log(self.strength / strength) - count * LOG_2PI)
         if not self.tied:
             after = self.observe(seen, x, xx)
-            return np.asarray(level + self._log_norm() - after._log_norm())
+            return np.asarray(level + self._log_norm - after._log_norm)
         mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
         pull = strength * _quadratic(current.precision, mean) - self.strength * _quadratic(current.precision, self.mean)
         return np.asarray(level + 0.5 * (count * log_determinant(current.precision) + pull))
@@ -103,7 +103,7 @@ class NormalWishart:
         normal = d * (ratio - 1 - np.log(ratio)) + other.strength * _quadratic(self.precision, shift)
         traces = np.sum(other.scatter * self.precision, axis=(1, 2))
         wishart = 0.5 * ((self.dof - other.dof) * self.log_det - self.dof * d + traces)
-        return float(0.5 * np.sum(normal) + np.sum(wishart + self._log_norm() - other._log_norm()))
+        return float(0.5 * np.sum(normal) + np.sum(wishart + self._log_norm - other._log_norm))
 
     def student(self) -> tuple[Floats, Floats]:
         """Degrees of freedom (K,) and scale matrices (K, D, D) of the multivariate t that a new row follows."""
@@ -128,11 +128,17 @@ class NormalWishart:
     def _pooled(self, each: Floats) -> Floats:
         return np.asarray(each.sum(axis=0, keepdims=True) if self.tied else each)
 
+    @cached_property
+    def _log_volume(self) -> Floats:
+        """(K or 1,), log |scatter|."""
+        return log_determinant(self.scatter)
+
+    @cached_property
     def _log_norm(self) -> Floats:
         """(K or 1,), log B(W, nu): the logarithm of the Wishart's normaliser."""
         d, nu = self.mean.shape[1], self.dof
         gammas = gammaln(0.5 * (nu[:, None] - np.arange(d))).sum(axis=1) + 0.25 * d * (d - 1) * math.log(math.pi)
-        return np.asarray(0.5 * nu * (log_determinant(self.scatter) - d * math.log(2)) - gammas)
+        return np.asarray(0.5 * nu * (self._log_volume - d * math.log(2)) - gammas)
 
 
 def _outer(scale: Floats, v: Floats) -> Floats:

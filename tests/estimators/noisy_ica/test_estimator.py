@@ -12,7 +12,7 @@ import latens
 from latens.core import Rows
 from latens.errors import LooksTransposed, SourcesTooLight
 from latens.estimators.noisy_ica.estimator import NoisyICA
-from latens.estimators.noisy_ica.starts import likely_number, supported_number
+from latens.estimators.noisy_ica.starts import factor_start, likely_number, supported_number
 from latens.metrics import amari_distance, match_components, source_correlation
 from tests.estimators.verdict import complaints
 
@@ -296,3 +296,14 @@ def test_a_search_begins_with_one_source_more_than_the_covariance_shows_or_with_
     seen = np.random.default_rng(1).random(X.shape) < 0.3
     assert likely_number(Rows(np.where(seen, X, 0.0), seen), 10) == 10
     assert NoisyICA(random_state=0).fit(X).n_components_ == 3
+
+
+def test_few_rows_of_many_sensors_start_without_products_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = latens.datasets.make_ica(30, 60, 2, snr=10, noise="unequal", random_state=0)
+    rng = np.random.default_rng
+    by_pairs = factor_start(Rows(np.concatenate([X, X, X])), 2, rng(0), "independent")
+    monkeypatch.setattr("latens.estimators.noisy_ica.starts.summed", None)
+    by_rows = factor_start(Rows(X), 2, rng(0), "independent")
+    assert np.abs(by_rows[0]) == pytest.approx(np.abs(by_pairs[0]), abs=1e-3)
+    assert by_rows[1] == pytest.approx(by_pairs[1], rel=1e-3)
+    assert supported_number(Rows(X), 4) == 2

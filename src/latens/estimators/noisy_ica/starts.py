@@ -18,7 +18,9 @@ from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.models.factor_analysis.newton import best_rank, most_likely
-from latens.models.factor_analysis.sums import summed
+from latens.models.factor_analysis.newton_wide import Root
+from latens.models.factor_analysis.sums import Scatter, summed
+from latens.models.factor_analysis.sums_wide import FewRows, collected
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from latens.models.noisy_ica.priors import GAUSSIAN
@@ -36,8 +38,8 @@ def factor_start(
     Factor analysis and not principal components, since noise differs by sensor: it tells shared variance from noise.
     Factors that the data do not support are left out or, with `exact`, faint ones of any direction.
     """
-    total, x = summed(sample), filled(sample)
-    loadings, noise = most_likely(total.covariance, k, total.floor)
+    (total, covariance), x = _sums(sample), filled(sample)
+    loadings, noise = most_likely(covariance, k, total.floor)
     loadings = loadings[:, np.any(loadings != 0, axis=0)]
     if not loadings.shape[1]:
         loadings = np.sqrt(0.1 * np.maximum(total.variance, total.floor))[:, None]
@@ -75,8 +77,17 @@ def _supported_number(sample: Rows, most: int) -> int:
     whole = _complete(sample)
     if sample.seen is not None and len(whole) <= sample.x.shape[1]:
         return 1
-    total = summed(whole)
-    return max(1, best_rank(total.covariance, total.n_rows, total.floor, most, "hannan-quinn"))
+    total, covariance = _sums(whole)
+    return max(1, best_rank(covariance, total.n_rows, total.floor, most, "hannan-quinn"))
+
+
+def _sums(sample: Rows) -> tuple[Scatter | FewRows, Floats | Root]:
+    """Sums and their covariance; of fewer rows than columns its root, as D x D numbers would be more than the rows."""
+    if len(sample) >= sample.x.shape[1]:
+        total = summed(sample)
+        return total, total.covariance
+    few = collected(sample)
+    return (few, few.root) if isinstance(few, FewRows) else (few, few.covariance)
 
 
 def _complete(sample: Rows) -> Rows:

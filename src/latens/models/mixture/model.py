@@ -116,7 +116,11 @@ class Mixture:
     clusters: Clusters = part(k="1", columns="1")  # prior of one cluster
 
     def prior(self, k: int) -> MixturePosterior:
-        return MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))
+        priors: dict[int, MixturePosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
+        if k not in priors:
+            priors.clear()  # one is enough: K covariances may be large
+            priors[k] = MixturePosterior(self.weights.tiled(k), self.clusters.tiled(k))
+        return priors[k]
 
     def local_step(self, q: MixturePosterior, batch: Rows, warm: Memberships | None = None) -> Memberships:
         joint, view = look(q.clusters, q.weights.mean_log, batch)
