@@ -1,4 +1,4 @@
-"""Small pages of the documentation from runs of the experiments at full size.
+"""Small pages of the documentation from runs of the experiments.
 
     latens experiments run NAME --out RUNS/NAME          for each experiment
     python docs/experiments/pages.py RUNS
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,9 @@ CHOSEN = {
     "noisy-or-citations": ("communities-true", "communities-found"),
     "noisy-or-images": ("pictures", "collapse"),
     "noisy-or-text": ("usage",),
-    "online-fa": ("covariance-1000-10", "covariance-1000-10000"),
-    "regression-posterior": ("beta", "kl-housing"),
-    "uci-nets": ("pairs-energy", "pairs-yacht"),
+    "online-fa": ("covariance-40-10", "variants-100"),
+    "regression-posterior": ("beta", "kl-diabetes"),
+    "uci-nets": ("methods-yacht", "pairs-yacht"),
     "weight-posterior": ("divergence",),
     "weight-uncertainty": ("line",),
 }
@@ -76,11 +77,18 @@ def _page(experiment: Experiment[Any], numbers: dict[str, Any], folder: Path) ->
             shown = Numbers.of(name, table["columns"], table["rows"]).shown
             parts += [f"## {name}", _table(shown.columns, shown.rows)]
     chosen = ", ".join(f"{key} = {value}" for key, value in numbers["settings"].items() if key != "data")
+    size = "at the document's size" if _is_whole(experiment, numbers) else "smaller than the document's"
     command = f"latens experiments run {experiment.name}" + (
         " --data FOLDER" if numbers["settings"].get("data") else ""
     )
-    parts.append(f"Written from `{command} --seed {numbers['settings']['seed']}` with {chosen}.")
+    parts.append(f"Written from a run {size}, `{command} --seed {numbers['settings']['seed']}` with {chosen}.")
     return _joined(parts)
+
+
+def _is_whole(experiment: Experiment[Any], numbers: dict[str, Any]) -> bool:
+    """Whether nothing but the data and the seed was chosen otherwise than for the experiment itself."""
+    usual = json.loads(json.dumps(asdict(experiment.settings)))
+    return all(numbers["settings"].get(key) == value for key, value in usual.items() if key != "data")
 
 
 def _pictures(name: str, folder: Path) -> list[str]:
@@ -96,22 +104,27 @@ def _pictures(name: str, folder: Path) -> list[str]:
 
 def _index(written: dict[str, dict[str, Any]]) -> str:
     parts = [
-        "# The experiments, run at full size",
-        "One page for each experiment on the [source documents](../documents.md), from a run at the document's size. "
-        "`latens experiments run all --quick` writes smaller ones with all pictures, in minutes.",
+        "# The experiments",
+        "One page for each experiment on the [source documents](../documents.md), in words and numbers, from a run at "
+        "the document's size where the last column says so. `latens experiments run NAME` writes the whole page with "
+        "all pictures, `latens experiments run all --quick` smaller ones of all experiments in minutes.",
     ]
     for number, document in DOCUMENTS.items():
         own = [one for one in EXPERIMENTS if one.document == number and one.name in written]
         if own:
             parts.append(f"## {number}: {document.title}")
-            parts.append(_table(("experiment", "place", "verdicts"), [_row(one, written[one.name]) for one in own]))
+            parts.append(
+                _table(("experiment", "place", "verdicts", "size"), [_row(one, written[one.name]) for one in own])
+            )
+    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(written) + "\n```")
     return _joined(parts)
 
 
 def _row(experiment: Experiment[Any], numbers: dict[str, Any]) -> tuple[str, ...]:
     verdicts = [claim["verdict"] for claim in numbers["claims"]]
     counted = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
-    return f"[{experiment.name}]({experiment.name}.md)", experiment.place, counted
+    size = "whole" if _is_whole(experiment, numbers) else "smaller"
+    return f"[{experiment.name}]({experiment.name}.md)", experiment.place, counted, size
 
 
 def _table(columns: Any, rows: Any) -> str:
