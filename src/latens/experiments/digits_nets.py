@@ -226,10 +226,10 @@ def _figures(answers: dict[str, Answers]) -> Section:
         base = names[0]
         gaps = [_gap(answers, name, base) for name in names[1:]]
         chart = interval_chart(
-            [f"{name} − {base}" for name in names[1:]],
-            np.array([gap for gap, _ in gaps]),
-            np.array([error for _, error in gaps]),
-            label="difference of the log-likelihood of an image (nats)",
+            names[1:],
+            1e3 * np.array([gap for gap, _ in gaps]),
+            1e3 * np.array([error for _, error in gaps]),
+            label=f"log-likelihood of an image less that of {base} (nats / 1000)",
             tones=[int(name in ("SWAG", "MultiSWAG")) for name in names[1:]],
         )
         trainings = "several trainings" if several else "one training"
