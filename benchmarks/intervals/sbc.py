@@ -98,7 +98,7 @@ def _views(model: MultiView, rng: np.random.Generator) -> tuple[Any, Rows]:
         drawn = replace(p.sample(rng), weights=SpikeSlab(on, slab, np.zeros((d, K)), 1 / alpha))
         views[view.name] = drawn
         eta = z @ slab.T + drawn.offsets.mean[:, 0]
-        columns.append(view.likelihood.draw(eta, view.about(drawn.noise), rng))
+        columns.append(view.likelihood.draw(eta, view.about(drawn), rng))
     return MultiViewPosterior(views, prior.activity), _with_gaps(np.concatenate(columns, axis=1), rng)
 
 

@@ -4,7 +4,7 @@ Every field that declares a domain is moved by numbers without limits, 0 being t
 
     real                 x + size t,  size the largest entry, or 1
     positive             x e^t
-    unit                 a logit moves by t; entries at 0 or 1, to 12 digits, stay there
+    unit                 a logit moves by t; entries at 0 or 1 stay there
     simplex              x e^t, made to add up to 1 again; the largest entry has no coordinate of its own
     positive definite    R (1 + T/2)(1 + T/2)' R',  x = R R' and T symmetric
 
@@ -25,7 +25,7 @@ from latens.families.known_gamma import KnownGamma
 
 __all__ = ["Chart"]
 
-AT_END = 1e-12  # from 0 or 1
+NEAR_1 = 1e-15  # a step from nearer to 1 than this may round to 1
 
 Path = tuple[Any, ...]  # names of fields, and keys of mappings as ("key", name)
 Move = Callable[[Floats], Floats]  # coordinates of one field -> its value
@@ -118,7 +118,7 @@ def _positive(x: Floats) -> tuple[Move, int]:
 
 
 def _unit(x: Floats) -> tuple[Move, int]:
-    inside = (x > AT_END) & (x < 1 - AT_END)  # the ends are infinitely far away, and a step from near 1 rounds to 1
+    inside = (x > 0) & (x < 1 - NEAR_1)  # the ends of the interval are infinitely far away
     logit = np.log(x[inside]) - np.log1p(-x[inside])
 
     def move(t: Floats) -> Floats:

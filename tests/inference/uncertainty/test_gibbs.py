@@ -86,7 +86,7 @@ def view_truth(model: MultiView, rng: np.random.Generator) -> tuple[Any, Rows]:
         slab = on * rng.normal(size=(d, K)) / np.sqrt(alpha)
         views[view.name] = replace(p.sample(rng), weights=SpikeSlab(on, slab, np.zeros((d, K)), 1 / alpha))
         eta = z @ slab.T + views[view.name].offsets.mean[:, 0]
-        columns.append(view.likelihood.draw(eta, view.about(views[view.name].noise), rng))
+        columns.append(view.likelihood.draw(eta, view.about(views[view.name]), rng))
     return MultiViewPosterior(views, prior.activity), with_gaps(np.concatenate(columns, axis=1), rng)
 
 
