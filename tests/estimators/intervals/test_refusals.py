@@ -36,7 +36,9 @@ def other_tables(subject: Subject) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("name", sorted(VARIANTS))
+@pytest.mark.parametrize(
+    "name", [name if name in SUBJECTS else pytest.param(name, marks=pytest.mark.slow) for name in sorted(VARIANTS)]
+)
 def test_the_rows_of_the_fit_are_taken_and_others_refused(name: str) -> None:
     subject, model = VARIANTS[name], shared_fit(name)
     assert len(ask(model, table(subject), method="mean-field")) > 0
@@ -45,6 +47,7 @@ def test_the_rows_of_the_fit_are_taken_and_others_refused(name: str) -> None:
             ask(model, other, method="mean-field")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_with_holes_are_taken_and_other_holes_refused(name: str) -> None:
     subject, model = VARIANTS[name], shared_fit(name, holes=True)
