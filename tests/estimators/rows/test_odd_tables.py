@@ -135,7 +135,10 @@ def test_a_frame_with_a_column_of_dates_names_it(subject: Subject, library: str)
     columns = {"a": np.ones(40), "when": np.arange(40).astype("M8[ns]")}
     frame = pytest.importorskip(library).DataFrame(columns)
     words = r"X holds dates or durations in column 'when'"
-    if subject.name == "LatentClassAnalysis":  # takes raw frames, and says of each column why it cannot be used
+    if subject.name in (
+        "LatentClassAnalysis",
+        "MultiViewFactorAnalysis",
+    ):  # take raw frames, and say of each column why it cannot be used
         words = r"when \(dates are not modelled\)"
     with pytest.raises(ValueError, match=words):
         subject.fit(frame)
@@ -149,6 +152,9 @@ def test_a_frame_with_a_column_of_text_names_it(subject: Subject) -> None:
     frame = pd.DataFrame({"age": np.arange(40.0), "sex": ["f", "m"] * 20})
     if subject.name == "LatentClassAnalysis":  # text is a category to it
         assert subject.fit(frame).likelihoods_["sex"] in ("bernoulli", "categorical")
+        return
+    if subject.name == "MultiViewFactorAnalysis":  # and a view of levels to this one
+        assert set(subject.fit(frame).likelihoods_.values()) & {"bernoulli", "categorical"}
         return
     with pytest.raises(ValueError, match=r"column 'sex' of X holds 'f', which is no number .*; drop such columns"):
         subject.fit(frame)

@@ -317,7 +317,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         if name in ("lower_bound_", "lower_bounds_"):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: use elbo_, a lower bound on the log evidence with all its "
-                "constants; of models of the same rows, prefer the one whose elbo_ is higher."
+                "constants; elbo_ / n_rows is on the scale of scikit-learn's. Of models of the same rows, prefer the "
+                "one whose elbo_ is higher."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -194,11 +194,27 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     try:
         return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError, OverflowError) as error:
+        if str(error).startswith(OTHER_NAMES):
+            raise ValueError(f"{str(error).rstrip()}\n{_other_names(estimator, X)}") from error
         found = _first_not_a_number(X)
         if found is None:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{found} ({error}); drop such columns, or give them as numbers.") from error
+        raise kind(
+            f"{found} ({error}); drop such columns, X.drop(columns=[...]), give them as numbers, or take an estimator "
+            "of columns of any kind: latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis."
+        ) from error
+
+
+OTHER_NAMES = "The feature names should match"  # the beginning of scikit-learn's message
+
+
+def _other_names(estimator: Any, X: Any) -> str:
+    """What to type where columns are in another order, absent, or more than those of the fit."""
+    known, given = list(map(str, estimator.feature_names_in_)), set(map(str, getattr(X, "columns", ())))
+    if set(known) <= given:
+        return "Put the columns in the order of the fit: X[model.feature_names_in_]."
+    return "Columns that are absent may be taken as missing: X.reindex(columns=model.feature_names_in_)."
 
 
 def readable_table(X: Any, name: str = "X") -> Any:

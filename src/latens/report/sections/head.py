@@ -17,6 +17,7 @@ from latens.report.subject import Entry
 
 __all__ = ["about", "sentence", "stability_command", "verdicts"]
 
+FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
 RETURNING = 0.7  # share of halves, above chance, from which a component is said to come back
 PYTHON = Markup('<p class="as-python"><a class="copy" href="#{}-reproduce">copy as Python</a>{}</p>')
 VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
@@ -143,7 +144,8 @@ def _number_found(entry: Entry) -> tuple[str, str]:
     if point:
         return "", f"The number of {entry.noun(2)}, {number(k)}, was given."
     if k < asked:
-        return "good", f"{number(k)} {entry.noun(k)} needed of at most {number(int(asked))}."
+        more = " (an upper bound; prune=False keeps all)" if k < asked <= FEW_ASKED else ""
+        return "good", f"{number(k)} {entry.noun(k)} needed of at most {number(int(asked))}{more}."
     return "doubtful", f"All {number(k)} {entry.noun(2)} are in use: raise n_components to see whether more are needed."
 
 

@@ -105,7 +105,8 @@ def _doubt_overlap(views: list[View]) -> None:
                 FewSharedRows(
                     f"{shared} of the {len(mine)} row names of view {view.name!r} stand in another view; the other "
                     f"views have {len(others)}. Samples without a view are missing there.",
-                    f"Compare the spelling, such as {_first_apart(mine, others)}.",
+                    f"Compare the spelling, such as {_first_apart(mine, others)}. If rows are in the same order in "
+                    "all views, drop the names: view.reset_index(drop=True).",
                 )
             )
             return
@@ -134,7 +135,8 @@ def _refuse_strangers(views: list[View], stranger: View, joined: set[str]) -> No
     raise ValueError(
         f"view {stranger.name!r} has no row name in common with {listed([view.name for view in others])}: its rows are "
         f"called {listed(stranger.rows or (), 2)}, theirs {listed(others[0].rows or (), 2)}. Set the same row names "
-        "(index) in all, or give arrays with equal row counts."
+        "(index) in all; if rows are in the same order, drop the names, view.reset_index(drop=True), or give arrays "
+        "with equal row counts."
     )
 
 
