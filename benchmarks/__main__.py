@@ -57,6 +57,9 @@ SECTIONS = (
     Section("mixtures.classes", "latent classes beside StepMix", "mixtures.classes:run"),
     Section("mixtures.associations", "classes against outcomes and covariates", "mixtures.associations:run"),
     Section(
+        "mixed.tables", "hidden cells of eight public mixed tables, beside the usual imputers", "mixed.contest:run"
+    ),
+    Section(
         "weights.update",
         "one update of a weight posterior over the bandwidth floor (needs torch)",
         "weights.update:run",
@@ -90,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: whether it runs, not what is true")
     parser.add_argument("--list", action="store_true", help="name the sections and stop")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for fits that are not timed")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only problems (intervals) with this in their name")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only problems (intervals) or tables (mixed) with this in their name"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON files")
     options = parser.parse_args(arguments)
     if options.list:

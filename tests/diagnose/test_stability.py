@@ -134,3 +134,32 @@ def test_the_result_draws_itself() -> None:
 
     matplotlib.use("agg")
     assert len(of_factors().plot().patches) == 2
+
+
+def test_halves_have_as_many_components_as_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[Any] = []
+    plain = halves._fitted
+
+    def watch(*given: Any) -> Any:
+        fitted.append(plain(*given))
+        return fitted[-1]
+
+    monkeypatch.setattr(halves, "_fitted", watch)
+    model = latens.FactorAnalysis(5, prior="ard", random_state=0).fit(factors())
+    latens.stability(model, factors(), n_samples=2)
+    assert [each.n_components_ for each in fitted] == [2] * 5  # two halves, and shuffled rows with theirs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [lambda: latens.MultiViewFactorAnalysis(5, random_state=0),
+                                  lambda: latens.FactorAnalysis(5, prior="ard", random_state=0)])  # fmt: skip
+def test_a_weak_factor_worth_ten_nats_in_half_of_the_rows_returns(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    loadings = np.zeros((2, 10))
+    loadings[0, :5], loadings[1, 5:] = 1.0, 0.62
+    X = rng.normal(size=(300, 2)) @ loadings + rng.normal(size=(300, 10))
+    two, one = (latens.FactorAnalysis(k, prior="ard", prune=False).fit(X[:150]).elbo_ for k in (2, 1))
+    assert 8 < two - one < 20
+    found = latens.stability(make(), X, n_samples=20)
+    assert len(found.return_rate) == 2
+    assert found.return_rate.min() >= 0.9

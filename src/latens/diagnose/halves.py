@@ -111,18 +111,20 @@ def stability(
     if n < FEWEST_ROWS:
         raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
     whole = model if hasattr(model, "n_components_") else _fitted(model, X, None, fit_params)
+    # halves have as many components as all rows: one that the bound of half the rows just does not pay for is there
+    alike = like(whole, n_components=int(whole.n_components_), prune=False) if whole.n_components_ else whole
     pairs, shuffled, covered = int(n_samples) // 2, list[Floats](), list[tuple[int, int]]()
     agreement = list[Floats]()
     for at in range(pairs):
         if budget.over and agreement:
             break
         halves = np.array_split(rng.permutation(n), 2)
-        fits = [_fitted(whole, X, np.sort(half), fit_params) for half in halves]
+        fits = [_fitted(alike, X, np.sort(half), fit_params) for half in halves]
         agreement.append(_agreement(whole, fits, X))
         if at < N_COVERED:
             covered.append(_covered(fits[0], _taken(X, np.sort(halves[1])), rng))
         if at < N_SHUFFLED and whole.n_components_:
-            shuffled.append(_by_chance(whole, X, halves, rng, fit_params))
+            shuffled.append(_by_chance(alike, X, halves, rng, fit_params))
     return _result(whole, np.array(agreement), shuffled, covered)
 
 
@@ -172,11 +174,10 @@ def _correlations(a: Floats, b: Floats) -> Floats:
 
 
 def _by_chance(
-    whole: Any, X: Any, halves: Sequence[Index], rng: np.random.Generator, fit_params: dict[str, Any]
+    alike: Any, X: Any, halves: Sequence[Index], rng: np.random.Generator, fit_params: dict[str, Any]
 ) -> Floats:
     """Agreement of as many components where columns have nothing to do with each other."""
     noise = _shuffled(X, rng)
-    alike = like(whole, n_components=int(whole.n_components_), prune=False)
     every = _fitted(alike, noise, None, fit_params)
     return _agreement(every, [_fitted(alike, noise, np.sort(half), fit_params) for half in halves], noise)
 
