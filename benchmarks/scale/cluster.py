@@ -22,6 +22,8 @@ D, K = 16, 16
 
 
 def costs(setting: Setting) -> list[Table]:
+    from distributed import wait
+
     full = setting.name == "full"
     n, chunk, n_small = (2_000_000, 100_000, 400) if full else (20_000, 5_000, 20)
     x = _rows(n)
@@ -30,6 +32,7 @@ def costs(setting: Setting) -> list[Table]:
     alone = time.process_time() - began
     with _cluster(1) as client:
         spread = _chunked(x, chunk).persist()
+        wait(spread)
         client.submit(_warm, pure=False).result()  # imports are not counted
         before = _cpu(client)
         model = _mixture().fit(spread)
