@@ -106,6 +106,9 @@ EXCUSED: dict[str, dict[str, str]] = {
     "test_the_predictive_density_is_not_below_the_row_bound": {
         "factors-ard": "its density is that at the posterior means, which the bound does not limit",
     },
+    "test_codes_and_imputations_have_moments_that_can_be": {
+        "views-outliers": "noise of two degrees of freedom and fewer has no variance; its limits are tested instead",
+    },
     "test_rows_are_drawn_about_the_reconstruction_of_their_codes": {
         name: "codes do not say which group a row is from" for name in view_cases.VARIANTS if "groups" in name
     },
