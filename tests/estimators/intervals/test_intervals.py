@@ -327,7 +327,7 @@ def test_what_cannot_be_sampled_is_refused(model: Any, options: dict, message: s
 def test_a_stream_that_keeps_no_rows_is_not_sampled() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 1)) @ rng.normal(size=(1, 4)) + rng.normal(size=(80, 4))
-    model = quietly(latens.FactorAnalysis(1, solver="online", random_state=0).fit, X)
+    model = quietly(latens.FactorAnalysis(1, solver="online-em", random_state=0).fit, X)
     with pytest.raises(ValueError, match="FactorAnalysis was fitted row by row"):
         model.sample_posterior(5, method="gibbs", X=X)
 
