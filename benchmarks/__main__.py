@@ -78,11 +78,15 @@ SECTIONS = (
     Section("scale.gpu-whole", "whole fits on a CUDA device (needs torch)", "scale.gpu:factor_analysis"),
     Section("library.times", "CPU time of default fits beside its goals", "library.times:run"),
     Section("library.streams", "streams in any order beside a fit of all rows", "library.streams:run"),
+    Section("tables.densities", "real tables: log density of held-out rows", "real.densities:run"),
+    Section("tables.cells", "real tables: error of hidden cells beside imputers", "real.cells:run"),
+    Section("tables.predictions", "real tables: predictive intervals beside BayesianRidge", "real.predictions:run"),
     Section("library.imports", "CPU time of importing", "library.imports:run"),
     Section("library.intake", "reading a CSV file of 20,000 columns (needs pandas)", "library.intake:run"),
     Section("library.falls", "falls of the bound over random fits", "library.falls:run"),
     Section("library.number", "the number of components found, from 2,000 to 100,000 rows", "library.number:run"),
     Section("library.memory", "memory of default fits: many rows, and many columns of few rows", "library.memory:run"),
+    Section("library.noise", "nothing found in noise, from 50 to 10,000 rows", "library.noise:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )
 

@@ -38,6 +38,7 @@ __all__ = [
     "NeverSeen",
     "NotIdentified",
     "NotSettled",
+    "NothingFound",
     "OneFeatureViews",
     "RowsOfFit",
     "SourcesTooLight",
@@ -219,6 +220,10 @@ class FewValues(LatensWarning):
 
 class AllKept(LatensWarning):
     """A fit kept every component it was allowed: there may be more."""
+
+
+class NothingFound(LatensWarning):
+    """A fit has no component: rows are best described without any."""
 
 
 class FewerThanAsked(LatensWarning):

@@ -147,8 +147,10 @@ def test_a_verbose_fit_shows_a_bar_on_standard_error(transformer: Subject, capsy
 
 def test_callbacks_see_every_iteration_and_change_nothing(transformer: Subject) -> None:
     x, events = transformer.rows(), list[Iteration]()
-    model = transformer.fit(x, callbacks=[events.append], moves=False, n_init=2)
-    assert model.elbo_ == transformer.fit(x, moves=False, n_init=2).elbo_
+    # one of the two fits that "auto" compares, whose restarts both count from 0
+    single = {"fit_intercept": True} if transformer.name == "BinaryFactorAnalysis" else {}
+    model = transformer.fit(x, callbacks=[events.append], moves=False, n_init=2, **single)
+    assert model.elbo_ == transformer.fit(x, moves=False, n_init=2, **single).elbo_
     ends = {event.restart: event.elbo for event in events}
     best = max(ends, key=ends.__getitem__)
     assert [event.elbo for event in events if event.restart == best][-len(model.trace_) :] == list(model.elbo_history_)

@@ -116,8 +116,10 @@ def difference(a: Any, b: Any, where: str = "") -> str | None:
         pairs = [(f"[{i}]", *pair) for i, pair in enumerate(zip(a, b, strict=True))]
     elif isinstance(a, np.ndarray):
         same = (a.dtype, a.shape) == (b.dtype, b.shape) and a.tolist() == b.tolist()
-        # an axis of one entry has no direction, so that its stride says nothing
-        steps = [(s, t) for s, t, n in zip(a.strides, b.strides, a.shape, strict=True) if n > 1] if same else []
+        # an axis of one entry has no direction, so that its stride says nothing; nor has one of an empty array
+        steps = (
+            [(s, t) for s, t, n in zip(a.strides, b.strides, a.shape, strict=True) if n > 1] if same and a.size else []
+        )
         return None if same and all(s == t for s, t in steps) else f"{where}: {a!r} and {b!r}"
     else:
         return None if a == b else f"{where}: {a!r} and {b!r}"

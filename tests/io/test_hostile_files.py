@@ -324,6 +324,19 @@ def test_fields_that_an_older_version_did_not_write_take_their_defaults(tmp_path
     assert estimators_differ(fitted(), latens.load(forged.write(tmp_path / "model"))) is None
 
 
+def test_forged_steps_of_rounded_columns_are_refused(tmp_path: Path) -> None:
+    rounded = np.round(np.random.default_rng(0).normal(0, 2, size=(80, 3)))
+    honest = latens.save(latens.GaussianMixture(2, random_state=0).fit(rounded), tmp_path / "honest")
+    for change, message in [
+        (lambda x: -x, "rounded columns by numbers"),
+        (lambda x: x[1:], "model.rounding has shape"),
+    ]:
+        forged = Forgery(honest)
+        forged.put("model.rounding", change(forged.get("model.rounding")))
+        with pytest.raises(FileRefused, match=message):
+            latens.load(forged.write(tmp_path / "model"))
+
+
 def test_no_module_is_imported_for_a_name_in_a_file(tmp_path: Path) -> None:
     for key, value in [("estimator", "antigravity.x"), ("fitted", {"record": "antigravity:x", "fields": {}})]:
         forged = forgery(tmp_path)

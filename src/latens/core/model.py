@@ -28,6 +28,7 @@ __all__ = [
     "PointEstimating",
     "Posterior",
     "Q",
+    "Reducible",
     "S",
     "Steps",
     "Walking",
@@ -135,6 +136,13 @@ class Movable(Protocol):
     """A model that proposes posteriors with other components."""
 
     def candidates(self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int) -> Iterator[Any]: ...
+
+
+@runtime_checkable
+class Reducible(Protocol):
+    """A model that says what is left where nothing is found: no component, or one cluster that holds all rows."""
+
+    def fewest(self, q: Any, stats: Any) -> Any: ...  # None for point estimates, whose number is given
 
 
 @runtime_checkable

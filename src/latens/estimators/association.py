@@ -52,7 +52,10 @@ def associate(
     """
     scores = np.asarray(scores, dtype=np.float64)
     rows = []
-    for column, values in metadata_columns(metadata, len(scores), row_names).items():
+    described = metadata_columns(metadata, len(scores), row_names)
+    if not described:
+        raise ValueError("metadata has no columns; give at least one.")
+    for column, values in described.items():
         numbers = as_numbers(values)
         known = [value is not None for value in values] if numbers is None else np.isfinite(numbers)
         keep = np.flatnonzero(known)
@@ -62,9 +65,7 @@ def associate(
             else:
                 test, (effect, p) = "Pearson", _pearson(z[keep], numbers[keep])
             rows.append((str(name), column, test, effect, p, len(keep)))
-    if not rows:
-        raise ValueError("metadata has no columns; give at least one.")
-    adjusted = stats.false_discovery_control([row[4] for row in rows])
+    adjusted = stats.false_discovery_control([row[4] for row in rows]) if rows else np.zeros(0)  # no factor, no test
     order = sorted(range(len(rows)), key=lambda i: (adjusted[i], rows[i][4], -abs(rows[i][3])))
     columns = ("factor", "column", "test", "effect", "p", "adjusted p", "n")
     return Table(columns, tuple((*rows[i][:5], float(adjusted[i]), rows[i][5]) for i in order))

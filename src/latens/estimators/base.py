@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats, Index
-from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics
+from latens.core import Compressing, Fit, Model, Posterior, Reducible, Rows, State, Statistics
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
@@ -176,7 +176,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             if data.n_named:
                 self._n_named, moves = data.n_named, False
             self.__dict__.pop("stream_", None)  # a stream that begins keeps its rows afterwards
-            self._until = None if self.max_time is None else time.monotonic() + self.max_time
+            if self.max_time is not None and self._until is None:
+                self._until = time.monotonic() + self.max_time
             given, sample = data, data.sample(self.sample_size)
             before = self._units if self._goes_on(data) else None
             units = before or self._units_of(data, sample)
@@ -205,13 +206,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             self._keep(model, units, fit)
             self.__dict__.pop("_until", None)
         if fit.interrupted:
-            warn(
-                FitInterrupted(
-                    f"{type(self).__name__} was interrupted after {len(fit.trace)} iterations; it keeps the best state "
-                    f"so far and can be used.",
-                    _remedy(journal),
-                )
-            )
+            self._tell_interrupt(len(fit.trace), journal)
         elif fit.stopped and late is not None and late():
             warnings.warn(
                 f"{type(self).__name__} used all max_time={self.max_time:g} seconds and keeps the best state so far. "
@@ -227,6 +222,15 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 stacklevel=caller_level(),
             )
         return given
+
+    def _tell_interrupt(self, n_iterations: int, journal: Record) -> None:
+        warn(
+            FitInterrupted(
+                f"{type(self).__name__} was interrupted after {n_iterations} iterations; it keeps the best state "
+                f"so far and can be used.",
+                _remedy(journal),
+            )
+        )
 
     @keywords_after_y("sample_weight")
     @batch_by_batch
@@ -323,6 +327,10 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         n, d = sample.x.shape
         return int(max(1, min(2 * d, n // 4, self._most(24))))
 
+    def _real_columns(self) -> Sequence[int]:
+        """Columns whose tails may be heavier than the model's, which is no reason for components."""
+        return range(int(self.n_features_in_))
+
     def _most(self, cap: int) -> int:
         """A cap on the components to start with where their number is to be found; it grows with them."""
         return cap * self._growth
@@ -378,11 +386,15 @@ def _remedy(journal: Record) -> str:
 
 
 def living_components(model: Model, state: State, *, prune: bool = True) -> tuple[Index, Floats]:
-    """Which components are published, the most important first, and their shares; at least one, or all."""
+    """Which components are published, the most important first, and their shares; all, or one if it must."""
     importance = model.importance(state.q, state.stats)
     order = np.argsort(-importance, kind="stable")
     if not prune:
         return order, importance[order]
     living = order[importance[order] > 0]
-    living = living if len(living) else order[:1]
-    return living, importance[living]
+    return (living := living if len(living) or _may_be_empty(model, state) else order[:1]), importance[living]
+
+
+def _may_be_empty(model: Model, state: State) -> bool:
+    fewest = model.fewest(state.q, state.stats) if isinstance(model, Reducible) else None
+    return fewest is not None and fewest.n_components == 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,12 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
-from latens.core import Rows, Statistics
+from latens.core import Fit, Rows, Statistics
+from latens.errors import FitInterrupted
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
-from latens.estimators.parameters import given_array, one_of, positive_number, whole_number, yes_or_no
+from latens.estimators.parameters import all_or_nothing, given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.priors import WEAK, beta_prior, no_prior, variance_prior
+from latens.estimators.rows.data import Data, check_data, units_of_columns
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
@@ -51,8 +56,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     e_step : {"auto", "mean-field", "exact", "truncated"}
         Posterior of a row's causes: independent, over all 2^K combinations, or over the best few
         combinations. "auto" is exact for at most 10 causes and mean field beyond; ``e_step_`` says which.
-    fit_intercept : bool
-        Whether a row with every cause off has a mean of its own instead of 0.
+    fit_intercept : bool or "auto"
+        Whether a row with every cause off has a mean of its own instead of 0; "auto" fits both, and the higher bound
+        decides.
     noise : {"shared", "diagonal"}
         One noise variance, or one for each column.
     usage_prior : (float, float), optional
@@ -128,7 +134,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         *,
         prior: str = "ard",
         e_step: str = "auto",
-        fit_intercept: bool = False,
+        fit_intercept: bool | str = "auto",
         noise: str = "shared",
         usage_prior: tuple[float, float] | None = None,
         noise_variance_prior: tuple[float, float] | None = None,
@@ -179,9 +185,71 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.noise_variance_prior = noise_variance_prior
         self.loading_prior = loading_prior
 
+    _intercept: bool | None = None  # which of the two is being fitted, where both are
+    _both: bool = False  # whether both are, so that the second does not go on from the first
+    _cut_short: bool = False  # whether the first was interrupted or stopped, so that there is no second
+
     @property
     def _centred(self) -> bool:
-        return bool(self.fit_intercept)
+        return bool(self.fit_intercept) if self._intercept is None else self._intercept
+
+    def _goes_on(self, data: Data) -> bool:
+        return not self._both and super()._goes_on(data)
+
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any,
+        *,
+        moves: bool,
+        spare: bool = False,
+        known: Any = None,
+        rng: np.random.Generator | None = None,
+    ) -> Data:
+        """Without an intercept and with one, where the bound is to decide; a warm start goes on as it was."""
+        if not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
+            return super()._fit(X, sample_weight, moves=moves, spare=spare, known=known, rng=rng)
+        with all_or_nothing(self):
+            self._check_common()
+            data = check_data(self, X, sample_weight, known)
+            heard = self._fit_both(data, moves, rng)
+        for warning in heard:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        return data
+
+    def _fit_both(self, data: Data, moves: bool, rng: np.random.Generator | None) -> Sequence[warnings.WarningMessage]:
+        """Keep the higher of the two; returns what is to be said of it, and of an interrupt."""
+        until = None if self.max_time is None else time.monotonic() + self.max_time
+        fits: list[tuple[dict[str, Any], list[warnings.WarningMessage]]] = []
+        choices = [self._model.intercept] if self._goes_on(data) else [False, True]
+        for intercept in choices:
+            self._intercept, self._until, self._both = intercept, until, len(choices) > 1
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                try:
+                    super()._fit(data, None, moves=moves, rng=rng)
+                except KeyboardInterrupt:
+                    if not fits:
+                        raise
+                    self._tell_interrupt(self.n_iter_, self._journal)
+            cut_short = self.__dict__.pop("_cut_short", False) or any(map(_is_interrupt, heard))
+            for name in ("_intercept", "_until", "_both"):
+                self.__dict__.pop(name, None)
+            fits.append((dict(vars(self)), heard))
+            if cut_short:
+                break
+        best, said = max(fits, key=lambda fit: _worth(fit[0]))
+        for other, _ in fits:  # each has a checkpoint of its own, of which that of the last is closed by the caller
+            journal = other.pop("_journal", None)
+            if journal is not None and journal is not vars(self).get("_journal"):
+                journal.close()
+        self.__dict__.update(best)
+        return said if said is heard else [*said, *filter(_is_interrupt, heard)]
+
+    def _keep(self, model: Any, units: Units, fit: Fit) -> None:
+        super()._keep(model, units, fit)
+        if self._both:
+            self._cut_short = fit.interrupted or fit.stopped
 
     @property
     def e_step_(self) -> str:
@@ -206,6 +274,15 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         """
         check_is_fitted(self)
         return (self._loadings > positive_number("threshold", threshold, zero=True)).astype(float)
+
+    def _units_of(self, data: Data, sample: Rows) -> Units:
+        """Columns that have noise of their own have a unit of their own, so that none leads for being large.
+
+        A prior of their noise is given in the unit of all.
+        """
+        if self.noise != "diagonal" or self.noise_variance_prior is not None:
+            return super()._units_of(data, sample)
+        return units_of_columns(data, range(data.n_columns), centred=self._centred)
 
     def _build(self, sample: Rows) -> BinaryFactors:
         prior = one_of("prior", self.prior, ["ard", "ml"])
@@ -233,7 +310,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             ),
             relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
             points=prior == "ml",
-            intercept=yes_or_no("fit_intercept", self.fit_intercept),
+            intercept=yes_or_no("fit_intercept", self.fit_intercept if self._intercept is None else self._intercept),
             diagonal=noise == "diagonal",
             floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,
@@ -248,10 +325,14 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     ) -> BinaryPosterior:
         x = filled(sample)
         means = x.mean(axis=0) if model.intercept else np.zeros(x.shape[1])
-        parts = self._parts(x - means, rng, restart, units)
+        variance: Any = x.var(axis=0) if model.diagonal else float(x.var())
+        variance = np.maximum(variance, model.floor)
+        # a power of two away from each column's spread is too far for directions to be alike in all units
+        unit = np.sqrt(variance) if model.diagonal and isinstance(self.init, str) else 1.0
+        parts = unit * self._parts((x - means) / unit, rng, restart, units)
         if model.intercept:
             parts = np.concatenate([parts, (means - 0.3 * parts.sum(axis=0))[None]])
-        return _posterior_at(model, parts, max(float(x.var()), model.floor))
+        return _posterior_at(model, parts, variance)
 
     def _parts(self, x: Floats, rng: np.random.Generator, restart: int, units: Units) -> Floats:
         """(K, D), directions that causes may have."""
@@ -283,17 +364,28 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         return public
 
 
-def _posterior_at(model: BinaryFactors, parts: Floats, variance: float) -> BinaryPosterior:
-    """A posterior about given parts, unsure enough to move."""
+def _is_interrupt(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, FitInterrupted)
+
+
+def _worth(fitted: dict[str, Any]) -> float:
+    """The bound; of point estimates, which have no prior to pay, less half a log n for each number of an intercept."""
+    model, stats = fitted["_model"], fitted["_state"].stats
+    free = model.n_features if model.points and model.intercept else 0
+    return float(fitted["elbo_"] - 0.5 * free * np.log(max(stats.n, 1.0)))
+
+
+def _posterior_at(model: BinaryFactors, parts: Floats, variance: Any) -> BinaryPosterior:
+    """A posterior about given parts, unsure enough to move; `variance` is one for all columns, or one each."""
     k = len(parts) - model.intercept
     q = model.prior(k)
     usage = np.full(k, 0.3)
     if isinstance(q.loadings, PointNormalGamma):
-        start = PointNormalGamma(parts, np.full_like(q.loadings.noise, variance), model.floor)
+        start = PointNormalGamma(parts, np.ones_like(q.loadings.noise) * variance, model.floor)
         return BinaryPosterior(PointBeta.of(usage), start)
     shape = np.full_like(q.loadings.weights.shape, N_STARTING_ROWS)
     weights = NormalGamma(parts, N_STARTING_ROWS * np.eye(len(parts))[None], shape, shape * variance)
-    sizes = np.sum(parts**2, axis=1) / variance
+    sizes = np.sum(parts**2 / variance, axis=1)
     alpha = Gamma(np.full(len(parts), 0.5 * parts.shape[1]), 0.5 * sizes + 1e-3)
     counts = N_STARTING_ROWS * usage
     return BinaryPosterior(Beta(counts, N_STARTING_ROWS - counts), Relevance(weights, alpha))

@@ -12,10 +12,13 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
+from latens.estimators.fitting.independent_columns import binary_evidence
 from latens.estimators.fitting.known_codes import KnownCodes
+from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.fitting.starts import positive_parts
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.priors import beta_prior, no_prior
+from latens.estimators.rows.data import Data
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
@@ -261,6 +264,10 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             most_profiles=MOST_PROFILES if grows else n_profiles,
             most_exact=E_STEPS[e_step],
         )
+
+    def _alone(self, data: Data, sample: Rows, units: Units, fewest: float) -> float:
+        """Independent columns of any frequency: leaks alone are thought to be rare, which must not make a cause."""
+        return max(fewest, binary_evidence(all_or_sample(data, sample)))
 
     def _default_size(self, sample: Rows) -> int:
         most = {"exact": MOST_EXACT, "jensen": MOST_COMPONENTS}.get(self.e_step, MOST_SWITCHES)

@@ -48,6 +48,8 @@ def local_fixed_point(
     if not isinstance(model, Coded):
         raise TypeError(f"{type(model).__name__} repeats local steps, but has no codes to say when they have settled.")
     mean, _ = model.codes(batch, local)
+    if not mean.shape[1]:  # no component, nothing that could move
+        return local
     xp, trail, rate, last, origin = array_namespace(mean), [mean], 0.0, None, None
     left = xp.full_like(mean[:, 0], xp.inf)
     for used in range(1, max_iter + 1):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, cross_sums, like
@@ -33,7 +33,7 @@ def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tup
     if batch.seen is None:
         gram = like(w.gram[None], x)
     else:
-        gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (-1, rows, rows))
+        gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (len(batch), rows, rows))
     pull = x @ like((w.tau * w.mean).T, x) if pull is None else pull
     drive = pull[:, :k]
     if rows > k:
@@ -69,16 +69,17 @@ def with_ones(codes: Array, intercept: bool) -> Array:
     if not intercept:
         return codes
     xp = array_namespace(codes)
-    return xp.concat([codes, xp.ones_like(codes[:, :1])], axis=1)
+    ones = xp.ones((codes.shape[0], 1), dtype=codes.dtype, device=device(codes))  # like no code: there may be none
+    return xp.concat([codes, ones], axis=1)
 
 
 def second_with_ones(second: Array, mean: Array, intercept: bool) -> Array:
     """(n, K', K'), E[z z'] with the intercept's row and column."""
     if not intercept:
         return second
-    xp, mean = array_namespace(mean), mean[:, None, :]
-    upper = xp.concat([second, xp.matrix_transpose(mean)], axis=2)
-    return xp.concat([upper, xp.concat([mean, xp.ones_like(mean[:, :, :1])], axis=2)], axis=1)
+    xp = array_namespace(mean)
+    upper = xp.concat([second, mean[:, :, None]], axis=2)
+    return xp.concat([upper, with_ones(mean, True)[:, None, :]], axis=1)
 
 
 def products(
@@ -92,7 +93,9 @@ def products(
     if batch.seen is not None:
         full = second_with_ones(second(), mean, intercept)
         n, rows, _ = full.shape
-        return cross_sums(batch.mask, xp.reshape(batch.weigh(full), (n, rows * rows))).reshape(-1, rows, rows)
+        return cross_sums(batch.mask, xp.reshape(batch.weigh(full), (n, rows * rows))).reshape(
+            batch.x.shape[1], rows, rows
+        )
     zz = summed()
     if intercept:
         on = column_sums(batch.weigh(mean))

@@ -13,7 +13,7 @@ from sklearn.decomposition import FactorAnalysis as Peer
 from sklearn.exceptions import ConvergenceWarning
 
 import latens
-from latens.errors import NeverSeen
+from latens.errors import NeverSeen, NothingFound
 from latens.metrics import covariance_distance
 from latens.models.factor_analysis.sums_wide import FewRows
 
@@ -244,6 +244,7 @@ def test_relevance_determination_finds_no_factor_in_two_rows() -> None:
         X = np.random.default_rng(seed).normal(size=(2, 12))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", NothingFound)
             model = latens.FactorAnalysis(prior="ard").fit(X)
         assert model.n_components_ == 0
         assert model.n_iter_ < 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from typing import Any
@@ -42,6 +43,36 @@ def test_more_starts_end_no_lower(name: str) -> None:
     X = rng.laplace(size=(120, 3)) @ rng.normal(size=(3, 6)) + 0.4 * rng.normal(size=(120, 6))
     bounds = [FITS[name](n).fit(X).elbo_ for n in (1, 2, 3)]
     assert all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])), bounds
+
+
+TABLES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "BinaryFactorAnalysis": (latens.BinaryFactorAnalysis, {"n_components": 4, "n_init": 2}),
+    "NoisyOr": (latens.NoisyOr, {"n_components": 4, "n_init": 2}),
+    "GaussianMixture": (latens.GaussianMixture, {"n_components": 5, "n_init": 2}),
+    "BernoulliMixture": (latens.BernoulliMixture, {"n_components": 5, "n_init": 2}),
+    "LatentClassAnalysis": (latens.LatentClassAnalysis, {"n_components": 4, "n_init": 2}),
+    "NoisyICA": (latens.NoisyICA, {"n_components": 3}),
+    "FactorAnalysis": (latens.FactorAnalysis, {"n_components": 3, "prior": "ard"}),
+    "MultiViewFactorAnalysis": (latens.MultiViewFactorAnalysis, {"n_components": 4, "n_init": 2}),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_smaller_tolerance_goes_on_from_where_the_larger_stopped(name: str) -> None:
+    estimator, options = TABLES[name]
+    rng = np.random.default_rng(8)
+    X = rng.laplace(size=(90, 2)) @ rng.normal(size=(2, 5)) + 0.4 * rng.normal(size=(90, 5))
+    X = (X > 0.3).astype(float) if estimator in (latens.BernoulliMixture, latens.NoisyOr) else X
+    usual = estimator().tol
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = [
+            estimator(**options, tol=tol, max_iter=3000, random_state=0).fit(X)
+            for tol in (usual, usual / 5, usual / 100)
+        ]
+    for larger, smaller in itertools.pairwise(fits):
+        assert smaller.elbo_ >= larger.elbo_ - 1e-9 * abs(larger.elbo_)
+        assert np.array_equal(smaller.elbo_history_[: larger.n_iter_], larger.elbo_history_)
 
 
 def test_more_starts_end_no_lower_where_a_part_of_the_rows_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +121,18 @@ def test_time_that_is_over_leaves_a_fit_that_can_be_used(estimator: Any) -> None
     assert np.isfinite(model.transform(X)).all()
     with pytest.raises(ValueError, match="max_time"):
         estimator(5, max_time=0, **options).fit(X)
+
+
+def test_time_that_is_over_ends_a_regression_that_iterates() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    model = latens.BayesianLinearRegression("gamma", "gamma", max_time=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r"max_time=1e-09 seconds and keeps the best state"):
+        model.fit(X, X @ [1.0, 2.0, 3.0] + rng.normal(size=50))
+    assert model.n_iter_ == 1
+    assert np.isfinite(model.predict(X)).all()
+    with pytest.raises(ValueError, match="max_time"):
+        latens.BayesianLinearRegression(max_time=-1).fit(X, X[:, 0])
 
 
 def test_time_that_is_over_ends_moves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,8 @@ from latens.errors import (
     MissingCodes,
     WorseThanIndependent,
 )
-from latens.estimators.fitting.fit_doubts import doubt_number, independent_bound
+from latens.estimators.fitting.fit_doubts import doubt_number
+from latens.estimators.fitting.independent_columns import independent_bound
 from latens.system.memory import free_memory
 from tests.estimators.subjects import SUBJECTS, Subject
 

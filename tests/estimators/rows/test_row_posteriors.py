@@ -48,7 +48,8 @@ def test_a_scratch_file_gives_the_same_bits_and_is_gone_afterwards(
 
     def note(self: scratch.Scratch, value: Any) -> Any:
         aside = put(self, value)
-        seen.append(aside.path)
+        if scratch._size(value):  # without a component there is nothing to write
+            seen.append(aside.path)
         return aside
 
     monkeypatch.setattr(scratch.Scratch, "put", note)

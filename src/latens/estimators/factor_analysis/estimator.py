@@ -20,7 +20,7 @@ from latens.estimators.factor_analysis.starts import (
     most_likely_start,
     orthonormal_start,
     principal_start,
-    relevant_start,
+    relevant_starts,
     signed,
     turned,
     varimax,
@@ -394,7 +394,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         most = self._default_size(sample)
         if model.points:
             return most_likely_start(sample, k, most, rng if restart else None)
-        return relevant_start(sample, k or most)
+        starts = relevant_starts(model, sample, k or most, most)
+        return starts[restart % len(starts)]
 
     def _told_start(
         self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, units: Units

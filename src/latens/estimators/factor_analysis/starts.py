@@ -31,12 +31,13 @@ __all__ = [
     "most_likely_start",
     "orthonormal_start",
     "principal_start",
-    "relevant_start",
+    "relevant_starts",
     "signed",
     "turned",
     "varimax",
 ]
 
+N_CONTEST_STEPS = 40  # after which one of two starts is ahead
 N_STREAM_STEPS = 10  # of EM on the first rows, before a stream begins
 
 
@@ -60,7 +61,24 @@ def most_likely_start(
     return FactorPosterior(PointNormalGamma(loadings.T, noise, floor), total.mean)
 
 
-def relevant_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
+def relevant_starts(model: Factors, total: FewRows | Scatter, k: int, most: int) -> list[FactorPosterior]:
+    """Maxima of the likelihood, and leading directions; the one that is ahead after a few iterations first.
+
+    Of columns that several factors share, directions alone lead to mixed factors that relevance determination then
+    closes, hundreds of nats below; with few rows the likelihood has its maximum where noise is at the floor.
+    """
+    few = int((total.n_rows - 1) // 2)
+    if few < 1:
+        return [_leading_start(total, k)]
+    size, variance = min(k, most, few), np.maximum(total.variance, total.floor)
+    likely = [most_likely_start(total, rank, size, None).loadings.mean for rank in (None, size)]
+    starts = [given_start(model, at, total.mean, variance, total.floor, total.n_rows) for at in likely]
+    starts.append(_leading_start(total, k))
+    fits = [ascend(model, [total], State(start), max_iter=N_CONTEST_STEPS, tol=0) for start in starts]
+    return [starts[which] for which in np.argsort([-fit.elbo for fit in fits], kind="stable")]
+
+
+def _leading_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
     """Half of what leading directions explain: little enough for relevance determination to judge.
 
     Of at most half as many factors as rows: two rows lie on a line, whatever they are.

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.array.transfer import host, is_sparse
-from latens.core import Rows
-from latens.errors import AllKept, FewerThanAsked, HeywoodCase, WorseThanIndependent, warn
+from latens.errors import AllKept, FewerThanAsked, HeywoodCase, NothingFound, WorseThanIndependent, warn
+from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.doubts import listed_names
 
-__all__ = ["doubt_fit", "doubt_noise", "doubt_number", "independent_bound"]
+__all__ = ["doubt_fit", "doubt_noise", "doubt_number"]
 
 PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
 FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
@@ -29,6 +28,8 @@ def doubt_fit(estimator: Any, data: Data) -> None:
     doubt_number(estimator)
     if not isinstance(data, InMemory) or data.rows.n < FEWEST_ROWS:
         return
+    if estimator.binary and not estimator.n_components_:
+        return  # these are independent columns
     rows = data.rows
     alone = independent_bound(rows, binary=bool(estimator.binary))
     if alone is not None and alone - estimator.elbo_ > max(PER_COLUMN * rows.x.shape[1], PER_ROW * rows.n):
@@ -43,6 +44,14 @@ def doubt_fit(estimator: Any, data: Data) -> None:
 
 def doubt_number(estimator: Any) -> None:
     """Warn where all components allowed were kept, or fewer are there than were asked for."""
+    if estimator.n_components_ == 0:
+        warn(
+            NothingFound(
+                f"{type(estimator).__name__} finds nothing: the bound is highest without any component.",
+                "Give more rows, or n_components and prune=False to have that many all the same.",
+            )
+        )
+        return
     if estimator.n_components is None or estimator._keeps_all:
         return
     asked, found = int(estimator.n_components), estimator.n_components_
@@ -77,33 +86,6 @@ def doubt_noise(estimator: Any, names: Any) -> None:
                 f"Try n_components={fewer}, prior='ard', or leave the columns out.",
             )
         )
-
-
-def independent_bound(rows: Rows, *, binary: bool) -> float | None:
-    """About the log evidence of columns that are independent: their likelihood less half a log n a parameter.
-
-    None where a column is constant, which says nothing of the others, or rows are sparse or on a device.
-    """
-    if is_sparse(rows.x) or not isinstance(rows.x, np.ndarray):
-        return None
-    weight = None if rows.weight is None else host(rows.weight)[:, None]
-    total = 0.0
-    for j in range(rows.x.shape[1]):
-        x = rows.x[:, j].astype(np.float64)
-        w = np.ones(len(x)) if weight is None else weight[:, 0]
-        w = w if rows.seen is None else w * host(rows.seen[:, j])
-        n = float(w.sum())
-        if not n > 1:
-            continue
-        mean = float(w @ x) / n
-        spread = float(w @ (x - mean) ** 2) / n
-        if not spread > (64 * np.finfo(rows.x.dtype).eps * mean) ** 2:
-            return None
-        if binary:
-            total += n * (mean * np.log(mean) + (1 - mean) * np.log1p(-mean)) - 0.5 * np.log(n)
-        else:
-            total += -0.5 * n * (np.log(2 * np.pi * spread) + 1) - np.log(n)
-    return total
 
 
 def _remedy(estimator: Any) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
+from latens.estimators.fitting.independent_columns import tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
-from latens.estimators.rows.data import Data
+from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.units import Units
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
@@ -27,7 +30,7 @@ from latens.inference.stochastic import pass_stochastically
 from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map
 
-__all__ = ["FitSearch"]
+__all__ = ["FitSearch", "all_or_sample"]
 
 N_GROWN = 3  # starts that are made of a smaller fit
 
@@ -41,12 +44,14 @@ class FitSearch:
 
     _n_named: int = 0  # components that codes of some rows were given for: they stay as they are named
     _smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
+    binary: ClassVar[bool]
     _until: float | None = None  # when the time of a fit is over, by the monotonic clock
     _journal: Record = UNRECORDED  # of the fit under way, where it has a checkpoint
     max_iter: int
     max_time: float | None
     tol: float
     n_init: int
+    moves: bool
     init: Any
     learning_method: str = "batch"
     batch_size: int = 1024
@@ -65,6 +70,8 @@ class FitSearch:
         ) -> Posterior: ...
 
         def _starting_size(self, sample: Rows) -> int: ...
+
+        def _real_columns(self) -> Sequence[int]: ...
 
     def _starts(self, model: Any, sample: Rows, units: Units, rng: np.random.Generator) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
@@ -95,7 +102,8 @@ class FitSearch:
         width = model.floats_per_row(limit)
         batches = data.batches(width)
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
-        options: Callable[..., Fit] = partial(ascend, model, tol=self.tol, slack=slack, log_scale=units.log_scale)
+        tol = self._tolerances()[0]
+        options: Callable[..., Fit] = partial(ascend, model, tol=tol, slack=slack, log_scale=units.log_scale)
         with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             notify, journal = self._notify(bar), self._journal
             posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
@@ -106,7 +114,7 @@ class FitSearch:
                     lambda: compressed(lambda block: model.compress(units.enter(block)), batches, sweep)
                 )
                 return self._read_out(model, total, units, rng, starts, notify, moves)
-            search = self._search(model, options, rng, limit, moves)
+            search = self._search(model, options, rng, limit, moves, partial(self._alone, data, sample, units))
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
                 return self._learn_online(search, data, sample, starts, last, len(batches), units, notify)
@@ -121,6 +129,12 @@ class FitSearch:
             several = waking_map(pool) if pool and at_once else map
             return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
+    def _alone(self, data: Data, sample: Rows, units: Units, fewest: float) -> float:
+        """The bound that components must exceed, given that of the fewest."""
+        if self.binary:
+            return fewest
+        return fewest + tails_gain(all_or_sample(data, sample), sample, self._real_columns())
+
     def _read_out(
         self,
         model: Any,
@@ -132,7 +146,7 @@ class FitSearch:
         moves: bool = False,
     ) -> Fit:
         """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
-        ascent = partial(ascend, model, tol=self.tol, log_scale=units.log_scale)
+        ascent = partial(ascend, model, tol=self._tolerances()[0], log_scale=units.log_scale)
         starts = starts or self._starts(model, total, units, rng)
         limit = max(start.q.n_components for start in starts)
         search = self._search(model, ascent, rng, limit, moves)
@@ -190,20 +204,41 @@ class FitSearch:
         return not self.prune or self._n_named > 0
 
     def _search(
-        self, model: Any, ascent: Callable[..., Fit], rng: np.random.Generator, limit: int, moves: bool
+        self,
+        model: Any,
+        ascent: Callable[..., Fit],
+        rng: np.random.Generator,
+        limit: int,
+        moves: bool,
+        alone: Callable[[float], float] | None = None,
     ) -> Search:
+        tol, *finer = self._tolerances()
         return Search(
             model,
             ascent,
             seed=seed_beside(rng),
             limit=limit,
             max_iter=self.max_iter,
-            tol=self.tol,
+            tol=tol,
             moves=moves,
             fixed=self._keeps_all,
             over=self._over(),
             journal=self._journal,
+            alone=alone,
+            finer=tuple(finer),
         )
+
+    def _tolerances(self) -> list[float]:
+        """That of the search, which is the usual one or a larger one that was asked for; then each a tenth of the last.
+
+        A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
+        """
+        usual = float(signature(type(self).__init__).parameters["tol"].default)
+        if self.tol >= usual or (not self.moves and self.n_init == 1):
+            return [float(self.tol)]
+        n_steps = math.ceil(math.log10(usual / self.tol) - 1e-9) if self.tol > 0 else 0
+        finer = [usual / 10**step for step in range(1, n_steps + 1)]
+        return [usual, *finer] if self.tol > 0 else [usual, 0.0]
 
     def _over(self) -> Callable[[], bool] | None:
         """Whether `max_time` has passed since the fit began; None where there is no limit."""
@@ -239,3 +274,10 @@ class FitSearch:
             return
         with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
             yield pool
+
+
+def all_or_sample(data: Data, sample: Rows) -> Rows:
+    """The rows; of those in blocks a sample that counts as much."""
+    if isinstance(data, InMemory):
+        return data.rows
+    return replace(sample, weight=np.full(len(sample), data.n / len(sample)))

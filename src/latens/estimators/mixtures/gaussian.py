@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
 from latens.core import Rows, Statistics
+from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
+from latens.estimators.mixtures.rounding import rounding_variances
 from latens.estimators.parameters import one_of, positive_number
-from latens.estimators.rows.data import Data
+from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.dirichlet import Dirichlet
@@ -208,9 +210,19 @@ class GaussianMixture(MixtureEstimator):
         # a prior that was given stays where it is, also in columns not yet seen
         return units if self.mean_prior is None else replace(units, unseen=())
 
+    def _alone(self, data: Data, sample: Rows, units: Units, fewest: float) -> float:
+        """Also independent columns themselves, which one covariance of many columns may be far below with few rows."""
+        level = super()._alone(data, sample, units, fewest)
+        if self.covariance_type not in ("full", "tied") or not isinstance(data, InMemory):
+            return level
+        alone = independent_bound(data.rows, binary=False)
+        return level if alone is None else max(level, alone - float(np.sum(data.rows.counts * units.log_scale)))
+
     def _build(self, sample: Rows) -> Mixture:
         self._check_memory(sample)
-        return Mixture(self._weight_family(), self._cluster_family(filled(sample)))
+        x = filled(sample)
+        rounding = None if self.covariance_type == "known" else rounding_variances(x)
+        return Mixture(self._weight_family(), self._cluster_family(x), rounding)
 
     def _check_memory(self, sample: Rows) -> None:
         """Refuse before anything is made where covariances alone would take a large part of the free memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +27,7 @@ from latens.estimators.mixtures.column_values import TableValues, table_values, 
 from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.containers import contained
-from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.data import Data, InMemory, check_data, units_of_columns
 from latens.estimators.rows.lazy import batch_by_batch, lazily
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
@@ -258,6 +258,9 @@ class LatentClassAnalysis(MixtureEstimator):
             super().partial_fit(rows)
         return self
 
+    def _real_columns(self) -> Sequence[int]:
+        return [d for d, kind in enumerate(self.columns_.kinds) if kind == "gaussian"]
+
     @property
     def likelihoods_(self) -> dict[str, str]:
         """The kind of each column."""
@@ -476,13 +479,7 @@ class LatentClassAnalysis(MixtureEstimator):
 
     def _units_of(self, data: Data, sample: Rows) -> Units:
         """Real columns about their means, each in its own unit; the others as they are."""
-        d = data.n_columns
-        origin, exponent, unseen = np.zeros(d), np.zeros(d, dtype=np.intp), list[int]()
-        for at in self.columns_.places.get("gaussian", ()):
-            own = data.units(slice(at, at + 1), centred=True, scaled=True)
-            origin[at], exponent[at] = own.origin[0], own.exponent
-            unseen += [at] if own.unseen else []
-        return Units(origin, exponent, unseen=tuple(unseen))
+        return units_of_columns(data, self.columns_.places.get("gaussian", ()), centred=True)
 
     def _build(self, sample: Rows) -> Mixture:
         worth = positive_number("probability_prior", self.probability_prior)

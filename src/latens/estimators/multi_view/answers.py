@@ -360,7 +360,7 @@ class MultiViewAnswers(Answers):
         )
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
-        """For each factor, the features that it moves most beside their noise.
+        """For each factor, the features of whose variance it makes the largest share.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -344,6 +344,15 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def sample_size(self) -> int:  # type: ignore[override]
         """Samples that starts and moves look at: wide tables need fewer."""
         return int(np.clip(SAMPLE_FLOATS // self.layout_.n_columns, 512, 4096))
+
+    def _real_columns(self) -> Sequence[int]:
+        """Those of real views; groups have levels of their own, whose mixture has tails."""
+        layout = self.layout_
+        if len(layout.groups) > 1:
+            return ()
+        parts = zip(layout.views, layout.bounds, strict=True)
+        real = (part for name, part in parts if self.likelihoods_[name] == "gaussian")
+        return [column for part in real for column in range(part.start, part.stop)]
 
     def _first_table(
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False

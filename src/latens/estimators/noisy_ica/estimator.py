@@ -371,7 +371,7 @@ class NoisyICA(VariationalTransformer):
         k, w = q.n_components, q.loadings
         loadings = units.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
         weights = np.sqrt(w.tau / w.tau.max())
-        inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max() or 1.0))
+        inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max(initial=0.0) or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
         public = {
             "mixing": loadings.T,

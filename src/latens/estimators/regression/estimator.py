@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -73,6 +74,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         Whether there is an intercept, with a flat prior; rows are then centred.
     max_iter, tol : int, float
         Iterations at most where "gamma" is asked for, and the gain of the bound in nats per row that ends them.
+    max_time : float, optional
+        Seconds after which these iterations end with the best state so far, and a warning; None: no limit.
     random_state : int, RandomState, Generator or None
         For `sample_coef`.
 
@@ -141,6 +144,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         noise_variance_prior: tuple[float, float] | None = None,
         fit_intercept: bool = True,
         max_iter: int = 1000,
+        max_time: float | None = None,
         tol: float = 1e-10,
         random_state: Any = None,
     ) -> None:
@@ -150,6 +154,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self.noise_variance_prior = noise_variance_prior
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.max_time = max_time
         self.tol = tol
         self.random_state = random_state
 
@@ -351,8 +356,20 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         model = self._build(sums, units)
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
         ascent = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=units.target.log_scale)
-        fit = best_of(_starts(model, sums), lambda start, watch: journal.ascend(ascent, State(start), watch))
-        if not fit.converged and tol > 0:
+        limit = None if self.max_time is None else time.monotonic() + positive_number("max_time", self.max_time)
+        fit = best_of(
+            _starts(model, sums),
+            lambda start, watch: journal.ascend(ascent, State(start), watch),
+            None if limit is None else lambda _: time.monotonic() > limit,
+        )
+        if fit.stopped and not fit.converged:
+            warnings.warn(
+                f"BayesianLinearRegression used all max_time={self.max_time:g} seconds and keeps the best state so "
+                "far. Raise max_time.",
+                ConvergenceWarning,
+                stacklevel=caller_level(),
+            )
+        elif not fit.converged and tol > 0:
             warnings.warn(
                 f"BayesianLinearRegression used all max_iter={max_iter} iterations before the bound settled to "
                 f"tol={tol:g}. Raise max_iter or tol.",

@@ -6,7 +6,7 @@ InBlocks    a source: files, iterators, chunks on a cluster; only one block of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +32,7 @@ from latens.scale.scan import Scan
 from latens.system.fingerprint import fingerprint
 from latens.system.scratch import PutAside, Scratch
 
-__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data"]
+__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data", "units_of_columns"]
 
 
 class Data(Protocol):
@@ -306,6 +306,17 @@ def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = N
         raise ValueError("every row that shows a value has sample_weight 0; give one of them a positive weight.")
     doubt_weights(rows)
     return InMemory(rows)
+
+
+def units_of_columns(data: Data, columns: Iterable[int], *, centred: bool) -> Units:
+    """These columns each in a unit of its own, about their means if so asked; the others as they are."""
+    origin, exponent = np.zeros(data.n_columns), np.zeros(data.n_columns, dtype=np.intp)
+    unseen = list[int]()
+    for at in columns:
+        own = data.units(slice(at, at + 1), centred=centred, scaled=True)
+        origin[at], exponent[at] = own.origin[0], own.exponent
+        unseen += [at] if own.unseen else []
+    return Units(origin, exponent, unseen=tuple(unseen))
 
 
 def _log_density(model: Model, q: Any, rows: Rows) -> Floats:

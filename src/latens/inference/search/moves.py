@@ -16,7 +16,7 @@ from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import labelled
 
-__all__ = ["improve"]
+__all__ = ["improve", "longer"]
 
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
 
@@ -61,14 +61,21 @@ def improve(
         state = replace(better.state, step=jump.step + 1)
         stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
         fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
-        if better.interrupted or better.converged or stopped or len(fit.trace) >= max_iter:
-            continue
-        try:
-            rest = ascent(state, max_iter - len(fit.trace), labelled(on_iteration, jump.restart))
-        except KeyboardInterrupt:
-            return replace(fit, interrupted=True)
-        fit = replace(rest, trace=(*fit.trace, *_relabelled(rest, jump.restart)))
+        fit = fit if better.converged else longer(fit, ascent, max_iter, on_iteration)
     return fit
+
+
+def longer(fit: Fit, ascent: Ascent, max_iter: int, on_iteration: OnIteration | None = None) -> Fit:
+    """The same fit after more iterations, as far as `max_iter` for all of them goes and nobody has stopped it."""
+    left = max_iter - len(fit.trace)
+    if fit.interrupted or fit.stopped or left <= 0:
+        return fit
+    restart = fit.trace[-1].restart
+    try:
+        rest = ascent(fit.state, left, labelled(on_iteration, restart))
+    except KeyboardInterrupt:
+        return replace(fit, interrupted=True)
+    return replace(rest, trace=(*fit.trace, *_relabelled(rest, restart)))
 
 
 def _first_better(

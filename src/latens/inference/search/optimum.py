@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Loose, Movable, Rows, State
+from latens.core import Fit, Iteration, Loose, Movable, Reducible, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
-from latens.inference.search.moves import Ascent, improve
+from latens.inference.search.moves import Ascent, improve, longer
 from latens.inference.search.restarts import Map, ascend_all, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
 
@@ -34,11 +34,14 @@ class Search:
     seed: int  # of moves; those of one start do not depend on how many others there are
     limit: int  # components that moves may grow to
     max_iter: int  # of the path that leads to an answer, on the part and on all rows each
-    tol: float
+    tol: float  # of the search, before `finer`
     moves: bool
     fixed: bool = False  # whether moves keep the number of components
     over: Callable[[], bool] | None = None  # whether the time is over: the state that was reached is kept
     journal: Record = UNRECORDED  # what was finished before, if the fit goes on after it died
+    # what components must exceed, given the bound of the fewest: columns that have nothing to do with each other
+    alone: Callable[[float], float] | None = None
+    finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
         self,
@@ -53,7 +56,31 @@ class Search:
         map_: Map = map,
     ) -> Fit:
         """The highest of the starts, after moves until none raises the bound of these rows; `sample` proposes them."""
-        return highest(self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_))
+        fit = highest(self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_))
+        without = self._without(fit, self._ascend(batches, sweep))
+        for tol in self.finer:
+            ascent = self._ascend(batches, sweep, tol)
+            fit = longer(fit, ascent, self.max_iter, notify)
+            fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
+            without = None if without is None else longer(without, ascent, self.max_iter)
+        if without is None or self.alone is None or fit.interrupted or fit.stopped:
+            return fit
+        if without.interrupted:
+            return replace(fit, interrupted=True)
+        # columns that have nothing to do with each other may describe the rows better
+        return without if fit.elbo < self.alone(without.elbo) else fit
+
+    def _without(self, fit: Fit, ascent: Ascent) -> Fit | None:
+        """The fit with the fewest components instead, where that is to be judged."""
+        if self.alone is None or not self.moves or self.fixed or fit.interrupted or fit.stopped:
+            return None
+        fewest = self._fewest(fit.state)
+        return None if fewest is None else ascent(State(fewest), self.max_iter, None)
+
+    def _fewest(self, state: State) -> Any:
+        """The posterior with the fewest components that the model can have; None where there are no more."""
+        fewest = self.model.fewest(state.q, state.stats) if isinstance(self.model, Reducible) else None
+        return None if fewest is None or fewest.n_components >= state.q.n_components else fewest
 
     def by_part(
         self,
@@ -105,41 +132,59 @@ class Search:
         """Starts in turn; those that get higher than all before them are moved, and reported."""
         ascent = self._ascend(batches, sweep)
         fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
-        model = self.model
-        if not self.moves or not isinstance(model, Movable) or any(fit.interrupted or fit.stopped for fit in fits):
+        if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
-        n = fits[0].state.stats.n
+        chosen = records(fits, self.tol)
+        return [self._moved(fit, ascent, sample, stage, self.tol, screens, rare, notify) for fit in chosen]
 
-        def moved(fit: Fit) -> Fit:
-            rng = np.random.default_rng([self.seed, stage, fit.trace[-1].restart])
-            return improve(
-                fit,
-                lambda state: self._candidates(state, sample, rng),
-                ascent,
-                screens=screens,
-                rare=None if rare is None else lambda state: rare(state, rng),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                on_iteration=notify,
-                looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
-                over=self.over,
-                journal=self.journal,
-                rng=rng,
-            )
-
-        return [moved(fit) for fit in records(fits, self.tol)]
+    def _moved(
+        self,
+        fit: Fit,
+        ascent: Ascent,
+        sample: Any,
+        stage: int,
+        tol: float,
+        screens: Sequence[Ascent],
+        rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
+        notify: OnIteration | None,
+    ) -> Fit:
+        """The fit after moves, which depend on nothing but it: not on how many other starts there were."""
+        model, n = self.model, fit.state.stats.n
+        if not self.moves or not isinstance(model, Movable):
+            return fit
+        rng = np.random.default_rng([self.seed, stage, fit.trace[-1].restart])
+        return improve(
+            fit,
+            lambda state: self._candidates(state, sample, rng),
+            ascent,
+            screens=screens,
+            rare=None if rare is None else lambda state: rare(state, rng),
+            max_iter=self.max_iter,
+            tol=tol,
+            on_iteration=notify,
+            looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
+            over=self.over,
+            journal=self.journal,
+            rng=rng,
+        )
 
     def _candidates(self, state: State, sample: Any, rng: np.random.Generator) -> Iterator[Any]:
         model, k = self.model, state.q.n_components
         if not isinstance(model, Movable):
             return iter(())
         proposed = model.candidates(state.q, state.stats, sample, rng, k if self.fixed else self.limit)
-        return (q for q in proposed if q.n_components == k) if self.fixed else proposed
+        if self.fixed:
+            return (q for q in proposed if q.n_components == k)
+        fewest = self._fewest(state)
+        return proposed if fewest is None else chain(proposed, [fewest])
 
-    def _ascend(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Ascent:
+    def _ascend(self, batches: Sequence[Any], sweep: Sweep = serial_sweep, tol: float | None = None) -> Ascent:
+        options = {} if tol is None else {"tol": tol}
+
         def ascent(start: State, steps: int, on: OnIteration | None) -> Fit:
             watch = on if self.over is None else _until(self.over, on)
-            return self.journal.ascend(partial(self.ascend, batches, max_iter=steps, sweep=sweep), start, watch)
+            ascend = partial(self.ascend, batches, max_iter=steps, sweep=sweep, **options)
+            return self.journal.ascend(ascend, start, watch)
 
         return ascent
 

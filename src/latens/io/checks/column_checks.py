@@ -11,15 +11,21 @@ from latens.estimators.base import living_components
 from latens.estimators.mixtures.column_kinds import ColumnKinds
 from latens.families.categorical_columns import CategoricalColumns
 from latens.families.mixed_columns import Counts, MixedColumns
+from latens.families.normal_columns import NormalColumns
+from latens.families.normal_wishart import NormalWishart
 from latens.models.mixture.model import Mixture
 
 __all__ = ["check_columns"]
+
+ROUNDED = (NormalColumns, NormalWishart)
 
 
 def check_columns(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
     """Refuse kinds of columns that the model, its posterior, its sums and what is kept of the fit tell differently."""
     if not isinstance(model, Mixture):
         return
+    if model.rounding is not None and ((model.rounding < 0).any() or not isinstance(model.clusters, ROUNDED)):
+        raise FileRefused("it tells of rounded columns by numbers that cannot be, or of clusters that know of none.")
     kinds, mixed, learnt = kept.get("columns_"), model.clusters, state.q.clusters
     has_kinds = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
     if any(has_kinds) != all(has_kinds):

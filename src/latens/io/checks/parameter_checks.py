@@ -32,6 +32,8 @@ def check_agreement(name: str, params: Mapping[str, Any], model: Any, columns: C
 
 def _agrees(given: Any, recorded: Any, columns: Collection[str]) -> bool:
     """Whether a parameter is what the model tells; of what is given by name, a part or one word may be given."""
+    if isinstance(recorded, bool) and given == "auto":  # whichever has the higher bound
+        return True
     if not isinstance(recorded, dict):
         return bool(given == recorded)
     given = given if given is None or isinstance(given, dict) else dict.fromkeys(recorded, given)

@@ -83,8 +83,8 @@ class CodeStatistics(Statistics):
     entropy: float  # sum H[q(z_n)]
 
     @property
-    def entries(self) -> float:
-        return float(self.seen.sum())
+    def entries(self) -> Floats:
+        return self.seen
 
     @property
     def regression(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -108,6 +108,9 @@ class BinaryFactors:
     diagonal: bool = False  # whether every column has its own noise
     floor: float = 1e-9  # smallest noise variance of a point estimate
     e_step: MeanField | Exact | Truncated | Automatic = field(default_factory=Automatic)
+
+    def fewest(self, q: BinaryPosterior, stats: Statistics) -> BinaryPosterior | None:
+        return None if self.points else q.only(np.arange(0))
 
     def prior(self, k: int) -> BinaryPosterior:
         rows, noises = k + self.intercept, self.n_features if self.diagonal else 1

@@ -88,7 +88,7 @@ def merges(model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics) -> I
 def _alike(q: BinaryPosterior, stats: CodeStatistics) -> list[tuple[int, int, float]]:
     """Pairs i < j that may be one cause, the likeliest first, and how much of each code goes into its code."""
     k = q.n_components
-    both = stats.zz[:, :k, :k].sum(axis=0) / (stats.n if len(stats.zz) == 1 else stats.entries)
+    both = stats.zz[:, :k, :k].sum(axis=0) / (stats.n if len(stats.zz) == 1 else stats.seen.sum())
     usage = np.diagonal(both)
     spread = np.sqrt(np.maximum(usage * (1 - usage), 1e-300))
     together = (both - np.outer(usage, usage)) / np.outer(spread, spread)

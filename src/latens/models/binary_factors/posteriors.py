@@ -139,6 +139,8 @@ class MeanField:
     n_sweeps_cooling: int = 3
 
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: Switches | None) -> Switches:
+        if not drive.shape[1]:  # no cause, nothing that could be on
+            return Switches(drive)
         on = self.cool(drive, gram, usage) if warm is None else cast(warm.mean, drive)
         return Switches(switches(drive, gram, on, self.n_sweeps, self.tol))
 

@@ -114,6 +114,8 @@ class ClusterStatistics(Statistics):
 class Mixture:
     weights: Weights = part(k="1")  # prior, for one component
     clusters: Clusters = part(k="1", columns="1")  # prior of one cluster
+    # variance of what rounding took from each entry, of normal clusters; None: numbers are as they are
+    rounding: Floats | None = sized("d", default=None)
 
     def prior(self, k: int) -> MixturePosterior:
         priors: dict[int, MixturePosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
@@ -123,7 +125,7 @@ class Mixture:
         return priors[k]
 
     def local_step(self, q: MixturePosterior, batch: Rows, warm: Memberships | None = None) -> Memberships:
-        joint, view = look(q.clusters, q.weights.mean_log, batch)
+        joint, view = self._look(q, batch)
         solved = softmax_entropy(for_components(batch, joint))
         return Memberships(solved[0], view, solved)
 
@@ -132,10 +134,41 @@ class Mixture:
         weighted = batch.weigh(local.mean)
         counts = column_sums(weighted)
         seen, x, xx, entropy = view.sums(batch, weighted, counts)
+        if (rounding := self._rounding_of(batch)) is not None:
+            xx = xx + self._spread(seen.sum(axis=0, keepdims=True) if self.tied else seen, rounding)
         entropy += total(batch.weigh(local.entropy))
         if not isinstance(self.clusters, MixedColumns):
             return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy)
         return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, entropy, self._base_sums(batch))
+
+    def _look(self, q: MixturePosterior, batch: Rows) -> tuple[Array, Any]:
+        """E[log pi_k + log p(x_n | theta_k)], (n, K), over what each entry may have been before it was rounded."""
+        joint, view = look(q.clusters, q.weights.mean_log, batch)
+        rounding = self._rounding_of(batch)
+        if rounding is None:
+            return joint, view
+        d = len(rounding)
+        if self.tied:
+            each = np.broadcast_to(-0.5 * np.diagonal(q.clusters.precision, axis1=1, axis2=2), (q.n_components, d))  # type: ignore[union-attr]
+        else:
+            clusters: Any = q.clusters
+            each = clusters.natural[0][:, d:]
+            each = each[:, _diagonal(d)] if self.clusters.joint else np.broadcast_to(each, (q.n_components, d))
+        return joint + batch.mask @ like((each * rounding).T, batch.x), view
+
+    def _rounding_of(self, batch: Rows) -> Floats | None:
+        """None also where entries are filled in jointly: there rounding is left out."""
+        return None if self.clusters.joint and batch.seen is not None else self.rounding
+
+    def _spread(self, seen: Floats, rounding: Floats) -> Floats:
+        """What rounding adds to sums of squares (K, Q) over `seen` (K, 1 or D) entries, as the family asks for them."""
+        d = len(rounding)
+        each = seen * rounding
+        if not self.clusters.joint:
+            return each if self.clusters.natural[0].shape[1] == 2 * d else each.sum(axis=1, keepdims=True)
+        spread = np.zeros((len(seen), d * (d + 1) // 2))
+        spread[:, _diagonal(d)] = each
+        return spread
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
@@ -198,7 +231,7 @@ class Mixture:
 
     def row_bounds(self, q: MixturePosterior, batch: Rows, local: Memberships) -> Array:
         """(n,), each row's part of the bound, with the best filling for q; weighted, they add up to `data_terms`."""
-        joint, _ = look(q.clusters, q.weights.mean_log, batch)
+        joint, _ = self._look(q, batch)
         bounds = array_namespace(joint).sum(local.mean * joint, axis=1) + local.entropy
         if isinstance(q.clusters, MixedColumns):
             bounds = bounds + q.clusters.base_measure(batch.x, batch.mask)
@@ -304,6 +337,11 @@ class Mixture:
         """Whether all clusters share one covariance."""
         return isinstance(self.clusters, NormalWishart) and self.clusters.tied
 
+    def fewest(self, q: MixturePosterior, stats: ClusterStatistics) -> MixturePosterior:
+        """All rows in one cluster."""
+        one = np.ones((1, q.n_components))
+        return self.global_step(q.only(np.zeros(1, dtype=np.intp)), stats.regroup(one, self.tied))
+
     def candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[MixturePosterior]:
@@ -328,6 +366,12 @@ class Mixture:
             return mixed.base_sums(batch.x, weight)  # type: ignore[union-attr]
 
         return np.asarray(batch.cached("base sums", sums))
+
+
+def _diagonal(d: int) -> Index:
+    """Where squares stand among packed pairs of d columns."""
+    rows, columns = upper_indices(d)
+    return np.flatnonzero(rows == columns)
 
 
 def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float:

@@ -105,7 +105,7 @@ class JointCodes:
     def entropy(self) -> Array:
         """(n,), without K/2 log 2 pi."""
         each = 0.5 * (self._each(self.volume) + self.mean.shape[1])
-        return each + array_namespace(self.mean).zeros_like(self.mean[:, 0])
+        return each + array_namespace(self.mean).sum(0 * self.mean, axis=1)  # there may be no first one
 
     def _each(self, values: Array) -> Array:
         return values if self.kind is None else take(values, self.kind)
@@ -134,6 +134,8 @@ class SparseCodes:
     ) -> SparseCodes:
         """One sweep over the factors; precision and log_odds (1 or n, K)."""
         xp = array_namespace(drive)
+        if not drive.shape[1]:
+            return replace(self, tangents=tangents)
         scale = xp.ones_like(drive[:1, 0])
         found = sweep_spikes(drive, gram, scale, precision, log_odds, self.mean)
         return SparseCodes(found.on, found.slab, found.variance, 1 / precision + xp.zeros_like(drive), tangents)

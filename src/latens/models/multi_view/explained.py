@@ -71,7 +71,7 @@ def _of_view(
     none, everything = summed(usual), summed(base + codes @ like(w.T, y))
     if view.likelihood.curved:
         single = [summed(base + codes[:, j : j + 1] * like(w[None, :, j], y)) for j in range(k)]
-        return none, everything, np.stack(single, axis=1)
+        return none, everything, np.stack(single, axis=1) if single else np.zeros((len(none), 0))
     # squares need no prediction per factor: sum (r - w z)^2 = sum r^2 - 2 w sum r z + w^2 sum z^2
     left = (y - base) * mask
     moved = -2 * codes * (left @ like(w, y)) + codes**2 * (mask @ like(w**2, y))

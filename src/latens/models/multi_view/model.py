@@ -118,6 +118,9 @@ class MultiView:
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
 
+    def fewest(self, q: MultiViewPosterior, stats: Statistics) -> MultiViewPosterior:
+        return q.only(np.arange(0))
+
     def prior(self, k: int) -> MultiViewPosterior:
         priors: dict[int, MultiViewPosterior] = self.__dict__.setdefault("_priors", {})  # asked for in every step
         if k not in priors:
@@ -371,9 +374,14 @@ class MultiView:
         return np.concatenate(rows, axis=1), codes
 
     def _shares(self, q: MultiViewPosterior) -> Floats:
-        """(G,), how common groups are: the shape of their activities counts samples, two for one."""
+        """(G,), how common groups are: the shape of their activities counts samples, two for one.
+
+        Without a factor, the more samples a group has the surer its levels are.
+        """
         sizes = np.zeros(self.n_groups)
-        if isinstance(q.activity, Gamma) and self.activity:
+        if not q.n_components:
+            sizes += sum(np.sum(1 / p.offsets.variance / p.noise.mean[:, None], axis=0) for p in q.views.values())
+        elif isinstance(q.activity, Gamma) and self.activity:
             sizes += np.maximum(q.activity.shape[:, 0] - self.activity[0], 0.0)
         return sizes / sizes.sum() if sizes.any() else np.full(self.n_groups, 1 / self.n_groups)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from latens.models.multi_view.coefficients import ViewPosterior
     from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
 
-__all__ = ["deletions", "propose"]
+__all__ = ["deletions", "propose", "sparse_turn"]
 
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
+N_ANGLES = 33  # tried for each pair of factors, of which one is 0
+N_ROUNDS = 8  # over all pairs
+SPARSE = 0.1  # of the mean square of loadings: what is below counts as small
+MOST_TURNED = 1024  # features that say how factors are turned
 SLIGHT = 1e-2  # uncertainty of a new factor's loadings, as a share of their variance
 
 
@@ -34,8 +39,9 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[MultiViewPosterior]:
-    """Deletions; then, up to `limit` factors, one more along what the sample leaves unexplained."""
+    """Deletions; a turn to sparser loadings; up to `limit`, one factor more along what the sample leaves open."""
     yield from deletions(q, stats)
+    yield from _turns(model, q)
     if q.n_components < limit:
         yield _with_factor(model, q, sample, rng)
 
@@ -57,6 +63,52 @@ def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Mul
             yield q.only(np.setdiff1d(order, [k]))
 
 
+def _turns(model: MultiView, q: MultiViewPosterior) -> Iterator[MultiViewPosterior]:
+    """The same factors turned until loadings are as sparse as turning makes them.
+
+    Coordinate ascent does not turn factors: from mixed ones, of which each keeps some features of another, it is a long
+    way over which the bound first falls. Groups in which factors differ in strength have their directions fixed.
+    """
+    views = [q.views[view.name] for view in model.views]
+    if q.n_components < 2 or any(p.theta is None for p in views) or len(np.atleast_2d(q.activity.mean)) > 1:
+        return
+    sizes = [np.sqrt(np.mean(p.weights.mean**2) + np.finfo(float).tiny) for p in views]
+    loadings = np.concatenate([p.weights.mean / size for p, size in zip(views, sizes, strict=True)])
+    some = loadings[:: -(-len(loadings) // MOST_TURNED)]
+    turn = sparse_turn(some.T)
+    if np.abs(turn - np.eye(len(turn))).max() > 0:
+        turned = {
+            view.name: _redirected(p, p.weights.mean @ turn.T) for view, p in zip(model.views, views, strict=True)
+        }
+        yield replace(q, views=turned)
+
+
+def sparse_turn(loadings: Floats) -> Floats:
+    """(K, K), the rotation R for which R @ loadings (K, D) has the smallest sum of log squares, pair by pair."""
+    at, turn = loadings.copy(), np.eye(len(loadings))
+    least = SPARSE * max(float(np.mean(at**2)), np.finfo(float).tiny)
+    angles = np.linspace(-np.pi / 4, np.pi / 4, N_ANGLES)  # beyond, two factors only change places
+    cosines, sines = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    for _ in range(N_ROUNDS):
+        still = True
+        for i, j in combinations(range(len(at)), 2):
+            first, second = cosines * at[i] + sines * at[j], cosines * at[j] - sines * at[i]
+            best = int(np.argmin(np.sum(np.log(first**2 + least) + np.log(second**2 + least), axis=1)))
+            if angles[best]:
+                pair = np.array([[cosines[best, 0], sines[best, 0]], [-sines[best, 0], cosines[best, 0]]])
+                at[[i, j]], turn[[i, j]], still = pair @ at[[i, j]], pair @ turn[[i, j]], False
+        if still:
+            break
+    return turn
+
+
+def _redirected(p: ViewPosterior, loadings: Floats) -> ViewPosterior:
+    """The view's coefficients with these loadings (D, K), all of them in."""
+    size = np.maximum(np.mean(loadings**2, axis=0), np.finfo(float).tiny)
+    weights = SpikeSlab(np.ones_like(loadings), loadings, SLIGHT * size + np.zeros_like(loadings), size)
+    return replace(p, weights=weights, alpha=Gamma(np.ones_like(size), size))
+
+
 def _with_factor(model: MultiView, q: MultiViewPosterior, sample: Rows, rng: np.random.Generator) -> MultiViewPosterior:
     """One factor more: the widest direction of what is left of the sample, in units of the noise."""
     gaps, weights, precisions = zip(*model.residuals(q, sample), strict=True)
@@ -73,7 +125,7 @@ def _with_factor(model: MultiView, q: MultiViewPosterior, sample: Rows, rng: np.
     if isinstance(activity, KnownGamma):
         activity = KnownGamma(np.concatenate([activity.mean, more.activity.mean], axis=1))
     else:
-        ones = np.ones_like(activity.shape[:, :1])
+        ones = np.ones((len(activity.shape), 1))  # like no column of it: there may be none
         activity = Gamma(np.concatenate([activity.shape, ones], axis=1), np.concatenate([activity.rate, ones], axis=1))
     usage = q.usage
     if usage is not None and more.usage is not None:

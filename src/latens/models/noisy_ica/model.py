@@ -146,6 +146,9 @@ class NoisyIca:
     both: bool = True  # whether moves may exchange the two kinds of sources
     least: int = 1  # sources that moves leave: a loose bound must not give up what the covariance shows
 
+    def fewest(self, q: IcaPosterior, stats: Statistics) -> IcaPosterior | None:
+        return None if self.points else q.only(np.arange(0))
+
     def prior(self, k: int) -> IcaPosterior:
         d, rows = self.n_features, k + self.intercept
         shapes = Shapes(np.full(k, 4.0), np.zeros(k))

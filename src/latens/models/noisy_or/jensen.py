@@ -124,6 +124,9 @@ class JensenNoisyOr:
     n_sweeps: int = 2  # of weights and causes per local step
     n_inner: int = 3  # of weights alone
 
+    def fewest(self, q: RatePosterior, stats: Statistics) -> RatePosterior | None:
+        return None if self.points else q.only(np.arange(0))
+
     def prior(self, k: int) -> RatePosterior:
         d = self.n_features
         if self.points:

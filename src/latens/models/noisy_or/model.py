@@ -168,6 +168,9 @@ class NoisyOrCauses:
     n_parents: int = 3
     n_rounds: int = 1  # of flips per local step
 
+    def fewest(self, q: CausePosterior, stats: Statistics) -> CausePosterior | None:
+        return None if self.points else q.only(np.arange(0))
+
     def prior(self, k: int, n_profiles: int | None = None) -> CausePosterior:
         p = self.n_profiles if n_profiles is None else n_profiles
         if self.points:

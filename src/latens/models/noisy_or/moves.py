@@ -53,7 +53,7 @@ def _more_profiles(
 
 def fewer_causes(model: Any, q: Any, stats: Any) -> Iterator[Any]:
     """All below the widest gap in strength, the weakest half, a quarter, and so on; then each weak cause alone."""
-    if q.n_components == 1:
+    if q.n_components <= 1:
         return
     strength = stats.caused.sum(axis=1)
     order = np.argsort(strength, kind="stable")

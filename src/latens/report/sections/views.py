@@ -21,7 +21,7 @@ ABSENT, THERE = (226, 214, 178), (90, 130, 170)
 def explained(entry: Entry) -> Section | None:
     """Shares of each view by factor, alone, and of all together."""
     shares = getattr(entry.model, "explained_", None)
-    if shares is None:
+    if shares is None or not len(entry.names):  # no factor, nothing explained
         return None
     layout, kinds = entry.model.layout_, entry.model.likelihoods_
     groups = layout.groups or ("",)

@@ -81,13 +81,17 @@ def filled(given: Rows, wide: Array, *, spread: bool = False) -> Array:
 def strongest(
     q: MultiViewPosterior, layout: Layout, chosen: Sequence[str], factors: Sequence[str], n: int
 ) -> dict[str, list[str]]:
-    """For each factor the `n` features of the chosen views that it moves most beside their noise."""
+    """For each factor the `n` features of the chosen views of whose variance it makes the largest share.
+
+    Not beside their noise alone, which goes to 0 in a column that another one repeats.
+    """
     names, strengths = [], []
     for name, features in zip(layout.views, layout.features, strict=True):
         if name in chosen:
             names += [f"{name}: {feature}" if len(chosen) > 1 else feature for feature in features]
             p = q.views[name]
-            strengths.append(np.abs(p.weights.mean.T) * np.sqrt(p.noise.mean))
+            squares = p.weights.mean.T**2
+            strengths.append(squares / (squares.sum(axis=0) + 1 / p.noise.mean))
     order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
     return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
 

@@ -1,0 +1,125 @@
+"""Columns that have nothing to do with each other: what components must do better than.
+
+A column of heavy tails is no component. Where the tails of single columns, told by a Student-t each, gain more than all
+components do, the components only describe tails: two clusters of different width, a cause that is on in outliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from latens.array import Floats, Index
+from latens.array.transfer import column_sums, host, is_sparse
+from latens.core import Rows
+
+__all__ = ["binary_evidence", "independent_bound", "tails_gain"]
+
+DEGREES = (15.0, 10.0, 7.0, 5.0, 3.5, 2.5)  # of freedom that are tried, one after the other
+TAILED = 3.2  # kurtosis from which they are
+AT_ONCE = 2**18  # entries of the columns that are looked at together
+NARROWEST = 1e-2  # squared width of the Student-t, as a share of the variance: ties are no tails
+N_ROUNDS = 4  # of reweighting, for the middle and width of each column
+
+
+def independent_bound(rows: Rows, *, binary: bool) -> float | None:
+    """About the log evidence of columns that are independent: their likelihood less half a log n a parameter.
+
+    None where a column is constant, which says nothing of the others, or rows are sparse or on a device.
+    """
+    if is_sparse(rows.x) or not isinstance(rows.x, np.ndarray):
+        return None
+    total = 0.0
+    for j in range(rows.x.shape[1]):
+        x, w = _column(rows, j)
+        n = float(w.sum())
+        if not n > 1:
+            continue
+        mean, spread = _moments(x, w, n)
+        if not spread > (64 * np.finfo(rows.x.dtype).eps * mean) ** 2:
+            return None
+        if binary:
+            total += n * (mean * np.log(mean) + (1 - mean) * np.log1p(-mean)) - 0.5 * np.log(n)
+        else:
+            total += -0.5 * n * (np.log(2 * np.pi * spread) + 1) - np.log(n)
+    return total
+
+
+def binary_evidence(rows: Rows) -> float:
+    """Log evidence of independent columns of 0 and 1, of which any frequency is as likely beforehand."""
+    if is_sparse(rows.x):
+        weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
+        on = np.asarray(rows.x.T @ weight, dtype=np.float64)
+    else:
+        on = column_sums(rows.weigh(rows.x))
+    return float(np.sum(betaln(1 + on, 1 + np.maximum(rows.counts - on, 0.0))))
+
+
+def tails_gain(rows: Rows, sample: Rows, columns: Sequence[int]) -> float:
+    """How many nats Student-t columns are above normal ones, each column for itself and only where it pays.
+
+    Middles, widths and tails are found in the sample and judged on all rows.
+    """
+    at_once = max(1, AT_ONCE // len(rows))
+    blocks = (columns[start : start + at_once] for start in range(0, len(columns), at_once))
+    return float(sum(_tails_gain(rows, sample, np.asarray(block, dtype=np.intp)) for block in blocks))
+
+
+def _tails_gain(rows: Rows, sample: Rows, columns: Index) -> float:
+    x, w = _columns(rows, columns)
+    n = w.sum(axis=0)
+    x = x - np.sum(w * x, axis=0) / np.maximum(n, 1.0)
+    spread, fourth = (np.sum(w * x**power, axis=0) / np.maximum(n, 1.0) for power in (2, 4))
+    noticed = np.flatnonzero((n > 1) & (spread > 0) & (fourth > TAILED * spread**2))
+    if not len(noticed):
+        return 0.0
+    x, w, n, spread = x[:, noticed], w[:, noticed], n[noticed], spread[noticed]
+    part, counted = _columns(sample, columns[noticed])
+    part = part - np.sum(counted * part, axis=0) / np.maximum(counted.sum(axis=0), 1.0)
+    best, best_in_part = np.full(len(noticed), -np.inf), np.full(len(noticed), -np.inf)
+    middle, width = np.zeros(len(noticed)), spread.copy()
+    for nu in DEGREES:
+        middle, width = _student(part, counted, middle, width, spread, nu)
+        in_part = _student_likelihood(part, counted, middle, width, nu)
+        here = in_part if rows is sample else _student_likelihood(x, w, middle, width, nu)
+        best, best_in_part = np.where(in_part > best_in_part, here, best), np.maximum(in_part, best_in_part)
+    normal = -0.5 * n * (np.log(2 * np.pi * spread) + 1)
+    return float(np.sum(np.maximum(best - normal - 0.5 * np.log(n), 0.0)))  # for one parameter more
+
+
+def _student(x: Floats, w: Floats, middle: Floats, width: Floats, spread: Floats, nu: float) -> tuple[Floats, Floats]:
+    """(D,) twice, middles and squared widths, by a few rounds in which rows far away count for less."""
+    for _ in range(N_ROUNDS):
+        near = w * (nu + 1) / (nu + (x - middle) ** 2 / width)
+        middle = np.sum(near * x, axis=0) / np.maximum(near.sum(axis=0), np.finfo(float).tiny)
+        width = np.sum(near * (x - middle) ** 2, axis=0) / np.maximum(w.sum(axis=0), 1.0)
+        width = np.maximum(width, NARROWEST * spread)
+    return middle, width
+
+
+def _student_likelihood(x: Floats, w: Floats, middle: Floats, width: Floats, nu: float) -> Floats:
+    """(D,), of each column."""
+    level = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu * width)
+    far = np.sum(w * np.log1p((x - middle) ** 2 / (nu * width)), axis=0)
+    return np.asarray(w.sum(axis=0) * level - 0.5 * (nu + 1) * far)
+
+
+def _columns(rows: Rows, columns: Index) -> tuple[Floats, Floats]:
+    """(n, D) twice: values of these columns, and how often each counts."""
+    x = host(rows.x)[:, columns].astype(np.float64)
+    w = np.ones_like(x) if rows.seen is None else host(rows.seen)[:, columns].astype(np.float64)
+    return x, w if rows.weight is None else w * host(rows.weight)[:, None]
+
+
+def _column(rows: Rows, j: int) -> tuple[Floats, Floats]:
+    """Values (n,) of a column and how often each counts; what is missing does not."""
+    x = host(rows.x[:, j]).astype(np.float64)
+    w = np.ones(len(x)) if rows.weight is None else host(rows.weight).astype(np.float64)
+    return x, w if rows.seen is None else w * host(rows.seen[:, j])
+
+
+def _moments(x: Floats, w: Floats, n: float) -> tuple[float, float]:
+    mean = float(w @ x) / n
+    return mean, float(w @ (x - mean) ** 2) / n

@@ -1,0 +1,178 @@
+"""Nothing can be what is found: noise has no factors, causes or sources."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+from scipy.stats import norm
+from scipy.stats import t as student
+
+import latens
+from latens.core import Rows
+from latens.errors import ElboDecreased, NothingFound
+from latens.estimators.fitting.independent_columns import binary_evidence, tails_gain
+
+CASES: dict[str, tuple[Any, str]] = {
+    "views": (lambda: latens.MultiViewFactorAnalysis(random_state=0), "real"),
+    "binary views": (lambda: latens.MultiViewFactorAnalysis(random_state=0), "binary"),
+    "sparse factors": (lambda: latens.MultiViewFactorAnalysis(sparse_factors=True, random_state=0), "real"),
+    "noisy-or": (lambda: latens.NoisyOr(n_init=1, random_state=0), "binary"),
+    "noisy-or by jensen": (lambda: latens.NoisyOr(3, e_step="jensen", n_init=1, random_state=0), "binary"),
+    "binary factors": (lambda: latens.BinaryFactorAnalysis(n_init=1, random_state=0), "real"),
+    "with an intercept": (lambda: latens.BinaryFactorAnalysis(fit_intercept=True, n_init=1, random_state=0), "real"),
+    "sources": (lambda: latens.NoisyICA(random_state=0), "real"),
+    "factors": (lambda: latens.FactorAnalysis(prior="ard", random_state=0), "real"),
+}
+
+
+def noise(kind: str, seed: int, n: int = 200, d: int = 5) -> np.ndarray:
+    x = np.random.default_rng(seed).normal(size=(n, d))
+    return x if kind == "real" else (x > 0.3).astype(float)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_noise_has_nothing_in_it_and_every_answer_is_of_that_shape(name: str) -> None:
+    make, kind = CASES[name]
+    X = noise(kind, 0)
+    model = make()
+    with pytest.warns(NothingFound, match="finds nothing"):
+        model.fit(X)
+    assert model.n_components_ == 0
+    parts = model.components_
+    for part in parts.values() if isinstance(parts, dict) else [parts]:
+        assert part.shape == (0, 5)
+    assert model.transform(X).shape == (200, 0)
+    assert len(model.share_) == len(model.get_feature_names_out()) == 0
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    assert np.isfinite(model.impute(holes)).all()
+    assert np.isfinite(model.score_samples(X)).all()
+    assert model.elbo_ / len(X) <= model.score(X)
+
+
+@pytest.mark.parametrize("e_step", ["exact", "truncated", "mean-field"])
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"fit_intercept": True, "noise": "diagonal"}])
+def test_no_cause_of_rows_with_holes_answers_whatever_the_posterior_of_codes(
+    e_step: str, options: dict[str, Any], tmp_path: Any
+) -> None:
+    X = noise("real", 0, 60, 4)
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    with pytest.warns(NothingFound):
+        model = latens.BinaryFactorAnalysis(2, e_step=e_step, n_init=1, random_state=0, **options).fit(X)
+    assert [part.shape for part in model.transform(X, return_std=True)] == [(60, 0), (60, 0)]
+    assert np.isfinite(model.impute(X)).all()
+    assert np.isfinite(model.score_samples(X)).all()
+    assert [part.shape for part in model.sample(3)] == [(3, 4), (3, 0)]
+    latens.save(model, tmp_path / "nothing.latens")
+    assert latens.load(tmp_path / "nothing.latens").partial_fit(X).n_components_ == 0
+
+
+@pytest.mark.parametrize("name", ["views", "noisy-or", "binary factors", "sources", "factors"])
+def test_something_is_not_taken_for_nothing(name: str) -> None:
+    make, kind = CASES[name]
+    rng = np.random.default_rng(2)
+    X = rng.laplace(size=(200, 1)) @ rng.normal(size=(1, 5)) + 0.5 * rng.normal(size=(200, 5))
+    if name == "binary factors":
+        X = (rng.random((200, 1)) < 0.4) @ (2.0 * np.ones((1, 5))) + 0.3 * rng.normal(size=(200, 5))
+    if kind == "binary":
+        on = rng.random((200, 1)) < 0.4
+        X = (rng.random((200, 5)) < np.where(on, 0.9, 0.05)).astype(float)
+    with warnings.catch_warnings(action="error", category=NothingFound):
+        assert make().fit(X).n_components_ >= 1
+
+
+def test_nothing_can_be_saved_and_loaded(tmp_path: Any) -> None:
+    X = noise("real", 0)
+    with pytest.warns(NothingFound):
+        model = latens.NoisyICA(random_state=0).fit(X)
+    latens.save(model, tmp_path / "nothing.latens")
+    again = latens.load(tmp_path / "nothing.latens")
+    assert again.n_components_ == 0
+    assert again.score(X) == model.score(X)
+
+
+@pytest.mark.parametrize("name", ["views", "noisy-or", "binary factors", "sources", "factors"])
+def test_nothing_has_a_page(name: str, tmp_path: Any) -> None:
+    make, kind = CASES[name]
+    X = noise(kind, 0)
+    with pytest.warns(NothingFound):
+        model = make().fit(X)
+    latens.report(model, X, tmp_path / "page.html")
+    assert "finds nothing" in (tmp_path / "page.html").read_text()
+
+
+MIXTURES: dict[str, tuple[Any, str]] = {
+    "clusters": (lambda: latens.GaussianMixture(random_state=0), "real"),
+    "round clusters": (lambda: latens.GaussianMixture(covariance_type="spherical", random_state=0), "real"),
+    "binary clusters": (lambda: latens.BernoulliMixture(random_state=0), "binary"),
+    "classes": (lambda: latens.LatentClassAnalysis(random_state=0), "real"),
+}
+HEAVY = {name: case for name, case in {**CASES, **MIXTURES}.items() if case[1] == "real"}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_one_is_what_a_mixture_says_of_noise(name: str) -> None:
+    make, kind = MIXTURES[name]
+    for x in (noise(kind, 0), noise(kind, 2, 50, 10)):
+        assert make().fit(x).n_components_ == 1
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_tails_of_single_columns_are_no_components(name: str) -> None:
+    make, _ = HEAVY[name]
+    x = np.random.default_rng(3).standard_t(5, size=(500, 4))
+    with warnings.catch_warnings(action="ignore"):
+        assert make().fit(x).n_components_ == (1 if name in MIXTURES else 0)
+
+
+def test_clusters_are_found_in_columns_of_heavy_tails() -> None:
+    rng = np.random.default_rng(4)
+    x = 8 * (rng.random((400, 1)) < 0.3) * np.ones(4) + rng.standard_t(8, size=(400, 4))
+    assert latens.GaussianMixture(random_state=0).fit(x).n_components_ == 2
+
+
+def test_samples_in_groups_without_a_factor_are_given_one_more_to_try() -> None:
+    views = latens.datasets.make_multiview(40, (8, 6), n_factors=2, random_state=0)[0]
+    with pytest.warns(NothingFound), warnings.catch_warnings(action="error", category=ElboDecreased):
+        model = latens.MultiViewFactorAnalysis(2, max_iter=30, random_state=0).fit(views, groups=["a", "b"] * 20)
+    assert model.n_components_ == 0
+
+
+@pytest.mark.parametrize("frequency", [0.5, 0.9])
+def test_columns_that_are_mostly_on_have_no_cause(frequency: float) -> None:
+    x = (np.random.default_rng(5).random((60, 6)) < frequency).astype(float)
+    with pytest.warns(NothingFound):
+        assert latens.NoisyOr(n_init=1, random_state=0).fit(x).n_components_ == 0
+
+
+def test_a_component_that_is_dead_is_not_published_without_moves() -> None:
+    with pytest.warns(NothingFound):
+        model = latens.NoisyICA(4, moves=False, random_state=0).fit(noise("real", 0))
+    assert model.n_components_ == 0
+
+
+@pytest.mark.parametrize("weights", [None, np.full(60, 2.0)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_evidence_of_independent_binary_columns_counts_rows_as_often_as_they_weigh(
+    weights: np.ndarray | None, sparse: bool
+) -> None:
+    x = (np.random.default_rng(6).random((60, 3)) < 0.3).astype(float)
+    on, n = (1.0 if weights is None else 2.0) * x.sum(axis=0), 60.0 if weights is None else 120.0
+    expected = sum(gammaln(1 + k) + gammaln(1 + n - k) - gammaln(2 + n) for k in on)
+    assert binary_evidence(Rows(csr_array(x) if sparse else x, weight=weights)) == pytest.approx(expected)
+
+
+def test_tails_gain_where_there_are_any() -> None:
+    rng = np.random.default_rng(7)
+    normal, heavy = Rows(rng.normal(size=(2000, 2))), Rows(rng.standard_t(4, size=(2000, 2)))
+    assert tails_gain(normal, normal, range(2)) < 3
+    gain = tails_gain(heavy, heavy, range(2))
+    exact = student.logpdf(heavy.x, 4).sum() - sum(
+        norm.logpdf(heavy.x[:, j], heavy.x[:, j].mean(), heavy.x[:, j].std()).sum() for j in range(2)
+    )
+    assert abs(gain - exact) < 15
+    assert tails_gain(heavy, heavy, [0]) < gain
