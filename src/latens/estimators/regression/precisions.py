@@ -34,11 +34,19 @@ def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> Li
         n_features=len(sums.x),
         alpha=alpha if isinstance(alpha, str) else alpha * step * step,
         beta=1 / variance if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
-        alpha_prior=variance_prior("weight_variance_prior", estimator.weight_variance_prior, usual[0], step**2),
-        beta_prior=variance_prior("noise_variance_prior", estimator.noise_variance_prior, usual[1], along.scale**2),
+        alpha_prior=variance_prior("weight_variance_prior", estimator.weight_variance_prior, usual[0], _square(step)),
+        beta_prior=variance_prior(
+            "noise_variance_prior", estimator.noise_variance_prior, usual[1], _square(along.scale)
+        ),
         intercept=intercept,
         resolution=resolution,
     )
+
+
+def _square(unit: float) -> float:
+    """Of a unit that may be too large to be squared, which only a given prior would need."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.square(np.float64(unit)))
 
 
 def _rounding(sums: RegressionSums, origin: float) -> float:
