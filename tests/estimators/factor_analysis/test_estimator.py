@@ -91,7 +91,7 @@ def test_a_bound_without_constants_is_refused_by_name() -> None:
 
 
 def test_information_criteria_count_parameters_but_for_the_rotation_and_find_the_number() -> None:
-    X = latens.datasets.make_factor_model(800, 12, 3, random_state=1)[0]
+    X = latens.datasets.make_factor_model(800, n_features=12, n_components=3, random_state=1)[0]
     models = {k: latens.FactorAnalysis(k).fit(X) for k in range(1, 6)}
     assert models[3].n_parameters_ == 12 + 12 + 3 * 12 - 3
     density = models[3].score_samples(X).sum()
