@@ -38,7 +38,9 @@ def downloads(entry: Entry) -> list[Markup]:
             continue
         text = _as_csv(("row", *table[0]), index, table[1]) if sample.whole else ""
         if text and len(text) <= MOST_LETTERS:
-            items.append(LINK.format(file, b64encode(text.encode("utf-8")).decode("ascii"), words))
+            items.append(
+                LINK.format(file, b64encode(text.encode("utf-8", errors="backslashreplace")).decode("ascii"), words)
+            )
         else:
             items.append(Markup("<span>{}: {}</span> ").format(words, _typed(entry, act, file)))
     return [LINKS.format(Markup().join(items))] if items else []
