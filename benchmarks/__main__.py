@@ -86,7 +86,9 @@ SECTIONS = (
     Section("library.falls", "falls of the bound over random fits", "library.falls:run"),
     Section("library.number", "the number of components found, from 2,000 to 100,000 rows", "library.number:run"),
     Section("library.memory", "memory of default fits: many rows, and many columns of few rows", "library.memory:run"),
-    Section("library.noise", "nothing found in noise, from 50 to 10,000 rows", "library.noise:run"),
+    Section("library.truth", "the number and the bound on 100 problems drawn from the models", "library.truth:run"),
+    Section("library.pairs", "200 problems asked in another way: never lower", "library.pairs:run"),
+    Section("library.noise", "nothing found in noise, from 50 to 100,000 rows", "library.noise:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )
 

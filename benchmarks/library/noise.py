@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -25,14 +26,16 @@ CASES: dict[str, tuple[Any, int, tuple[str, ...]]] = {  # estimator, what it say
     "NoisyICA": (latens.NoisyICA, 0, ("normal", "t5")),
     "NoisyOr": (latens.NoisyOr, 0, ("bernoulli",)),
 }
-ROWS, COLUMNS = (50, 500, 10_000), (2, 10, 50)
+ROWS, COLUMNS = (50, 500, 10_000, 100_000), (2, 10, 50)
+MOST_ENTRIES = 10**6
 GOAL = 0.98
 
 
 def design(name: str) -> list[tuple[str, str, int, int]]:
     """(estimator, kind, rows, columns) of every row of the table, fixed before anything is fitted."""
     rows, columns = (ROWS, COLUMNS) if name == "full" else (ROWS[:2], COLUMNS[:2])
-    return [(who, kind, n, d) for who, (_, _, kinds) in CASES.items() for kind in kinds for n in rows for d in columns]
+    sizes = [(n, d) for n in rows for d in columns if n * d <= MOST_ENTRIES]
+    return [(who, kind, n, d) for who, (_, _, kinds) in CASES.items() for kind in kinds for n, d in sizes]
 
 
 def noise(kind: str, n: int, d: int, seed: int) -> np.ndarray:
@@ -47,21 +50,45 @@ def noise(kind: str, n: int, d: int, seed: int) -> np.ndarray:
 
 def run(setting: Setting) -> list[Table]:
     """Default fits of noise; a fit is right that finds nothing, or one cluster."""
-    n_seeds = 10 if setting.name == "full" else 1
-    rows = [_row(*case, n_seeds) for case in design(setting.name)]
-    return [Table("Nothing in noise", rows)]
+    cases = design(setting.name)
+    seeds = {case: range(1 if setting.name != "full" else 10 if case[2] <= 10_000 else 2) for case in cases}
+    tasks = [(*case, seed) for case in sorted(cases, key=lambda case: -case[2] * case[3]) for seed in seeds[case]]
+    if setting.jobs == 1:
+        found = dict(zip(tasks, map(_number, tasks), strict=True))
+    else:
+        with ProcessPoolExecutor(setting.jobs) as pool:
+            found = dict(zip(tasks, pool.map(_number, tasks), strict=True))
+    rows = [_row(case, [found[*case, seed] for seed in seeds[case]]) for case in cases]
+    return [Table("Nothing in noise", [*rows, *_totals(rows)])]
 
 
-def _row(who: str, kind: str, n: int, d: int, n_seeds: int) -> Row:
-    estimator, nothing, _ = CASES[who]
+def _number(task: tuple[str, str, int, int, int]) -> tuple[int, float]:
+    """Components found, and CPU seconds."""
+    who, kind, n, d, seed = task
+    x, estimator = noise(kind, n, d, seed), CASES[who][0]
 
-    def found() -> list[int]:
+    def number() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fits = (estimator(random_state=0, n_jobs=1).fit(noise(kind, n, d, seed)) for seed in range(n_seeds))
-            return [fit.n_components_ for fit in fits]
+            return int(estimator(random_state=0, n_jobs=1).fit(x).n_components_)
 
-    cpu, numbers = cpu_seconds(found)
-    right = Count(numbers.count(nothing), n_seeds)
+    cpu, found = cpu_seconds(number)
+    return found, cpu
+
+
+def _row(case: tuple[str, str, int, int], found: list[tuple[int, float]]) -> Row:
+    who, kind, n, d = case
+    numbers = [number for number, _ in found]
+    right = Count(numbers.count(CASES[who][1]), len(numbers))
     cells = {"model": who, "noise": kind, "rows": n, "columns": d, "right": right, "most": max(numbers)}
-    return Row({**cells, "CPU s a fit": cpu / n_seeds}, {"right": at_least(GOAL)})
+    return Row({**cells, "CPU s a fit": sum(cpu for _, cpu in found) / len(found)})
+
+
+def _totals(rows: list[Row]) -> list[Row]:
+    """Every estimator over all its noise, which is what the goal is for."""
+    totals = []
+    for who in CASES:
+        counts = [row.cells["right"] for row in rows if row.cells["model"] == who]
+        right = Count(sum(count.hits for count in counts), sum(count.total for count in counts))
+        totals.append(Row({"model": who, "noise": "all", "right": right}, {"right": at_least(GOAL)}))
+    return totals
