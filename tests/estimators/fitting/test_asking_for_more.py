@@ -159,6 +159,17 @@ def test_without_pruning_exactly_as_many_components_as_asked_for_are_published(e
         estimator(prune=False, **options).fit(X)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_without_pruning_noise_has_as_many_components_too(estimator: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((80, 6)) < 0.4 if estimator.binary else rng.normal(size=(80, 6))
+    options = {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = estimator(3, prune=False, max_iter=30, n_init=1, random_state=0, **options).fit(X.astype(float))
+    assert model.n_components_ == 3
+
+
 def test_moves_without_pruning_exchange_clusters_and_keep_their_number() -> None:
     X, truth = latens.datasets.make_mixture(400, n_components=6, n_features=2, spread=10.0, random_state=1)
     bad = np.repeat(truth.means[:3], 2, axis=0) + np.tile([[0.1, 0], [-0.1, 0]], (3, 1))
