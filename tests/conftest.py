@@ -15,6 +15,9 @@ CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 ACCEPTED_SKIPS = ("needs a GPU", "missing data file", "needs a browser")
 
+# `make test` is to take minutes: single cases that take seconds run with `make test-slow`.
+LONG_CASES = frozenset((ROOT / "tests" / "long_cases.txt").read_text(encoding="utf-8").splitlines())
+
 # Layers whose doctests may show an optional package.
 EXTRAS_LAYERS = {"interop", "nets", "plots", "scale"}
 
@@ -61,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     package = ROOT / "src" / "latens"
     for item in items:
+        if item.nodeid in LONG_CASES:
+            item.add_marker(pytest.mark.slow)
         if item.path.is_relative_to(package):
             layer = item.path.relative_to(package).parts[0].removesuffix(".py")
             if layer in EXTRAS_LAYERS:

@@ -56,7 +56,18 @@ def verdict(mutant: Mutant, tree: Path) -> str:
     single = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     environment = {**os.environ, **single, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment["NUMBA_CACHE_DIR"] = str(tree / ".numba")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not gpu",
+        *shlex.split(mutant.tests),
+    ]
     with planted(mutant, tree):
         try:
             run = subprocess.run(
