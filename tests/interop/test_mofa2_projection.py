@@ -35,7 +35,7 @@ def test_new_samples_get_the_factors_that_the_model_itself_gives(groups: int, tm
     labels = truth.groups if groups > 1 else None
     old = {name: view.iloc[:150] for name, view in views.items()}
     new = {name: view.iloc[150:].copy() for name, view in views.items()}
-    model = latens.MultiViewFactorAnalysis(4, random_state=0, sparse_loadings=False).fit(
+    model = latens.MultiViewFactorAnalysis(2, random_state=0, sparse_loadings=False, prune=False).fit(
         old, groups=None if labels is None else labels[:150]
     )
     interop.write_mofa2(model, tmp_path / "m.hdf5", old)

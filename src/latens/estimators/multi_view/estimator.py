@@ -30,7 +30,7 @@ from latens.estimators.multi_view.starts import (
 )
 from latens.estimators.multi_view.streams import ViewStreams
 from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
-from latens.estimators.multi_view.tables.input import is_plain
+from latens.estimators.multi_view.tables.input import is_long, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.split import names_columns, split_views
@@ -358,7 +358,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False
     ) -> WideTable:
         """Samples as one wide table, which says what the views are."""
-        frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) else None
+        frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) and not is_long(X) else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}
         if frame is None and names_columns(self.likelihoods):

@@ -22,6 +22,7 @@ __all__ = [
     "are_read",
     "columns_at",
     "from_long",
+    "is_long",
     "is_plain",
     "is_several",
     "listed",
@@ -120,7 +121,7 @@ def is_plain(views: Any) -> bool:
         return True
     if isinstance(views, Mapping) or _is_annotated(views) or is_several(views) or _has_two_levels(views):
         return False
-    if _is_long(views):
+    if is_long(views):
         return False
     if isinstance(views, list | tuple):
         return not any(_is_annotated(view) or len(getattr(view, "shape", ())) == 2 for view in views)
@@ -142,7 +143,7 @@ def from_long(views: Any) -> Any:
 
     Its columns are sample, feature and value, with view where there are several, and group.
     """
-    if not _is_long(views):
+    if not is_long(views):
         return views
     keys = ["sample", "feature", *(["view"] if "view" in views.columns else [])]
     twice = views.duplicated(keys)
@@ -163,7 +164,7 @@ def from_long(views: Any) -> Any:
 
 def long_groups(views: Any, groups: Any) -> Any:
     """The groups that a frame with one entry a line has itself, by sample, unless others are given."""
-    if groups is not None or not _is_long(views) or "group" not in views.columns:
+    if groups is not None or not is_long(views) or "group" not in views.columns:
         return groups
     group_of_sample = views[["sample", "group"]].drop_duplicates()
     several = group_of_sample["sample"].duplicated()
@@ -174,7 +175,8 @@ def long_groups(views: Any, groups: Any) -> Any:
     return group_of_sample.set_index("sample")["group"]
 
 
-def _is_long(views: Any) -> bool:
+def is_long(views: Any) -> bool:
+    """Whether a frame has one entry a line: sample, feature, value, perhaps view and group."""
     if not hasattr(views, "iloc") or getattr(getattr(views, "columns", None), "nlevels", 2) != 1:
         return False
     names = set(map(str, views.columns))
