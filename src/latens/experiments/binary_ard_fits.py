@@ -76,10 +76,10 @@ def from_document(x: np.ndarray, k: int, rng: np.random.Generator, iterations: i
 
 
 def from_data(x: np.ndarray, k: int, seed: int, *, moves: bool, **options: Any) -> Course:
-    """Starts found in the data; with `moves`, causes are then deleted where the bound rises."""
+    """Starts found in the data, no offset, as in print; with `moves`, causes are deleted where the bound rises."""
     relevances = Relevances()
     fitted = latens.BinaryFactorAnalysis(
-        k, e_step="mean-field", moves=moves, random_state=seed, callbacks=relevances, **options
+        k, e_step="mean-field", fit_intercept=False, moves=moves, random_state=seed, callbacks=relevances, **options
     ).fit(x)
     last, parts = fitted.trace_[-1], fitted_parts(fitted)
     model, units, q, stats = parts.model, parts.units, parts.state.q, parts.state.stats
