@@ -487,7 +487,7 @@ class TestStreams:
         at_once = model(4).fit(part(slice(0, 700))).score(part(slice(700, 900)))
         assert scores[-1] > scores[0] + 0.5 * (at_once - scores[0])
         assert stream._state.stats.n == 700
-        with pytest.raises(AttributeError, match="give the samples: model.associate"):
+        with pytest.raises(AttributeError, match=r"give the samples: model\.associate"):
             stream.associate({"x": np.arange(900)})
         assert np.all(stream.explained_["total"] <= 1)
 
