@@ -93,4 +93,4 @@ def upper(matrices: Array) -> Array:
 
 def square(products: Array, d: int) -> Array:
     """(n, D, D), the symmetric matrices whose `upper` that is."""
-    return array_namespace(products).reshape(take(products, pair_places(d).ravel(), axis=1), (len(products), d, d))
+    return array_namespace(products).reshape(take(products, pair_places(d).ravel(), axis=1), (products.shape[0], d, d))

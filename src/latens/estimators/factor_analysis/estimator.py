@@ -394,7 +394,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         most = self._default_size(sample)
         if model.points:
             return most_likely_start(sample, k, most, rng if restart else None)
-        starts = relevant_starts(model, sample, k or most, most, exactly=self._keeps_all)
+        starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all)
         return starts[restart % len(starts)]
 
     def _told_start(

@@ -62,11 +62,11 @@ def most_likely_start(
 
 
 def relevant_starts(
-    model: Factors, total: FewRows | Scatter, k: int, most: int, *, exactly: bool = False
+    model: Factors, total: FewRows | Scatter, k: int, most: int, *, fixed: bool = False
 ) -> list[FactorPosterior]:
     """Maxima of the likelihood, and leading directions; the one that is ahead after a few iterations first.
 
-    Starts of fewer than k factors are left out where the fit is to have `exactly` k.
+    Starts of fewer than k factors are left out where the number of factors is `fixed`.
 
     Of columns that several factors share, directions alone lead to mixed factors that relevance determination then
     closes, hundreds of nats below; with few rows the likelihood has its maximum where noise is at the floor.
@@ -78,7 +78,7 @@ def relevant_starts(
     likely = [most_likely_start(total, rank, size, None).loadings.mean for rank in (None, size)]
     starts = [given_start(model, at, total.mean, variance, total.floor, total.n_rows) for at in likely]
     starts.append(_leading_start(total, k))
-    if exactly:
+    if fixed:
         starts = [start for start in starts if start.n_components == k] or starts[-1:]
     fits = [ascend(model, [total], State(start), max_iter=N_CONTEST_STEPS, tol=0) for start in starts]
     return [starts[which] for which in np.argsort([-fit.elbo for fit in fits], kind="stable")]
