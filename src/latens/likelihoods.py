@@ -23,11 +23,9 @@ from latens.models.likelihoods.interface import (
     Tangent,
     averages,
 )
-from latens.models.likelihoods.names import NAMES
 from latens.models.likelihoods.student import Student
 
 __all__ = [
-    "NAMES",
     "Bernoulli",
     "Categorical",
     "Columns",
