@@ -10,8 +10,7 @@ from __future__ import annotations
 from latens.array.fields import record, sized
 from latens.array.kernels.quadratic_bounds import masked
 from latens.models.likelihoods.bernoulli import Bernoulli, Categorical, Ordinal
-from latens.models.likelihoods.counts import NegativeBinomial
-from latens.models.likelihoods.counts import PoissonCounts as Poisson
+from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import (
     Columns,
@@ -36,7 +35,7 @@ __all__ = [
     "NegativeBinomial",
     "Ordinal",
     "Parameters",
-    "Poisson",
+    "PoissonCounts",
     "Predictor",
     "Student",
     "Tangent",
