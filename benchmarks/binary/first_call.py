@@ -15,7 +15,7 @@ FIRST = """
 import json, time
 began = time.process_time()
 import numpy as np
-from latens.array.kernels.on_off import switches
+from latens.array.kernels.on_off.sweeps import switches
 ready = time.process_time()
 import numba
 compiler = time.process_time()

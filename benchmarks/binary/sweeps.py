@@ -18,7 +18,7 @@ from benchmarks.peers import source
 from benchmarks.peers.source import Factors, Floats
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Goal, Row, Table, Value, at_least
-from latens.array.kernels.on_off import switches
+from latens.array.kernels.on_off.sweeps import switches
 from latens.models.binary_factors.posteriors import Switches
 
 __all__ = ["run"]

@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 
-from latens.array.kernels.noisy_or import improve, score_all, score_kept, share_all, share_kept, sum_states
-from latens.array.kernels.noisy_or_jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
+from latens.array.kernels.noisy_or.jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
+from latens.array.kernels.noisy_or.states import improve, score_all, score_kept, share_all, share_kept, sum_states
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -66,7 +66,7 @@ def test_scores_are_log_joints_with_expected_logarithms(points: bool, holes: boo
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("rows_at_once", [1000, 7], ids=["at-once", "in-slices"])
 def test_the_compiled_form_is_the_plain_one(holes: bool, rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latens.array.kernels.noisy_or.PLAIN_FLOATS", rows_at_once * 3 * K * D)
+    monkeypatch.setattr("latens.array.kernels.noisy_or.states.PLAIN_FLOATS", rows_at_once * 3 * K * D)
     q, x = posterior(4), binary(5)
     mask = (np.random.default_rng(6).random(x.shape) < 0.7).astype(float) if holes else np.ones((1, D))
     x = x * mask
@@ -96,7 +96,7 @@ def test_the_sum_over_sets_of_ones_is_the_sum_over_all_states(holes: bool) -> No
 
 
 def test_rows_of_too_many_ones_are_left_to_the_best_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    import latens.array.kernels.noisy_or as lighting
+    import latens.array.kernels.noisy_or.states as states
     import latens.models.noisy_or.model as module
 
     q, x = posterior(4), binary(5)
@@ -104,7 +104,7 @@ def test_rows_of_too_many_ones_are_left_to_the_best_states(monkeypatch: pytest.M
     local, whole = model.local_step(q, Rows(x)), logsumexp(score_all(q.at_means, x, np.ones((1, D))), axis=1)
     monkeypatch.setattr(module, "MOST_ENUMERATED", 0)
     assert model.log_predictive(q, Rows(x), local) == pytest.approx(whole, rel=1e-12)
-    monkeypatch.setattr(lighting, "MOST_WORK", 2 * 4 * K * P)  # rows of at most two ones
+    monkeypatch.setattr(states, "MOST_WORK", 2 * 4 * K * P)  # rows of at most two ones
     some = model.log_predictive(q, Rows(x), local)
     few = x.sum(axis=1) <= 2
     assert few.any()

@@ -369,7 +369,7 @@ REPORT = (
     ),
     Mutant(
         "dark pixels stand for small values",
-        "report/charts/pixels.py",
+        "report/charts/images/pixels.py",
         "place = np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)",
         "place = 1 - np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)",
         "tests/report",
@@ -448,21 +448,21 @@ METRICS_AND_DATASETS = (
 ARRAY = (
     Mutant(
         "plain sweep over switches: a cause explains itself away",
-        "array/kernels/on_off.py",
+        "array/kernels/on_off/sweeps.py",
         "others = xp.sum(on * gram[:, :, k], axis=1) - on[:, k] * cost[:, k]",
         "others = xp.sum(on * gram[:, :, k], axis=1)",
         "tests/array/kernels",
     ),
     Mutant(
         "states: pairs are counted once too often",
-        "array/kernels/on_off.py",
+        "array/kernels/on_off/sweeps.py",
         "score -= 0.5 * pair_costs(bits, gram)",
         "score -= pair_costs(bits, gram)",
         "tests/array/kernels tests/contract/test_bound.py -k 'sweep or states or flip or binary-ml-exact'",
     ),
     Mutant(
         "listed states: a state counts twice",
-        "array/kernels/on_off.py",
+        "array/kernels/on_off/sweeps.py",
         "np.tri(words.shape[1], k=-1) > 0",
         "np.tri(words.shape[1], k=-1) > 1",
         "tests/array/kernels",

@@ -10,7 +10,7 @@ import pytest
 from markupsafe import Markup
 
 from latens.report import Figure, Section, write_page
-from latens.report.charts.pixels import Scale, data_uri
+from latens.report.charts.images.pixels import Scale, data_uri
 from tests.report.reading import decode
 
 

@@ -29,7 +29,7 @@ __all__ = [
 def with_pairs(x: Array) -> Array:
     """(n, D + D (D + 1) / 2), each row followed by its products x_a x_b, a <= b."""
     if is_numpy_array(x):
-        from latens.array.kernels.on_off_numba import pair_rows
+        from latens.array.kernels.on_off.sweeps_numba import pair_rows
 
         n, d = x.shape
         out = np.empty((n, d + d * (d + 1) // 2), dtype=x.dtype)

@@ -9,10 +9,10 @@ import numpy as np
 from latens.experiments.binary_ard_fits import Course
 from latens.experiments.feature_pictures import Learnt, compared, picture
 from latens.report import Figure, Section
+from latens.report.charts.images.pixels import Scale
+from latens.report.charts.images.tiles import Tile
 from latens.report.charts.numbers import number
-from latens.report.charts.pixels import Scale
 from latens.report.charts.svg import Line, line_chart
-from latens.report.charts.tiles import Tile
 
 __all__ = ["by_iteration", "by_size", "factors", "of_the_print", "relevances"]
 

@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from latens.metrics import Match, match_components
 from latens.report import Figure
-from latens.report.charts.pixels import Scale
-from latens.report.charts.sheets import tile_sheet
-from latens.report.charts.tiles import Tile, tile_grid
+from latens.report.charts.images.pixels import Scale
+from latens.report.charts.images.sheets import tile_sheet
+from latens.report.charts.images.tiles import Tile, tile_grid
 
 __all__ = ["FOUND", "Learnt", "compared", "picture", "thresholded", "unscrolled"]
 

@@ -16,10 +16,10 @@ from latens.experiments.printed import vector_quantizer as printed
 from latens.metrics import match_components
 from latens.plots.fitted import is_signed
 from latens.report import Figure, Section
+from latens.report.charts.images.pixels import Scale
+from latens.report.charts.images.tiles import Tile
 from latens.report.charts.numbers import number
-from latens.report.charts.pixels import Scale
 from latens.report.charts.svg import Line, bar_chart, line_chart
-from latens.report.charts.tiles import Tile
 
 if TYPE_CHECKING:
     from latens.estimators.binary_factors import BinaryFactorAnalysis

@@ -20,8 +20,8 @@ from latens.experiments.mofapy2_peer import Factors, is_installed, mofapy2_facto
 from latens.experiments.printed import sparse_factors as printed
 from latens.metrics import source_correlation
 from latens.report import Figure, Section
+from latens.report.charts.images.pixels import Scale
 from latens.report.charts.numbers import number
-from latens.report.charts.pixels import Scale
 from latens.report.charts.svg import Line, bar_chart, heat_map, line_chart
 
 __all__ = ["EXPERIMENT"]

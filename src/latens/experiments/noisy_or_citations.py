@@ -13,7 +13,7 @@ from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, 
 from latens.experiments.feature_pictures import FOUND, unscrolled
 from latens.metrics import match_components
 from latens.report import Figure, Section
-from latens.report.charts.pixels import Scale
+from latens.report.charts.images.pixels import Scale
 from latens.report.charts.svg import bar_chart, heat_map
 
 __all__ = ["EXPERIMENT"]

@@ -15,9 +15,9 @@ from latens.experiments.experiment import Claim, Experiment, Numbers, Print, Pro
 from latens.experiments.feature_pictures import Learnt, compared, picture
 from latens.experiments.printed import noisy_or as printed
 from latens.report import Figure, Section
-from latens.report.charts.pixels import Scale
+from latens.report.charts.images.pixels import Scale
+from latens.report.charts.images.tiles import Tile
 from latens.report.charts.svg import Line, line_chart
-from latens.report.charts.tiles import Tile
 
 __all__ = ["EXPERIMENT"]
 

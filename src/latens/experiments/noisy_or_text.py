@@ -15,7 +15,7 @@ from latens.datasets import make_baskets
 from latens.experiments.experiment import Claim, Experiment, Numbers, Progress, Result
 from latens.experiments.feature_pictures import unscrolled
 from latens.report import Figure, Section
-from latens.report.charts.pixels import Scale
+from latens.report.charts.images.pixels import Scale
 from latens.report.charts.svg import bar_chart, heat_map
 
 __all__ = ["EXPERIMENT"]

@@ -12,20 +12,8 @@ from latens.plots.fitted import fitted
 from latens.report.content import Section, Table
 from latens.report.page import write_page
 from latens.report.results import write_result
-from latens.report.sections import (
-    calculator,
-    classes,
-    components,
-    data,
-    doubts,
-    findings,
-    fit,
-    head,
-    regression,
-    sources,
-    trust,
-    views,
-)
+from latens.report.sections import calculator, data, doubts, fit, head, trust
+from latens.report.sections.findings import classes, components, overview, regression, sources, views
 from latens.report.sections.rows import extremes, known, plane
 from latens.report.subject import Entry
 from latens.report.weights import is_weight_posterior, write_weights
@@ -37,12 +25,12 @@ Builder = Callable[[Entry], Section | None]
 BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns None where it has nothing to show
     doubts.warned,
     components.listing,
-    findings.components,
+    overview.components,
     regression.weights,
     components.columns,
     classes.profiles,
-    findings.usage,
-    findings.rows,
+    overview.usage,
+    overview.rows,
     sources.courses,
     sources.maps,
     regression.predictions,
@@ -176,7 +164,7 @@ def _chapter(entry: Entry, number: int) -> Section:
         head.about(entry),
         lead=head.sentence(entry),
         body=head.verdicts(entry, f"s{number}"),
-        facts=findings.facts(entry),
+        facts=overview.facts(entry),
         parts=tuple(part for part in parts if part is not None),
     )
 

@@ -17,7 +17,7 @@ class Figure:
     Parameters
     ----------
     body : Markup
-        Safe HTML or SVG, as made by `latens.report.charts.svg` and `latens.report.charts.tiles`.
+        Safe HTML or SVG, as made by `latens.report.charts.svg` and `latens.report.charts.images.tiles`.
     caption : str
         Plain text, escaped on the page.
     wide : bool

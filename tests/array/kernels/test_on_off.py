@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from latens.array.kernels.on_off import flips, flips_plain, score_states, switches, switches_plain
-from latens.array.kernels.on_off_numba import expit_lanes
+from latens.array.kernels.on_off.sweeps import flips, flips_plain, score_states, switches, switches_plain
+from latens.array.kernels.on_off.sweeps_numba import expit_lanes
 from latens.array.states import all_states, pack, unpack
 from latens.array.transfer import host
 

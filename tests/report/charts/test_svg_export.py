@@ -10,11 +10,11 @@ import pytest
 from markupsafe import Markup
 
 from latens.report import Figure, Section, write_page
-from latens.report.charts.pixels import Scale
-from latens.report.charts.sheets import tile_sheet
+from latens.report.charts.images.pixels import Scale
+from latens.report.charts.images.sheets import tile_sheet
+from latens.report.charts.images.tiles import Tile
 from latens.report.charts.svg import LETTER, WIDTH, Line, bar_chart, heat_map, line_chart
 from latens.report.charts.svg_export import draw
-from latens.report.charts.tiles import Tile
 from tests.report.reading import Page, decode
 
 SVG = "{http://www.w3.org/2000/svg}"

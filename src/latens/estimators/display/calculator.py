@@ -4,7 +4,7 @@ Rows enter in model units, x = (value - origin) / scale, and entries that are no
 
     codes       z = (P + sum_d G_d)^-1 sum_d (pull_d x_d - shift_d)                       factors, Gaussian views
     switches    log q(s) = odds's + sum_d (pull_d x_d - shift_d)'s - 1/2 s'(sum_d G_d) s + const, s in {0, 1}^K
-    causes      the noisy-OR of `latens.array.kernels.noisy_or` over all states
+    causes      the noisy-OR of `latens.array.kernels.noisy_or.states` over all states
     clusters    log q(k) = level_k + sum_d (a_dk + b_dk x_d + c_dk x_d^2), or a number for each level of column d
     joint       log q(k) = level_k - 1/2 (log |S_oo| + (x_o - m_o)'S_oo^-1 (x_o - m_o)), o the known entries
     regression  intercept + coef'value

@@ -21,7 +21,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, simplex, unit
-from latens.array.kernels.on_off import flips, pair_costs, score_states, switches
+from latens.array.kernels.on_off.sweeps import flips, pair_costs, score_states, switches
 from latens.array.special import softmax_entropy, xlogx
 from latens.array.states import all_states, pack, unpack
 from latens.array.transfer import cast, column_sums, cross_sums, like

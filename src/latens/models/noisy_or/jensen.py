@@ -31,8 +31,8 @@ from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized, unit
-from latens.array.kernels.noisy_or import meets_kernels, score_all
-from latens.array.kernels.noisy_or_jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
+from latens.array.kernels.noisy_or.jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
+from latens.array.kernels.noisy_or.states import meets_kernels, score_all
 from latens.array.special import logsumexp, xlogx
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import host, like

@@ -33,7 +33,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
-from latens.array.kernels.noisy_or import (
+from latens.array.kernels.noisy_or.states import (
     Effects,
     Ones,
     improve,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.kernels.noisy_or import score_all
+from latens.array.kernels.noisy_or.states import score_all
 from latens.array.states import all_states
 from latens.array.transfer import host
 from latens.core import Rows

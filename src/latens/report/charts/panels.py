@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from latens.report.charts.images.pixels import Scale, data_uri
 from latens.report.charts.numbers import tick_labels, ticks
-from latens.report.charts.pixels import Scale, data_uri
 from latens.report.charts.svg import CLIPPED, CURVE, LETTER, N_TONES, PICTURE, RULE, TEXT, TONED
 
 __all__ = ["Band", "Field", "band_panels", "field_panels"]

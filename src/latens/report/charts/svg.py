@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
+from latens.report.charts.images.pixels import Scale, data_uri
 from latens.report.charts.numbers import log_ticks, number, tick_labels, ticks
-from latens.report.charts.pixels import Scale, data_uri
 
 __all__ = ["Line", "bar_chart", "heat_map", "line_chart", "picture_rows"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from latens.array.transfer import host
 from latens.metrics import Match
 from latens.plots.fitted import is_signed
+from latens.report.charts.images.pixels import Scale
+from latens.report.charts.images.tiles import Tile, tile_grid
 from latens.report.charts.numbers import number
-from latens.report.charts.pixels import Scale
 from latens.report.charts.svg import bar_chart
-from latens.report.charts.tiles import Tile, tile_grid
 from latens.report.content import Figure, Section
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry

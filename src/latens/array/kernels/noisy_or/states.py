@@ -18,7 +18,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.kernels.on_off import best_flips, distinct
+from latens.array.kernels.on_off.sweeps import best_flips, distinct
 from latens.array.special import expit, logsumexp
 from latens.array.states import all_states, unpack
 from latens.array.transfer import column_sums, host, is_sparse, like
@@ -112,7 +112,7 @@ def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | None, words
     if ones is None:
         bits = unpack(words, len(effects.theta), x)
         return distinct(words, _score_plain(effects, x, mask, bits))
-    from latens.array.kernels.noisy_or_numba import score_words
+    from latens.array.kernels.noisy_or.states_numba import score_words
 
     score = score_words(*_arguments(effects, mask, ones), words)  # type: ignore[call-arg]
     score = score + _base(effects, x, mask)[:, None]
@@ -121,7 +121,7 @@ def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | None, words
 
 def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones) -> Floats:
     """(n,), log chance of each row summed over all states; -inf for rows of too many ones. Effects are of points."""
-    from latens.array.kernels.noisy_or_numba import cover_ones
+    from latens.array.kernels.noisy_or.states_numba import cover_ones
 
     indptr, indices, first, flash, theta, cost, _, _ = _arguments(effects, mask, ones)
     on = np.ascontiguousarray(expit(effects.odds).T)
@@ -141,7 +141,7 @@ def improve(
                 words, score, lambda bits: _score_plain(effects, x, mask, bits), len(effects.theta), n_parents
             )
         return words, score
-    from latens.array.kernels.noisy_or_numba import flip_words
+    from latens.array.kernels.noisy_or.states_numba import flip_words
 
     words, base = np.array(words, order="C"), _base(effects, x, mask)[:, None]
     inner = np.array(score - base, dtype=np.float64, order="C")
@@ -171,7 +171,7 @@ def share_kept(effects: Effects, x: Array, ones: Ones | None, words: Array, mass
     """The same over kept states (n, C)."""
     (k, d), n_profiles = effects.theta.shape, len(effects.profile)
     if ones is not None:
-        from latens.array.kernels.noisy_or_numba import share_ones
+        from latens.array.kernels.noisy_or.states_numba import share_ones
 
         shares = Shares(np.zeros(n_profiles), np.zeros((k, n_profiles)), np.zeros((k, d)), np.zeros(d))
         mass = np.ascontiguousarray(mass, dtype=np.float64)

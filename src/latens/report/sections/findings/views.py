@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from latens.report.charts.heat_table import component_name
-from latens.report.charts.pixels import Scale
+from latens.report.charts.images.pixels import Scale
 from latens.report.charts.svg import picture_rows
 from latens.report.content import Figure, Section, Table
 from latens.report.subject import Entry

@@ -2,7 +2,7 @@
 
 A state's chance to leave column j dark is prod e^-theta_kj over the causes that are on, so the chance that it is
 lit grows by  lit <- lit + (1 - lit) flash_kj  with each cause, flash = 1 - e^-theta: no overflow, no cancellation.
-Each row gathers its columns once. All are serial and release the GIL; the plain array form is in `lighting`.
+Each row gathers its columns once. All are serial and release the GIL; the plain array form is in `states`.
 `cost` is (1, K), or (n, K) with holes.
 """
 

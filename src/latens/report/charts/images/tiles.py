@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from latens.report.charts.images.pixels import Scale, data_uri
 from latens.report.charts.numbers import number
-from latens.report.charts.pixels import Scale, data_uri
 
 __all__ = ["Tile", "tile_grid"]
 

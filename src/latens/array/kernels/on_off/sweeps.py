@@ -21,13 +21,13 @@ __all__ = ["best_flips", "distinct", "flips", "pair_costs", "score_states", "swi
 def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) -> Array:
     """(n, K), q(z_k = 1) after at most `n_sweeps` sweeps from `on`; a row that moves less than `tol` rests."""
     if is_numpy_array(drive):
-        from latens.array.kernels.on_off_numba import N_LANES, switch_rows
+        from latens.array.kernels.on_off.sweeps_numba import N_LANES, switch_rows
 
         on = np.array(on, order="C")
         switch_rows(np.ascontiguousarray(drive), np.ascontiguousarray(gram), on, n_sweeps, tol, N_LANES)
         return on
     if getattr(drive, "is_cuda", False):  # a tensor of torch
-        from latens.array.kernels.on_off_triton import MOST_SWITCHED, switch_on_gpu
+        from latens.array.kernels.on_off.sweeps_triton import MOST_SWITCHED, switch_on_gpu
 
         if switch_on_gpu is not None and drive.shape[1] <= MOST_SWITCHED:
             on = on.contiguous().clone()
@@ -77,7 +77,7 @@ def flips(words: Array, drive: Array, gram: Array, n_parents: int) -> tuple[Arra
     k = drive.shape[1]
     score = distinct(words, score_states(unpack(words, k, drive), drive, gram))
     if is_numpy_array(drive):
-        from latens.array.kernels.on_off_numba import flip_rows
+        from latens.array.kernels.on_off.sweeps_numba import flip_rows
 
         words, score = np.array(words, order="C"), np.array(score, order="C")
         flip_rows(np.ascontiguousarray(drive), np.ascontiguousarray(gram), words, score, n_parents)

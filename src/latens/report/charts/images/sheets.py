@@ -7,10 +7,10 @@ import math
 import numpy as np
 from markupsafe import Markup
 
+from latens.report.charts.images.pixels import Scale, data_uri
+from latens.report.charts.images.tiles import Tile
 from latens.report.charts.numbers import number
-from latens.report.charts.pixels import Scale, data_uri
 from latens.report.charts.svg import IMAGE, PICTURE, TEXT
-from latens.report.charts.tiles import Tile
 
 __all__ = ["tile_sheet"]
 

@@ -1,0 +1,1 @@
+"""Sweeps over components that are on or off."""

@@ -1,0 +1,1 @@
+"""Small images: numbers as pixels, and grids of them."""
