@@ -9,6 +9,7 @@ from typing import Any
 import latens
 from latens.cli.failures import Refused, one_line
 from latens.intake import Column, Intake
+from latens.system.wording import listed
 
 __all__ = [
     "AUTO",
@@ -166,19 +167,15 @@ def check_kinds(choice: Choice, table: Intake) -> str:
         return ""
     if "number" not in model.takes:
         raise Refused(
-            f"{choice.name} takes yes/no columns and categories, and {_few(odd)} hold numbers: leave them out "
+            f"{choice.name} takes yes/no columns and categories, and {listed(odd, 4)} hold numbers: leave them out "
             f"({' '.join(f'--drop {_quoted(name)}' for name in odd[:3])}{' ...' if len(odd) > 3 else ''}), or choose "
             "--model multi-view."
         )
-    return f"{_few(odd)} enter as 0 and 1; --model multi-view takes them as what they are"
+    return f"{listed(odd, 4)} enter as 0 and 1; --model multi-view takes them as what they are"
 
 
 def kept_columns(table: Intake) -> list[Column]:
     return [column for part in table.parts.values() for column in part.columns if column.is_kept]
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _quoted(name: str) -> str:

@@ -17,7 +17,16 @@ from latens.experiments.experiment import Numbers
 from latens.experiments.small_nets import Data, Nets, hidden_units
 from latens.system.optional_imports import require
 
-__all__ = ["KINDS", "LAST_LAYER", "SEVERAL", "Collection", "cost_table", "last_layer_deviations"]
+__all__ = [
+    "KINDS",
+    "LAST_LAYER",
+    "METHODS",
+    "SEVERAL",
+    "SINGLE",
+    "Collection",
+    "cost_table",
+    "last_layer_deviations",
+]
 
 LAST_LAYER = "last layer"
 ONLINE = {"transport": "transport", "online EM": "em", "online gradient": "gradient"}
@@ -28,6 +37,8 @@ SEVERAL = {
     "FactorPosterior": "MultiPosterior",
     **{kind: f"several {kind}" for kind in (*ONLINE, LAST_LAYER)},
 }
+SINGLE = ("SGD", *KINDS, LAST_LAYER)  # of one training; each has its counterpart of several
+METHODS = (*SINGLE, *(SEVERAL[kind] for kind in SINGLE))
 
 
 class Collection:

@@ -17,7 +17,9 @@ from latens.estimators.beside.peers import digits
 from latens.experiments.collected_weights import (
     KINDS,
     LAST_LAYER,
+    METHODS,
     SEVERAL,
+    SINGLE,
     Collection,
     cost_table,
     last_layer_deviations,
@@ -31,9 +33,6 @@ from latens.report.charts.numbers import number
 from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
-
-SINGLE = ("SGD", *KINDS, LAST_LAYER)
-METHODS = (*SINGLE, *(SEVERAL[kind] for kind in SINGLE))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, stdtr
 
 from latens.experiments.collected_weights import (
-    KINDS,
     LAST_LAYER,
+    METHODS,
     SEVERAL,
+    SINGLE,
     Collection,
     cost_table,
     last_layer_deviations,
@@ -36,8 +37,6 @@ from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
 
-SINGLE = ("SGD", *KINDS, LAST_LAYER)
-METHODS = (*SINGLE, *(SEVERAL[kind] for kind in SINGLE))
 RECOMMENDED = SEVERAL[LAST_LAYER]
 OURS = {
     "FactorPosterior": ("SGD", "SWAG"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from latens.system.wording import listed
+
 __all__ = ["KEPT", "KINDS", "Column", "counted_kinds", "plural"]
 
 KEPT = "kept"
@@ -128,8 +130,7 @@ def counted_kinds(columns: tuple[Column, ...]) -> str:
         text += "".join(f"; {role}: {column.name}" for column in columns if column.role == role)
     dropped = [column.name for column in columns if column.role == "dropped"]
     if dropped:
-        more = f" and {len(dropped) - 5} more" if len(dropped) > 5 else ""
-        text += f"; dropped {len(dropped):,}: {', '.join(dropped[:5])}{more}"
+        text += f"; dropped {len(dropped):,}: {listed(dropped, form=str)}"
     return text
 
 

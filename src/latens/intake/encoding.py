@@ -17,6 +17,7 @@ from latens.intake.layouts import SparseTable
 from latens.intake.marks import NONE_WORDS, number_in
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.optional_imports import require
+from latens.system.wording import listed
 
 __all__ = [
     "VIEWS",
@@ -134,7 +135,7 @@ class Encoding:
         if not known:
             raise TableRefused(
                 f"none of the {len(self.columns)} columns of the model is in this table: it wants "
-                f"{_listed([column.name for column in self.columns])}, and there are {_listed(table.names)}."
+                f"{listed([column.name for column in self.columns])}, and there are {listed(table.names)}."
             )
         chosen = csr_array(
             (np.ones(len(known)), ([j for _, j in known], [i for i, _ in known])),
@@ -159,13 +160,13 @@ class Encoding:
         if absent and not found:
             raise TableRefused(
                 f"none of the {len(self.columns)} columns of the model is in this table: it wants "
-                f"{_listed([column.name for column in self.columns])}, and there are {_listed(raw.names)}."
+                f"{listed([column.name for column in self.columns])}, and there are {listed(raw.names)}."
             )
         if absent:
             warn(
                 AbsentColumns(
                     f"{len(absent)} column(s) of the model are not in this table and are taken as missing: "
-                    f"{_listed(absent)}."
+                    f"{listed(absent)}."
                 )
             )
         return found
@@ -254,7 +255,7 @@ def _level_numbers(column: Column, values: Values) -> Floats:
         warn(
             UnseenLevels(
                 f"column {column.name!r} holds {len(strange)} value(s) that were not there at the fit, taken as "
-                f"missing: {_listed(list(dict.fromkeys(strange)))}; known are {_listed(column.levels)}."
+                f"missing: {listed(list(dict.fromkeys(strange)))}; known are {listed(column.levels)}."
             )
         )
     return found
@@ -336,8 +337,3 @@ def _framed(matrix: Any, names: Sequence[str], rows: Sequence[str] | None) -> An
     except ImportError:
         return matrix
     return pandas.DataFrame(matrix, columns=list(names), index=None if rows is None else list(rows))
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more

@@ -20,6 +20,7 @@ from latens.scale.iterators import IteratorReader, is_data_loader, loader_reader
 from latens.scale.joblib_blocks import active_sweep
 from latens.scale.lazy_frames import is_lazy_frame, lazy_frame_reader
 from latens.scale.parquet import parquet_reader
+from latens.system.wording import listed
 
 __all__ = ["Known", "Scan", "as_rows", "scan"]
 
@@ -189,12 +190,12 @@ def scan(
     notes = tuple(map(str, getattr(getattr(reader, "data", None), "obs", ())))  # of AnnData
     for name, column in given.items():
         if column not in known and column not in notes:
-            raise ValueError(f"{name}={column!r} is no column of the data; they have {_listed(known)}.")
+            raise ValueError(f"{name}={column!r} is no column of the data; they have {listed(known, 8)}.")
     if columns is None:
         columns = [column for column in known if column not in given.values()]
     absent = [column for column in columns if column not in known]
     if absent or not len(columns):
-        raise ValueError(f"columns={list(columns)!r}: {_listed(absent) or 'none'} of the data's {_listed(known)}.")
+        raise ValueError(f"columns={list(columns)!r}: {listed(absent, 8) or 'none'} of the data's {listed(known, 8)}.")
     handles = tuple(reader.handles(block_rows))
     if not handles:
         raise ValueError(f"{source!r} holds no rows.")
@@ -252,8 +253,3 @@ def _path_reader(path: str) -> Reader:
 def _in_memory(values: Any) -> Reader:
     dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     return ArrayReader(values, (int(values.shape[0]), int(values.shape[1])), dtype)
-
-
-def _listed(items: Sequence[Any], most: int = 8) -> str:
-    shown = ", ".join(map(repr, list(items)[:most]))
-    return shown + (f" and {len(items) - most} more" if len(items) > most else "")

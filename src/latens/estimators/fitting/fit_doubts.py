@@ -9,7 +9,7 @@ import numpy as np
 from latens.errors import AllKept, FewerThanAsked, HeywoodCase, NothingFound, WorseThanIndependent, warn
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.rows.data import Data, InMemory
-from latens.estimators.rows.doubts import listed_names
+from latens.system.wording import listed
 
 __all__ = ["doubt_fit", "doubt_noise", "doubt_number"]
 
@@ -81,8 +81,8 @@ def doubt_noise(estimator: Any, names: Any) -> None:
         fewer = max(1, estimator.n_components_ - 1)
         warn(
             HeywoodCase(
-                f"the noise of column(s) {listed_names(found)} is at its floor (a Heywood case): factors follow these "
-                "columns alone, and their likelihood has no maximum inside.",
+                f"the noise of column(s) {listed(map(str, found))} is at its floor (a Heywood case): factors follow "
+                "these columns alone, and their likelihood has no maximum inside.",
                 f"Try n_components={fewer}, prior='ard', or leave the columns out.",
             )
         )

@@ -24,13 +24,13 @@ from latens.array.transfer import host
 from latens.core import Compressing, Fit, Rows, State, Walking, Watch
 from latens.errors import FewInReservoir, StreamChanged, WarningRecord, warn
 from latens.estimators.rows.data import Data, InMemory
-from latens.estimators.rows.doubts import listed_names
 from latens.estimators.rows.reservoir import Reservoir, capacity_for
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, recount, update
 from latens.system.seeds import generator, seed_beside
+from latens.system.wording import listed
 
 __all__ = ["Stream", "Streaming"]
 
@@ -215,7 +215,7 @@ class Streaming:
         names = [str(self.get_feature_names_out()[k]) for k in few]
         warn(
             FewInReservoir(
-                f"{listed_names(names)}: about {counts[few].min():.0f} of the {held} rows kept of this stream "
+                f"{listed(names)}: about {counts[few].min():.0f} of the {held} rows kept of this stream "
                 f"are of it, and {least} would be enough to know it as well as from all rows.",
                 "Fit the rows in one call if they fit into memory.",
             )

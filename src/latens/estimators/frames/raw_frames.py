@@ -15,6 +15,7 @@ from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import Column
 from latens.intake.treatment import Choices, treat
+from latens.system.wording import listed
 
 __all__ = ["as_frame", "is_frame", "is_mixed_frame", "is_raw_frame", "learn_encoding", "level_numbers", "refilled"]
 
@@ -83,10 +84,9 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     if not kept:
         raise ValueError(f"no column of X can be used: {', '.join(out[:8])}. Give numbers, yes/no or categories.")
     if out:
-        more = f" and {len(out) - 8} more" if len(out) > 8 else ""
         warn(
             UnusedColumns(
-                f"{len(out)} column(s) are not used: {', '.join(out[:8])}{more}.",
+                f"{len(out)} column(s) are not used: {listed(out, 8, str)}.",
                 "Drop them, or give the kind of those that are categories: likelihoods={name: 'categorical'}.",
             )
         )
@@ -100,10 +100,9 @@ def _tell_codes(columns: Sequence[Column]) -> None:
     """Warn of numbers that are taken as missing."""
     coded = [f"{column.name} ({', '.join(f'{code:g}' for code in column.codes)})" for column in columns if column.codes]
     if coded:
-        more = f" and {len(coded) - 8} more" if len(coded) > 8 else ""
         warn(
             MissingCodes(
-                f"numbers far from all others that are repeated are taken as missing, in {', '.join(coded[:8])}{more}.",
+                f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
                 "If they are measurements, give the frame through latens.read(X, missing='none').views().",
             )
         )

@@ -13,10 +13,11 @@ import numpy as np
 
 from latens.array import Floats
 from latens.estimators.frames.raw_frames import is_frame, learn_encoding, level_numbers
-from latens.estimators.multi_view.tables.input import View, listed
+from latens.estimators.multi_view.tables.input import View
 from latens.estimators.multi_view.tables.level_columns import LevelColumns
 from latens.intake import Encoding
 from latens.intake.kind_guess import guess_kind
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.estimators.multi_view.tables.wide import Layout

@@ -21,10 +21,10 @@ from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
 from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
-from latens.estimators.multi_view.tables.input import listed
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.intake.kind_guess import count_kind
 from latens.models.likelihoods.names import NAMES
+from latens.system.wording import listed
 
 __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 

@@ -24,7 +24,6 @@ from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
-from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InMemory, check_data, units_of_columns
@@ -45,6 +44,7 @@ from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
+from latens.system.wording import listed
 
 __all__ = ["LatentClassAnalysis"]
 

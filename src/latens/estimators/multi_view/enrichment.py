@@ -17,8 +17,8 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats
-from latens.estimators.multi_view.tables.input import listed
 from latens.system.summary_table import Table
+from latens.system.wording import listed
 
 __all__ = ["enriched", "read_sets"]
 

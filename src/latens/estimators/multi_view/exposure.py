@@ -15,11 +15,11 @@ from array_api_compat import array_namespace
 from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import WideTable
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.view import exposure_of
+from latens.system.wording import listed
 
 __all__ = ["ExposureColumn", "check_exposed", "with_exposure"]
 

@@ -15,7 +15,6 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
-from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS
 from latens.estimators.multi_view.tables.wide import WideTable
 from latens.estimators.rows.doubts import doubt_columns
@@ -24,6 +23,7 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP, View
+from latens.system.wording import listed
 
 __all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "levels_from_sums", "with_groups"]
 

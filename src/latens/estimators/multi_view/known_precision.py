@@ -12,10 +12,10 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats
 from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.models.multi_view.view import precision_of
+from latens.system.wording import listed
 
 __all__ = ["with_precision"]
 

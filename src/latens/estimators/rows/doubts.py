@@ -7,7 +7,6 @@ spaced, are looked at; what is found there is confirmed on all rows where that c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,9 @@ from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, warn
 from latens.intake.missing_codes import missing_codes
+from latens.system.wording import listed
 
-__all__ = ["doubt_columns", "listed_names"]
+__all__ = ["doubt_columns"]
 
 MOST_ROWS = 4096  # looked at
 MOST_COLUMNS = 2000  # looked at one by one
@@ -41,16 +41,6 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False) -> 
         _doubt_levels(part, names)
 
 
-def listed_names(names: Sequence[Any], most: int = 5) -> str:
-    """The first few of some names, for a message.
-
-    >>> listed_names(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(str(name)) for name in names[:most]) + rest
-
-
 def _column(rows: Rows, j: int) -> Floats:
     """All values of a column, NaN where missing."""
     x = host(rows.x[:, j])
@@ -66,7 +56,7 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
     code = next(iter(found[j]))
     count = int(np.sum(_column(rows, j) == code))
     others = [names[other] for other in found if other != j]
-    also = f"; so do {listed_names(others)}" if others else ""
+    also = f"; so do {listed(map(str, others))}" if others else ""
     warn(
         MissingCodes(
             f"column {str(names[j])!r} holds {code:g} {count} times, far from its other values{also}: this looks like "
@@ -90,7 +80,7 @@ def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -
     if found:
         warn(
             CountsRows(
-                f"column(s) {listed_names(found)} number the rows: every value occurs once, at equal steps.",
+                f"column(s) {listed(map(str, found))} number the rows: every value occurs once, at equal steps.",
                 f"Leave them out: X.drop(columns={[str(name) for name in found[:5]]}), or np.delete for arrays.",
             )
         )
@@ -128,7 +118,7 @@ def _doubt_levels(part: Floats, names: Sequence[str]) -> None:
     if found:
         name, n_levels = found[0]
         others = [each for each, _ in found[1:]]
-        also = f"; so have {listed_names(others)}" if others else ""
+        also = f"; so have {listed(map(str, others))}" if others else ""
         warn(
             FewValues(
                 f"column {str(name)!r} has only {n_levels} distinct values{also}: a normal cluster fits each of them "

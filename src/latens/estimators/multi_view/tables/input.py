@@ -16,6 +16,7 @@ from array_api_compat import array_namespace
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.estimators.rows.validation import check_sparse, is_foreign
+from latens.system.wording import listed
 
 __all__ = [
     "View",
@@ -25,7 +26,6 @@ __all__ = [
     "is_long",
     "is_plain",
     "is_several",
-    "listed",
     "long_groups",
     "numbered",
     "one_table",
@@ -208,17 +208,6 @@ def one_table(known: Sequence[str]) -> ValueError:
         f"one table was given, but the model was fitted to the views {listed(known)}; "
         f"pass a dict such as {{{known[0]!r}: X}} with those at hand."
     )
-
-
-def listed(names: Sequence[str] | set[str], most: int = 5) -> str:
-    """The first few of some names, for a message.
-
-    >>> listed(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    names = list(names)
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + rest
 
 
 def _named(views: Any, known: Sequence[str] | None) -> Iterator[tuple[str, Any]]:

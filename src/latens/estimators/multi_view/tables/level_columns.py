@@ -22,6 +22,7 @@ from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import UnseenLevels, warn
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.estimators.multi_view.tables.wide import Layout, WideTable
@@ -192,10 +193,9 @@ def with_levels(table: WideTable, levels: Mapping[str, LevelColumns]) -> WideTab
         seen.append(there)
         features.append(names)
     if strange:
-        more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
         warn(
             UnseenLevels(
-                f"values the fit did not see are taken as missing, in the column(s) {', '.join(strange[:5])}{more}.",
+                f"values the fit did not see are taken as missing, in the column(s) {listed(strange, form=str)}.",
                 "Fit again with rows that have them, or correct them.",
             )
         )

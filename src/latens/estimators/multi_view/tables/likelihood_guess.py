@@ -14,12 +14,12 @@ from latens.array import Array, Floats
 from latens.array.transfer import column_sums, host, like
 from latens.core import Rows, Survey
 from latens.errors import ConstantColumns, DoubtfulScale, warn
-from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
 from latens.intake.kind_guess import POISSON_RATIO, count_kind
 from latens.models.likelihoods import Likelihood, Look
 from latens.models.likelihoods.names import LIKELIHOODS, Kind
+from latens.system.wording import listed
 
 __all__ = ["KINDS", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
 

@@ -11,8 +11,9 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGroups, warn
-from latens.estimators.multi_view.tables.input import View, listed
+from latens.estimators.multi_view.tables.input import View
 from latens.estimators.rows.validation import is_foreign
+from latens.system.wording import listed
 
 __all__ = ["align", "group_numbers", "groups_in_blocks", "row_positions"]
 

@@ -14,9 +14,10 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.estimators.multi_view.tables.input import View, columns_at, is_several, listed, numbered, read_views
+from latens.estimators.multi_view.tables.input import View, columns_at, is_several, numbered, read_views
 from latens.intake.kind_guess import guess_kind
 from latens.models.likelihoods import Likelihood
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.estimators.multi_view.tables.wide import Layout

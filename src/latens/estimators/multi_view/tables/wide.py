@@ -24,7 +24,6 @@ from latens.estimators.multi_view.tables.input import (
     are_read,
     is_plain,
     is_several,
-    listed,
     long_groups,
     numbered,
     one_table,
@@ -37,6 +36,7 @@ from latens.estimators.multi_view.tables.split import split_like
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
 from latens.intake import Encoding, join_views
 from latens.models.multi_view.view import GROUP
+from latens.system.wording import listed
 
 __all__ = ["Layout", "WideTable", "encoded_views", "frame_encoding", "lay_out"]
 
