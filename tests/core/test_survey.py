@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from latens.core import Rows, Survey
+from latens.core import survey as survey_module
 from latens.core.survey import MOST_PATTERNS, survey_rows
 from latens.scale.scan import as_rows
 
@@ -71,3 +72,16 @@ def test_an_empty_block_changes_nothing() -> None:
     alone, with_empty = survey_rows(Rows(x)), survey_rows(Rows(x)) + survey_rows(Rows(x[:0]))
     for name in ("count", "mean", "deviation", "low", "high"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(with_empty, name))
+
+
+def test_a_block_that_is_looked_at_in_parts_is_surveyed_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random((400, 3)) < 0.1, np.nan, rng.normal(5.0, 1.0, (400, 3)))
+    whole = surveyed(x, [400])
+    monkeypatch.setattr(survey_module, "PART_ENTRIES", 60)
+    parts = surveyed(x, [400])
+    np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-14)
+    np.testing.assert_allclose(parts.deviation, whole.deviation, rtol=1e-13)
+    for name in ("n_rows", "n_missing", "n_odd", "patterns"):
+        assert getattr(parts, name) == getattr(whole, name)
+    np.testing.assert_array_equal(parts.low, np.nanmin(x, axis=0))

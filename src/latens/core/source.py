@@ -69,9 +69,21 @@ class Source:
         """The same where each block is given something of its own, such as its number."""
         return self.sweep(SumOnly(OnBlock(self.load, step)), self.handles, tuple(given))[1]
 
-    def then(self, change: Callable[[Rows], Rows]) -> Source:
-        """The same rows after a change that is made wherever they are read; what was surveyed is of the rows before."""
-        return replace(self, load=Then(self.load, change))
+    def then(self, change: Callable[[Rows], Rows], *, by_row: bool = False) -> Source:
+        """The same rows after a change that is made wherever they are read; what was surveyed is of the rows before.
+
+        `by_row` says that the change alters each row alone and drops none, so that it may be made part by part.
+        """
+        return replace(self, load=Then(self.load, change, by_row))
+
+    def on_parts(self, step: Step, add: Callable[[Sequence[Any]], Any], floats_per_row: int) -> OnBlock:
+        """The step on parts of a block that fit the caches, and there the last change, which costs next to nothing.
+
+        A changed copy of a whole block would have to be fetched from memory twice.
+        """
+        if isinstance(self.load, Then) and self.load.by_row:
+            return OnBlock(self.load.first, in_parts(Changed(self.load.second, step), add, floats_per_row))
+        return OnBlock(self.load, in_parts(step, add, floats_per_row))
 
     @cached_property
     def survey(self) -> Survey:
@@ -113,9 +125,21 @@ class Then:
 
     first: Callable[[Any], Any]
     second: Callable[[Any], Any]
+    by_row: bool = False  # whether the second may be made part by part
 
     def __call__(self, handle: Any) -> Any:
         return self.second(self.first(handle))
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A step on rows after a change of them."""
+
+    change: Callable[[Rows], Rows]
+    step: Step
+
+    def __call__(self, rows: Rows, carried: Any) -> tuple[Any, Any]:
+        return self.step(self.change(rows), carried)
 
 
 @dataclass(frozen=True)

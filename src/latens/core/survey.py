@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from latens.core.rows import Rows
 __all__ = ["Survey", "survey_rows"]
 
 MOST_PATTERNS = 65  # sets of observed columns that are distinguished
+PART_ENTRIES = 2**15  # of a block that are looked at together, while they are in cache
+FEWEST_ROWS = 16  # of such a part
 
 
 @dataclass(frozen=True)
@@ -87,21 +91,29 @@ class Survey:
 
 def survey_rows(rows: Rows) -> Survey:
     """The survey of one block, whose missing entries are stored as 0 and marked as not seen."""
-    x = rows.x.toarray() if is_sparse(rows.x) else host(rows.x)
-    n, d = x.shape
-    seen = np.ones((1, d), dtype=bool) if rows.seen is None else host(rows.seen) > 0
-    shown = np.broadcast_to(seen.any(axis=1), (n,))
+    size = max(FEWEST_ROWS, PART_ENTRIES // max(int(rows.x.shape[1]), 1))
+    parts = (_survey_part(rows[slice(at, at + size)]) for at in range(0, max(len(rows), 1), size))
+    return reduce(add, parts)
+
+
+def _survey_part(rows: Rows) -> Survey:
+    """Columns lie side by side here (D, n): sums along a column are then several times as quick."""
+    x = np.ascontiguousarray((rows.x.toarray() if is_sparse(rows.x) else host(rows.x)).T)
+    d, n = x.shape
+    seen = np.ones((d, 1), dtype=bool) if rows.seen is None else np.ascontiguousarray(host(rows.seen).T) > 0
+    shown = np.broadcast_to(seen.any(axis=0), (n,))
     weight = np.where(shown, 1.0 if rows.weight is None else host(rows.weight), 0.0)
-    weighted = weight[:, None] * seen
+    weighted = weight * seen
     infinite = np.isinf(x)
-    finite = np.where(infinite, 0.0, x)
+    finite = np.where(infinite, 0.0, x) if infinite.any() else x
     # in a unit of the block's own, so that squares neither overflow nor vanish
     largest = float(np.abs(finite).max(initial=0.0))
     unit = 2.0 ** math.floor(math.log2(largest)) if largest > 0 else 1.0
-    count = weighted.sum(axis=0)
-    mean = (weighted * (finite / unit)).sum(axis=0) / np.maximum(count, np.finfo(float).tiny)
-    squares = (weighted * (finite / unit - mean) ** 2).sum(axis=0)
+    count = weighted.sum(axis=1)
+    mean = (weighted * (finite / unit)).sum(axis=1) / np.maximum(count, np.finfo(float).tiny)
+    squares = (weighted * (finite / unit - mean[:, None]) ** 2).sum(axis=1)
     odd = seen & (finite != 0) & (finite != 1)
+    low, high = (x, x) if rows.seen is None else (np.where(seen, x, np.inf), np.where(seen, x, -np.inf))
     return Survey(
         n_rows=int(shown.sum()),
         n_empty=int(n - shown.sum()),
@@ -109,14 +121,14 @@ def survey_rows(rows: Rows) -> Survey:
         count=count,
         mean=mean * unit,
         deviation=np.sqrt(squares) * unit,
-        low=np.where(seen, x, np.inf).min(axis=0, initial=np.inf),
-        high=np.where(seen, x, -np.inf).max(axis=0, initial=-np.inf),
+        low=low.min(axis=1, initial=np.inf),
+        high=high.max(axis=1, initial=-np.inf),
         n_missing=0 if rows.seen is None else int(np.count_nonzero(~seen)),
         n_infinite=int(np.count_nonzero(infinite)),
         n_odd=int(np.count_nonzero(odd)),
-        whole=~(seen & (finite != np.floor(finite))).any(axis=0),
-        binary=~odd.any(axis=0),
-        patterns=_patterns(seen),
+        whole=~(seen & (finite != np.floor(finite))).any(axis=1),
+        binary=~odd.any(axis=1),
+        patterns=_patterns(seen.T),
     )
 
 

@@ -22,6 +22,7 @@ from latens.core import Rows, Source, SumOnly
 from latens.inference.sweep import tree_sum
 from latens.scale.blocks import as_numbers
 from latens.scale.scan import as_rows
+from latens.system.allocator import keep_freed_memory
 from latens.system.optional_imports import require
 from latens.system.threads import one_blas_thread
 
@@ -189,6 +190,7 @@ def _thawed(step: bytes) -> Callable[[Any, Any], tuple[Any, Any]]:
 
 
 def _on_block(step: bytes, chunk: Any, carried: Any) -> tuple[Any, Any]:
+    keep_freed_memory()
     with one_blas_thread():
         return _thawed(step)(chunk, carried)
 

@@ -49,6 +49,12 @@ def test_above_the_sketch_the_sample_still_follows_the_rows(monkeypatch: pytest.
     assert np.abs(samples[0].mean(axis=0) - x.mean(axis=0)).max() < 0.35
 
 
+def test_rows_whose_hashes_are_alike_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_sampling, "_mixed", lambda values: np.zeros(len(values), np.uint64))
+    x = table("repeated")
+    np.testing.assert_array_equal(sample_source(in_blocks(x, 128), 256).x, sample_rows(as_rows(x), 256).x)
+
+
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("kind", ["plain", "holes", "repeated"])
 def test_units_from_a_survey_are_those_of_the_rows(kind: str, centred: bool) -> None:

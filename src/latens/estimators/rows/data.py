@@ -17,7 +17,7 @@ from array_api_compat import is_numpy_array
 
 from latens.array import Floats
 from latens.array.transfer import host, is_sparse
-from latens.core import Forgetful, Model, OnBlock, Rows, Source, SumOnly, Sweep, Unkept, in_parts
+from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept
 from latens.estimators.rows.sampling import blocks, chosen_rows, sample_rows
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
@@ -217,11 +217,11 @@ class InBlocks:
         return Units.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled)
 
     def entered(self, units: Units, *, spare: bool = False) -> InBlocks:
-        return self.changed(units.enter)
+        return self.changed(units.enter, by_row=True)
 
-    def changed(self, change: Callable[[Rows], Rows]) -> InBlocks:
+    def changed(self, change: Callable[[Rows], Rows], *, by_row: bool = False) -> InBlocks:
         """Rows written in another way when they are read; the survey stays that of the rows as they are stored."""
-        return replace(self, source=replace(self.source.then(change), surveyed=self.source.survey))
+        return replace(self, source=replace(self.source.then(change, by_row=by_row), surveyed=self.source.survey))
 
     def fingerprint(self, sample: Rows) -> str:
         """By what a pass tells of all columns, the sample, and how the rows are cut: their sums depend on it."""
@@ -263,7 +263,7 @@ class KeepingSweep:
     def __call__(
         self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
     ) -> tuple[tuple[Any, ...], Any]:
-        on_block = OnBlock(self.source.load, in_parts(step, tree_sum, self.floats_per_row))
+        on_block = self.source.on_parts(step, tree_sum, self.floats_per_row)
 
         def with_kept(handle: Any, kept: Any) -> tuple[Any, Any]:
             local, stats = on_block(handle, kept.get() if isinstance(kept, PutAside) else kept)
@@ -282,7 +282,7 @@ class ForgetfulSweep(Forgetful):
     def __call__(
         self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
     ) -> tuple[tuple[Any, ...], Any]:
-        on_block = OnBlock(self.source.load, in_parts(step, tree_sum, self.floats_per_row))
+        on_block = self.source.on_parts(step, tree_sum, self.floats_per_row)
         return self.source.sweep(SumOnly(on_block), handles, (Unkept(),) * len(handles))
 
 

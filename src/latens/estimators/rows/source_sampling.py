@@ -76,8 +76,8 @@ class Surprise:
         return replace(
             self,
             n_rows=self.n_rows + other.n_rows,
-            worst=worst[np.lexsort((worst["hash"], worst["weight"]))][: self.n_worst],
-            spread=spread[np.argsort(spread["hash"], kind="stable")][: self.n_spread],
+            worst=worst.take(np.lexsort((worst["hash"], worst["weight"]))[: self.n_worst]),
+            spread=spread.take(np.argsort(spread["hash"], kind="stable")[: self.n_spread]),
         )
 
 
@@ -97,7 +97,7 @@ class _SurpriseOfBlock:
 
 def _sketch_block(rows: Rows, block: int) -> tuple[None, Sketch]:
     entries = _entries(rows, block)
-    return None, Sketch(rows.n, _smallest(entries[entries["weight"] > 0]))
+    return None, Sketch(rows.n, _smallest(entries.take(np.flatnonzero(entries["weight"] > 0))))
 
 
 def _entries(rows: Rows, block: int) -> NDArray[Any]:
@@ -112,17 +112,27 @@ def _entries(rows: Rows, block: int) -> NDArray[Any]:
 
 def _smallest(entries: NDArray[Any]) -> NDArray[Any]:
     """Equal rows as one, with the sum of their weights and the place of the first; the SKETCH smallest of those."""
-    by = ("row", "block", "holes", "values", "hash")
-    entries = entries[np.lexsort(tuple(entries[name] for name in by))]
     if not len(entries):
         return entries
+    entries = _by_hash(entries)
     same = np.ones(len(entries) - 1, dtype=bool)
     for name in ("hash", "values", "holes"):
         same &= entries[name][1:] == entries[name][:-1]
     first = np.flatnonzero(np.concatenate([[True], ~same]))
-    kept = entries[first].copy()
-    kept["weight"] = np.add.reduceat(entries["weight"], first)
-    return kept[:SKETCH]
+    kept = entries.take(first[:SKETCH])
+    kept["weight"] = np.add.reduceat(entries["weight"], first)[:SKETCH]
+    return kept
+
+
+def _by_hash(entries: NDArray[Any]) -> NDArray[Any]:
+    """By hash, then values, holes and place. Few hashes are alike, and only those entries are compared by the rest."""
+    entries = entries.take(np.argsort(entries["hash"]))  # of such records `take` is many times as quick as an index
+    same = entries["hash"][1:] == entries["hash"][:-1]
+    tied = np.flatnonzero(np.concatenate([same, [False]]) | np.concatenate([[False], same]))
+    alike = entries.take(tied)
+    order = np.lexsort(tuple(alike[name] for name in ("row", "block", "holes", "values", "hash")))
+    entries[tied] = alike.take(order)
+    return entries
 
 
 def _mixed(values: NDArray[Any]) -> NDArray[Any]:
