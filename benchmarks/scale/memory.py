@@ -163,11 +163,13 @@ def _write_zarr(folder: Path, n: int) -> str:
 def _write_h5ad(folder: Path, n: int) -> str:
     """Sparse rows, as AnnData stores them; three quarters of the entries are 0."""
     import anndata
+    import pandas
     import scipy.sparse
 
     path = folder / f"rows-{n}.h5ad"
     parts = [scipy.sparse.csr_matrix(np.where(x > 1.5, x, 0.0)) for x in _blocks(n)]
-    anndata.AnnData(scipy.sparse.vstack(parts, format="csr")).write_h5ad(path)
+    with pandas.option_context("future.infer_string", False):  # strings that h5ad files know
+        anndata.AnnData(scipy.sparse.vstack(parts, format="csr")).write_h5ad(path)
     return str(path)
 
 
