@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_an_object_that_is_no_data_is_refused_with_what_is() -> None:
 
 @pytest.mark.extras
 class TestParquet:
-    def write(self, path: Path, values: np.ndarray, **options: object) -> None:
+    def write(self, path: Any, values: np.ndarray, **options: object) -> None:
         import pyarrow
         import pyarrow.parquet
 
@@ -119,6 +120,53 @@ class TestParquet:
         np.testing.assert_array_equal(rows_of(latens.scan(dataset)), X)
         lazy = latens.scan(polars.scan_parquet(tmp_path / "x.parquet"), columns=["c4", "c1"], block_rows=77)
         np.testing.assert_array_equal(rows_of(lazy), X[:, [4, 1]])
+
+    @pytest.fixture
+    def bucket(self) -> Any:
+        """A file system that is not the machine's, with two objects in it; it answers to fsspec+memory://."""
+        import fsspec
+        import pyarrow.fs
+
+        store = fsspec.filesystem("memory")
+        system = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(store))
+        for number, part in enumerate((X[:130], X[130:])):
+            with system.open_output_stream(f"/bucket/rows/part-{number}.parquet") as file:
+                self.write(file, part, row_group_size=50)
+        yield system
+        store.rm("/bucket", recursive=True)
+
+    @pytest.mark.parametrize("address", ["rows", "rows/part-*.parquet", "rows/part-[01].parquet"])
+    def test_object_storage_by_its_address(self, bucket: Any, address: str) -> None:
+        scan = latens.scan(f"fsspec+memory://bucket/{address}")
+        assert [len(block) for block in scan] == [50, 50, 30, 50, 50, 27]
+        np.testing.assert_array_equal(rows_of(scan), X)
+        assert rows_of(latens.scan("fsspec+memory://bucket/rows/part-1.parquet")).shape == (127, 5)
+
+    def test_object_storage_by_a_dataset_gives_the_fit_of_memory(self, bucket: Any) -> None:
+        import pyarrow.dataset
+
+        scan = latens.scan(pyarrow.dataset.dataset("/bucket/rows", filesystem=bucket, format="parquet"))
+        stored, here = (latens.FactorAnalysis(2, random_state=0).fit(data) for data in (scan, X))
+        assert stored.elbo_ == pytest.approx(here.elbo_, rel=1e-9)
+
+    def test_objects_that_change_or_go_are_refused(self, bucket: Any) -> None:
+        scan = latens.scan("fsspec+memory://bucket/rows")
+        with bucket.open_output_stream("/bucket/rows/part-1.parquet") as file:
+            self.write(file, X)
+        with pytest.raises(ValueError, match=r"part-1.parquet' has changed since it was scanned"):
+            rows_of(scan)
+        bucket.delete_file("/bucket/rows/part-0.parquet")
+        with pytest.raises(ValueError, match=r"part-0.parquet' was there when it was scanned and is gone"):
+            rows_of(scan)
+
+    def test_addresses_that_nothing_answers_to(self, bucket: Any) -> None:
+        for absent in ("nothing", "rows/other-*.parquet", "nowhere/part-*.parquet"):
+            with pytest.raises(FileNotFoundError, match="no file matches 'fsspec"):
+                latens.scan(f"fsspec+memory://bucket/{absent}")
+        with pytest.raises(ValueError, match="is no address that pyarrow reads"):
+            latens.scan("teapot://bucket/rows")
+        with pytest.raises(ValueError, match=r"of object storage Parquet and zarr are read, and \.csv is not"):
+            latens.scan("s3://bucket/rows.csv")
 
     def test_handles_travel_to_other_processes(self, tmp_path: Path) -> None:
         self.write(tmp_path / "x.parquet", X, row_group_size=100)

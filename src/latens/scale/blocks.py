@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,35 +46,47 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Stamp:
-    """Size and time of a file when it was first looked at; a file that has changed since is refused."""
+    """Size and time of a file when it was first looked at; a file that has changed since is refused.
+
+    Of object storage the file system of pyarrow is asked, which is given each time: a stamp is data alone.
+    """
 
     path: str
     size: int
     time: int
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> Stamp:
+    def of(cls, path: str | os.PathLike[str], system: Any = None) -> Stamp:
         """Raises FileNotFoundError with the path, if there is no such file."""
-        if not Path(path).exists():
+        found = _size_and_time(str(path), system)
+        if found is None:
             raise FileNotFoundError(
                 f"there is no file {str(path)!r}; check the name, or the folder it is looked for in."
             )
-        status = os.stat(path)
-        return cls(str(path), status.st_size, status.st_mtime_ns)
+        return cls(str(path), *found)
 
-    def check(self) -> None:
+    def check(self, system: Any = None) -> None:
         """Refuse a file that is no longer what it was."""
-        try:
-            now = os.stat(self.path)
-        except FileNotFoundError:
+        now = _size_and_time(self.path, system)
+        if now is None:
+            raise ValueError(f"{self.path!r} was there when it was scanned and is gone; scan what is there now.")
+        if now != (self.size, self.time):
             raise ValueError(
-                f"{self.path!r} was there when it was scanned and is gone; scan what is there now."
-            ) from None
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.time):
-            raise ValueError(
-                f"{self.path!r} has changed since it was scanned ({self.size} bytes then, {now.st_size} now): half of "
+                f"{self.path!r} has changed since it was scanned ({self.size} bytes then, {now[0]} now): half of "
                 "a fit would be of other rows. Call latens.scan again and fit anew."
             )
+
+
+def _size_and_time(path: str, system: Any) -> tuple[int, int] | None:
+    """Of a file, or of an object in a file system of pyarrow; None where there is none. Some systems tell no time."""
+    if system is not None:
+        info = system.get_file_info(path)
+        return (int(info.size), int(info.mtime_ns or 0)) if info.is_file else None
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def row_ranges(n_rows: int, block_rows: int) -> list[tuple[int, int]]:

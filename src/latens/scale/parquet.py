@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ class ParquetReader:
     """Row groups of the files of a dataset; a row group is the least that can be read of a file."""
 
     dataset: Any  # pyarrow.dataset.Dataset
-    stamps: tuple[Stamp, ...]  # of local files, in the order of the fragments; empty for other storage
+    stamps: tuple[Stamp, ...]  # of the files, in the order of the fragments; empty for a dataset that has none
+    system: Any = None  # pyarrow.fs.FileSystem that the files are in; None: that of the machine
     concurrent: bool = True
 
     @property
@@ -52,7 +53,7 @@ class ParquetReader:
     def read(self, handle: Any, numbers: Sequence[str], others: Sequence[str]) -> Block:
         fragment, number, group, start, stop = handle
         if self.stamps:
-            self.stamps[number].check()
+            self.stamps[number].check(self.system)
         part = fragment.subset(row_group_ids=[group])
         table = part.to_table(columns=[*numbers, *others], schema=self.dataset.schema).slice(start, stop - start)
         read = {name: table.column(name).to_numpy() for name in table.column_names}
@@ -61,19 +62,46 @@ class ParquetReader:
 
 
 def parquet_reader(source: Any) -> ParquetReader:
-    """A path, pattern, folder or address of object storage, or a dataset of pyarrow that exists already."""
+    """A path, pattern, folder or address of object storage, or a dataset of pyarrow that exists already.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing answers to the name or the pattern.
+    ValueError
+        For an address of a kind that pyarrow does not know.
+    """
     datasets = require("pyarrow.dataset", "table")
     if isinstance(source, datasets.Dataset):
-        return ParquetReader(source, ())
-    if isinstance(source, str | os.PathLike) and "://" not in str(source):
-        paths = [str(source)] if Path(source).exists() else sorted(glob.glob(str(source)))
-        if not paths:
-            raise FileNotFoundError(f"no file matches {str(source)!r}; check the name or the pattern.")
-        dataset = datasets.dataset(paths[0] if len(paths) == 1 else paths, format="parquet", partitioning="hive")
-    elif isinstance(source, Sequence) and not isinstance(source, str):
-        dataset = datasets.dataset([str(path) for path in source], format="parquet", partitioning="hive")
-    else:  # an address: pyarrow's own file systems answer to it
-        files = require("pyarrow.fs", "table")
-        system, path = files.FileSystem.from_uri(str(source))
-        return ParquetReader(datasets.dataset(path, filesystem=system, format="parquet", partitioning="hive"), ())
-    return ParquetReader(dataset, tuple(Stamp.of(path) for path in dataset.files))
+        system = getattr(source, "filesystem", None)
+        return ParquetReader(source, tuple(Stamp.of(path, system) for path in getattr(source, "files", ())), system)
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        system, paths = None, [str(path) for path in source]
+    elif "://" in str(source):
+        system, paths = _stored(str(source))
+    else:
+        system, paths = None, [str(source)] if Path(source).exists() else sorted(glob.glob(str(source)))
+    if not paths:
+        raise FileNotFoundError(f"no file matches {str(source)!r}; check the name or the pattern.")
+    given = paths[0] if len(paths) == 1 else paths
+    dataset = datasets.dataset(given, filesystem=system, format="parquet", partitioning="hive")
+    return ParquetReader(dataset, tuple(Stamp.of(path, system) for path in dataset.files), system)
+
+
+def _stored(address: str) -> tuple[Any, list[str]]:
+    """The file system that an address of object storage belongs to, and the names in it that it stands for."""
+    files = require("pyarrow.fs", "table")
+    folder, _, pattern = address.rpartition("/")
+    if not any(mark in pattern for mark in "*?["):
+        folder, pattern = address, ""
+    try:
+        system, path = files.FileSystem.from_uri(folder)
+    except ValueError as error:
+        raise ValueError(
+            f"{address!r} is no address that pyarrow reads ({error}); give s3://, gs://, abfs:// or hdfs://, another "
+            "store by fsspec as fsspec+name://, or a pyarrow.dataset with a file system of its own."
+        ) from error
+    if not pattern:
+        return system, [path] if system.get_file_info(path).type != files.FileType.NotFound else []
+    inside = system.get_file_info(files.FileSelector(path, allow_not_found=True))
+    return system, sorted(one.path for one in inside if one.is_file and fnmatchcase(one.base_name, pattern))

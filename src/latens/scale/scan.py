@@ -243,6 +243,11 @@ def _path_reader(path: str) -> Reader:
         ".parquet": parquet_reader,
         ".pq": parquet_reader,
     }
+    if "://" in path and ending in (".csv", ".tsv", ".txt", ".npy", ".h5", ".hdf5", ".h5ad"):
+        raise ValueError(
+            f"{path!r}: of object storage Parquet and zarr are read, and {ending} is not; store it as Parquet, or "
+            "fetch the file."
+        )
     if ending in by_ending:
         return by_ending[ending](path)
     if Path(path).is_dir() or "://" in path:
