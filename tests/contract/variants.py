@@ -35,6 +35,7 @@ class Variant:
     likelihoods: tuple[str, ...] = ()  # of views
     groups: bool = False
     precision: bool = False  # whether the first view comes with known precisions
+    covariates: bool = False  # labels and numbers of each row
     n_rows: int = N  # in each batch
     n_columns: int = D
 
@@ -72,6 +73,9 @@ class Variant:
             call["groups"] = np.where(np.arange(self.n_rows) % 3 == 0, "b", "a")
         if self.precision:
             call["precision"] = {"view0": rng.uniform(0.5, 2, x.shape).astype(x.dtype)}
+        if self.covariates:
+            size = np.where(np.arange(self.n_rows) % 2, rng.normal(size=self.n_rows), 0.5)
+            call["covariates"] = {"lab": np.where(np.arange(self.n_rows) % 3 == 0, "b", "a"), "size": size}
         if weighted:
             call["sample_weight"] = 1.0 + np.arange(self.n_rows) % 3
         return Call(call)
@@ -240,6 +244,7 @@ def _views() -> dict[str, Variant]:
         "views-outliers": {"likelihoods": ("student", "gaussian")},
         "views-dense": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_loadings": False}},
         "views-groups": {"likelihoods": ("gaussian", "bernoulli"), "groups": True},
+        "views-covariates": {"likelihoods": ("gaussian", "bernoulli"), "covariates": True},
         "views-precision": {"likelihoods": ("gaussian", "gaussian"), "precision": True},
         "views-sparse-codes": {"likelihoods": ("gaussian", "poisson"), "params": {"sparse_factors": True}},
         "views-sparse-codes-groups": {

@@ -28,7 +28,7 @@ from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.softplus_poisson import SoftplusPoisson
 from latens.models.likelihoods.student import Student
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
-from latens.models.multi_view.view import GROUP, precision_of
+from latens.models.multi_view.view import COVARIATES, GROUP, precision_of
 from tests.contract.evidence import LOG_2PI, observed
 from tests.contract.noisy_or_cases import Cut
 
@@ -50,11 +50,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "views-outliers": {"kinds": ("student", "gaussian")},
     "views-dense": {"kinds": ("gaussian", "poisson"), "sparse": False},
     "views-groups": {"kinds": ("gaussian", "bernoulli"), "groups": 2},
+    "views-covariates": {"kinds": ("gaussian", "bernoulli"), "covariates": 1},
     "views-precision": {"kinds": ("measured", "gaussian")},
     "views-sparse-codes": {"kinds": ("gaussian", "poisson"), "usage": (1.4, 0.9)},
     "views-sparse-codes-groups": {"kinds": ("bernoulli", "gaussian"), "groups": 2, "usage": (1.4, 0.9)},
 }
 NOISE, RELEVANCE, INCLUSION, OFFSET, ACTIVITY = (2.3, 1.7), (2.4, 1.6), (1.3, 0.8), 0.7, (2.1, 1.9)
+SLOPE = 1.3  # prior precision of the coefficient of a covariate
 
 
 def likelihood_of(kind: str, d: int, rare: float) -> Any:
@@ -62,7 +64,13 @@ def likelihood_of(kind: str, d: int, rare: float) -> Any:
 
 
 def build(
-    d: int, kinds: tuple[str, ...], sparse: bool = True, groups: int = 1, usage: Any = None, rare: float = 0.5
+    d: int,
+    kinds: tuple[str, ...],
+    sparse: bool = True,
+    groups: int = 1,
+    usage: Any = None,
+    rare: float = 0.5,
+    covariates: int = 0,
 ) -> Cut:
     ends = [round(d * i / len(kinds)) for i in range(len(kinds) + 1)]
     views = tuple(
@@ -75,15 +83,16 @@ def build(
             relevance=RELEVANCE,
             inclusion=INCLUSION if sparse else None,
             offset=OFFSET,
+            slope=SLOPE,
             precision_unit=0.25 if kind == "measured" else 1.0,
         )
         for i, (kind, start, stop) in enumerate(zip(kinds, ends, ends[1:], strict=False))
         if stop > start
     )
-    model = MultiView(views, groups, ACTIVITY if groups > 1 else None, usage)
+    model = MultiView(views, groups, ACTIVITY if groups > 1 else None, usage, covariates)
 
     def see(rows: Rows) -> Rows:
-        """Cut, counted, and with a group, which is whether the first number is above its usual."""
+        """Cut, counted, and with a group, which is whether the first number is above its usual, or with a covariate."""
         xp = array_namespace(rows.x)
         parts = [_made(rows.x[:, view.columns], view.likelihood.name) for view in views]
         aux = {
@@ -93,6 +102,8 @@ def build(
         }
         if groups > 1:
             aux[GROUP] = xp.astype(rows.x[:, 0] > 0.5, rows.x.dtype)
+        if covariates:
+            aux[COVARIATES] = 1.5 * xp.sin(3 * rows.x[:, :1] + 0.4)
         return replace(rows, x=xp.concat(parts, axis=1), aux=aux)
 
     return Cut(model, see)
@@ -131,6 +142,7 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
         rows = replace(rows.take(np.repeat(np.arange(len(rows)), times)), weight=None)
     x, seen = observed(rows)
     group = rows.aux[GROUP].astype(int) if model.n_groups > 1 else np.zeros(len(x), int)
+    u = rows.aux[COVARIATES][:, 0] if model.n_covariates else np.zeros(len(x))
     z = _draws(len(x))  # (S, N)
     if any(isinstance(view.likelihood, Counts | Student) for view in model.views):
         z = z[:32]  # their dispersion, or noise, is integrated as well
@@ -144,7 +156,7 @@ def log_evidence(model: Any, q: Any, rows: Rows) -> float:
     for view in model.views:
         known = view.given_precision(rows)
         p = q.views[view.name].parameters
-        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group, known, p)
+        level += _view_evidence(view, z, x[:, view.columns], seen[:, view.columns], group, u, known, p)
     return float(logsumexp(level) - np.log(len(z)))
 
 
@@ -171,10 +183,14 @@ def _view_evidence(
     y: np.ndarray,
     seen: np.ndarray,
     group: np.ndarray,
+    u: np.ndarray,
     known: np.ndarray | None,
     parameters: Any,
 ) -> np.ndarray:
-    """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated; parameters are points."""
+    """(S,), log p(y | z), with loadings, offsets, noise, alpha and theta integrated; parameters are points.
+
+    So is the coefficient of the covariate u (N,), 0 where there is none.
+    """
     alpha, alpha_mass = _log_gamma_grid(*RELEVANCE)
     column = _gaussian_column if view.likelihood.name == "gaussian" else _other_column
     kinds: list[Any] = [view.likelihood.name] * y.shape[1]
@@ -184,7 +200,7 @@ def _view_evidence(
         kinds = ["rare" if rare else "common" for rare in view.likelihood.rare]
     taus = [None] * y.shape[1] if known is None else known.T
     pairs = [
-        column(kinds[d], z, y[s, d], group[s], s, alpha, None if tau is None else tau[s])
+        column(kinds[d], z, y[s, d], group[s], u[s], s, alpha, None if tau is None else tau[s])
         for d, (s, tau) in enumerate(zip(seen.T, taus, strict=True))
     ]
     off, on = (np.array(part) for part in zip(*pairs, strict=True))  # (D, S), (D, S, A)
@@ -198,15 +214,23 @@ def _view_evidence(
 
 
 def _gaussian_column(
-    kind: str, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
+    kind: str,
+    z: np.ndarray,
+    y: np.ndarray,
+    group: np.ndarray,
+    u: np.ndarray,
+    seen: np.ndarray,
+    alpha: np.ndarray,
+    known: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(y | z) without the loading (S,), and with it for every alpha (S, A)."""
     tau, mass = _log_gamma_grid(*NOISE)
     z, same = z[:, seen], (group[:, None] == group[None]).astype(float)
     eye = np.eye(len(y))
-    base = same / OFFSET + eye / tau[:, None, None]  # (T, N, N)
+    shared = same / OFFSET + np.outer(u, u) / SLOPE
+    base = shared + eye / tau[:, None, None]  # (T, N, N)
     if known is not None:
-        base, mass = (same / OFFSET + np.diag(1 / known))[None], np.zeros(1)
+        base, mass = (shared + np.diag(1 / known))[None], np.zeros(1)
 
     def density(cov: np.ndarray) -> np.ndarray:
         solved = np.linalg.solve(cov, np.broadcast_to(y[:, None], (*cov.shape[:-1], 1)))[..., 0]
@@ -251,18 +275,32 @@ ETAS = np.linspace(-30, 30, 6001)
 
 
 def _other_column(
-    kind: Any, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, known: Any
+    kind: Any,
+    z: np.ndarray,
+    y: np.ndarray,
+    group: np.ndarray,
+    u: np.ndarray,
+    seen: np.ndarray,
+    alpha: np.ndarray,
+    known: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     if kind not in ("rare", "common") and kind[0] != "student":
-        return _column_at(kind, z, y, group, seen, alpha, 1.0)
+        return _column_at(kind, z, y, group, u, seen, alpha, 1.0)
     taus, mass = _log_gamma_grid(*NOISE, size=7)
-    pairs = [_column_at(kind, z, y, group, seen, alpha, float(tau)) for tau in taus]
+    pairs = [_column_at(kind, z, y, group, u, seen, alpha, float(tau)) for tau in taus]
     off, on = (np.array(part) for part in zip(*pairs, strict=True))
     return logsumexp(off + mass[:, None], axis=0), logsumexp(on + mass[:, None, None], axis=0)
 
 
 def _column_at(
-    kind: Any, z: np.ndarray, y: np.ndarray, group: np.ndarray, seen: np.ndarray, alpha: np.ndarray, tau: float
+    kind: Any,
+    z: np.ndarray,
+    y: np.ndarray,
+    group: np.ndarray,
+    u: np.ndarray,
+    seen: np.ndarray,
+    alpha: np.ndarray,
+    tau: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(y | z, tau) without the loading (S,), and with it for every alpha (S, A)."""
     nodes, mass = hermegauss(14 if kind[0] == "student" else 10)
@@ -290,12 +328,19 @@ def _column_at(
             total += logsumexp(levels + log_mass, axis=-1)
         return total
 
+    def integrated(eta: np.ndarray) -> np.ndarray:
+        """The same, and over the coefficient of the covariate."""
+        if not u.any():
+            return groups(eta)
+        slopes = [groups(eta + slope * u) for slope in nodes / np.sqrt(SLOPE)]
+        return logsumexp(np.stack(slopes, axis=-1) + log_mass, axis=-1)
+
     if not len(y):
         return np.zeros(len(z)), np.zeros((len(z), len(alpha)))
-    off = np.full(len(z), groups(np.zeros(len(y))))
+    off = np.full(len(z), integrated(np.zeros(len(y))))
     on = np.empty((len(z), len(alpha)))
     for i, precision in enumerate(alpha):
-        levels = groups(z[:, None, :] * (nodes / np.sqrt(precision))[:, None])  # (S, W)
+        levels = integrated(z[:, None, :] * (nodes / np.sqrt(precision))[:, None])  # (S, W)
         on[:, i] = logsumexp(levels + log_mass, axis=1)
     return off, on
 

@@ -93,11 +93,13 @@ def _varies(x: Floats) -> bool:
     return float(np.ptp(x)) > 1e-12 * float(np.max(np.abs(x)))
 
 
-def metadata_columns(metadata: Any, n: int, row_names: Sequence[str] | None) -> dict[str, list[Any]]:
-    """Values of each column of metadata, one for each of n rows, None where missing."""
+def metadata_columns(
+    metadata: Any, n: int, row_names: Sequence[str] | None, what: str = "metadata"
+) -> dict[str, list[Any]]:
+    """Values of each column of metadata, one for each of n rows, None where missing; `what` it is called in errors."""
     at = None
     if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):
-        at = _places(metadata.index, n, row_names)
+        at = _places(metadata.index, n, row_names, what)
         found = {name: list(metadata[name]) for name in metadata.columns}
     elif isinstance(metadata, Mapping):
         found = {name: list(values) for name, values in metadata.items()}
@@ -107,20 +109,20 @@ def metadata_columns(metadata: Any, n: int, row_names: Sequence[str] | None) -> 
         found = {name: list(metadata[name]) for name in metadata.dtype.names}
     else:
         raise ValueError(
-            f"metadata is a {type(metadata).__name__}; give a data frame, a dict of columns or a structured array."
+            f"{what} is a {type(metadata).__name__}; give a data frame, a dict of columns or a structured array."
         )
     if at is not None:
         found = {name: [None if i < 0 else values[i] for i in at] for name, values in found.items()}
     for name, values in found.items():
         if len(values) != n:
             raise ValueError(
-                f"column {str(name)!r} of metadata has {len(values)} entries for {n} rows; give one for each row, or a "
+                f"column {str(name)!r} of {what} has {len(values)} entries for {n} rows; give one for each row, or a "
                 "data frame with row names."
             )
     return {str(name): [None if _is_missing(value) else value for value in values] for name, values in found.items()}
 
 
-def _places(index: Any, n: int, row_names: Sequence[str] | None) -> list[int] | None:
+def _places(index: Any, n: int, row_names: Sequence[str] | None, what: str) -> list[int] | None:
     """Where each row stands in a frame, -1 where it does not; None where rows are matched by place."""
     names = [str(name) for name in index]
     if row_names is None or tuple(names) == tuple(row_names):
@@ -131,11 +133,11 @@ def _places(index: Any, n: int, row_names: Sequence[str] | None) -> list[int] | 
         if len(names) == n and getattr(index, "start", None) == 0:
             return None  # the frame has no names of its own
         raise ValueError(
-            f"metadata and the model have no row name in common: {listed(names, 2)}, against "
+            f"{what} and the model have no row name in common: {listed(names, 2)}, against "
             f"{listed(list(row_names), 2)}."
         )
     if len(at) < len(names):
-        raise ValueError("metadata has duplicated row names; make them unique.")
+        raise ValueError(f"{what} has duplicated row names; make them unique.")
     return places
 
 

@@ -1,4 +1,4 @@
-"""Levels of columns, each normal.
+"""Levels of columns by group, and then coefficients of covariates, each normal.
 
 b_dg ~ Normal(mean, variance)
 """
@@ -15,8 +15,8 @@ __all__ = ["Offsets"]
 
 @record
 class Offsets:
-    mean: Floats = real("d n_groups")
-    variance: Floats = positive("d n_groups")
+    mean: Floats = real("d n_groups+n_covariates")
+    variance: Floats = positive("d n_groups+n_covariates")
 
     @property
     def square(self) -> Floats:

@@ -86,6 +86,7 @@ AXES = {
     "mean": ("d", "real"),
     "intercept": ("d", "real"),
     "intercepts": ("gd", "real"),
+    "covariate_coefficients": ("gd", "real"),
 }
 COVARIANCES = {"full": "kde", "tied": "de", "diag": "kd", "spherical": "k", "known": "k"}
 TWICE = {"components": ("means", "mixing")}  # published under another name as well

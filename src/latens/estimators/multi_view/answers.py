@@ -14,11 +14,13 @@ from latens.array import Array, Floats, Index
 from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.answers import Answers
+from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
 from latens.estimators.frames.views_by_kind import in_frame_order, level_names
+from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
@@ -62,6 +64,7 @@ class MultiViewAnswers(Answers):
     scores_: Floats
     row_names_: tuple[str, ...] | None
     group_of_: Index
+    _covariates: Covariates | None = None  # what the fit knows of covariates, where it had some
     likelihoods: Any
     layer: Any
     use_var: str | None
@@ -81,6 +84,7 @@ class MultiViewAnswers(Answers):
         precision: Any = None,
         *,
         exposure: Any = None,
+        covariates: Any = None,
         out: Any = None,
     ) -> Any:
         """Factor values of samples, from any subset of the views.
@@ -97,6 +101,8 @@ class MultiViewAnswers(Answers):
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
         exposure : array, dict or str, optional
             As in `fit`, where the model was fitted with it.
+        covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
+            As in `fit`, where the model was fitted with them.
         out : path, optional
             A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
             names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
@@ -114,7 +120,7 @@ class MultiViewAnswers(Answers):
             answer_parts = self._model.curved(self.posterior_, rows, local) if return_std else local
             return self._model.codes(rows, answer_parts)  # type: ignore[no-any-return]
 
-        table = self._table(X, groups, precision=precision, exposure=exposure)
+        table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         mean, variance = self._ask(table.rows, codes)
         labels = row_labels(X, table.row_names)
         mean = self._named(mean * like(signs(self.posterior_), mean), labels)
@@ -158,6 +164,7 @@ class MultiViewAnswers(Answers):
         quantiles: Any = None,
         n_draws: int | None = None,
         exposure: Any = None,
+        covariates: Any = None,
     ) -> Any:
         """All views with what is missing filled in, in data units.
 
@@ -186,6 +193,8 @@ class MultiViewAnswers(Answers):
             loadings.
         exposure : array, dict or str, optional
             As in `fit`, where the model was fitted with it.
+        covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
+            As in `fit`, where the model was fitted with them.
 
         Returns
         -------
@@ -195,7 +204,7 @@ class MultiViewAnswers(Answers):
         """
         asked, given = Asked(quantiles, n_draws), X
         X = encoded_views(self, X)
-        table = self._table(X, groups, precision=precision, exposure=exposure)
+        table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._units.leave_direction(array_namespace(mean).sqrt(variance))
         whole = filled(table.rows, mean)
@@ -247,14 +256,16 @@ class MultiViewAnswers(Answers):
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))
         )
 
-    def impute_proba(self, X: Any, groups: Any = None, precision: Any = None) -> dict[str, dict[str, Array]]:
+    def impute_proba(
+        self, X: Any, groups: Any = None, precision: Any = None, *, exposure: Any = None, covariates: Any = None
+    ) -> dict[str, dict[str, Array]]:
         """Probabilities of the levels of views of levels, and of yes/no columns of a data frame.
 
         Parameters
         ----------
         X : as in `fit`
             Any subset of the views.
-        groups, precision
+        groups, precision, exposure, covariates
             As in `impute`.
 
         Returns
@@ -263,7 +274,7 @@ class MultiViewAnswers(Answers):
             By view and column, in the order of `levels_`, or no and yes: of a new entry of the same sample, given all
             that it shows.
         """
-        table = self._table(X, groups, precision=precision)
+        table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         chances = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))[0]
         layout, xp = self.layout_, array_namespace(chances)
         bounds = dict(zip(layout.views, layout.bounds, strict=True))
@@ -277,6 +288,12 @@ class MultiViewAnswers(Answers):
         return found
 
     @property
+    def covariate_names_(self) -> tuple[str, ...]:
+        """What the rows of `covariate_coefficients_` are called; of labels, "column = level" against the first."""
+        check_is_fitted(self)
+        return () if self._covariates is None else self._covariates.names
+
+    @property
     def levels_(self) -> dict[str, dict[str, list[Any]]]:
         """Of views of levels, by column: its levels, in the order of `impute_proba`."""
         check_is_fitted(self)
@@ -284,7 +301,9 @@ class MultiViewAnswers(Answers):
 
     @contained("components", "log_density")
     @in_view_blocks
-    def score_samples(self, X: Any, groups: Any = None, precision: Any = None, *, exposure: Any = None) -> Array:
+    def score_samples(
+        self, X: Any, groups: Any = None, precision: Any = None, *, exposure: Any = None, covariates: Any = None
+    ) -> Array:
         """Log density of what each sample shows.
 
         Parameters
@@ -297,6 +316,8 @@ class MultiViewAnswers(Answers):
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
         exposure : array, dict or str, optional
             As in `fit`, where the model was fitted with it.
+        covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
+            As in `fit`, where the model was fitted with them.
 
         Returns
         -------
@@ -307,13 +328,22 @@ class MultiViewAnswers(Answers):
         def density(rows: Rows, local: Any) -> tuple[Array]:
             return (self._model.log_predictive(self.posterior_, rows, local) - self._units.log_volume(rows),)
 
-        rows = self._read(X, groups, None, precision, exposure).rows
+        rows = self._read(X, groups, None, precision, exposure, covariates).rows
         if not self.layout_.groups:
             return self._ask(rows, density)[0]
         return densities_over_groups(rows, self._state.stats.sizes, lambda part: self._ask(part, density)[0])
 
     @keywords_after_y("groups", "precision")
-    def score(self, X: Any, y: Any = None, *, groups: Any = None, precision: Any = None, exposure: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        precision: Any = None,
+        exposure: Any = None,
+        covariates: Any = None,
+    ) -> float:
         """Mean of `score_samples`.
 
         Parameters
@@ -328,13 +358,15 @@ class MultiViewAnswers(Answers):
             1 / variance of the noise of each entry, where the model was fitted with known precisions.
         exposure : array, dict or str, optional
             As in `fit`, where the model was fitted with it.
+        covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
+            As in `fit`, where the model was fitted with them.
 
         Returns
         -------
         float
             In nats per sample; the higher the better.
         """
-        return mean_of(self.score_samples(X, groups, precision, exposure=exposure))
+        return mean_of(self.score_samples(X, groups, precision, exposure=exposure, covariates=covariates))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Any, Floats]:
         """Draw new samples, and the factor values that made them.
@@ -450,7 +482,7 @@ class MultiViewAnswers(Answers):
         shares = self.explained_
         return explained_table(self.layout_, shares["total"], shares["per_factor"], list(self.get_feature_names_out()))
 
-    def associate(self, metadata: Any, X: Any = None) -> Table:
+    def associate(self, metadata: Any, X: Any = None, **given: Any) -> Table:
         """Compare each factor with each column of metadata.
 
         Numbers by Pearson's correlation, categories by the Kruskal-Wallis test; p adjusted by Benjamini and Hochberg.
@@ -461,15 +493,18 @@ class MultiViewAnswers(Answers):
             What else is known of the samples, aligned by row name where both have names.
         X : as in `fit`, optional
             The samples; those of `fit`, if not given.
+        **given
+            What `transform` takes beside samples: groups, precision, exposure, covariates.
 
         Returns
         -------
         Table
             One row for each factor and column: effect, p and adjusted p.
         """
-        return super().associate(metadata, X)
+        codes, row_names = self._codes_of(X, **given)
+        return associate(codes, list(self.get_feature_names_out()), metadata, row_names)
 
-    def _codes_of(self, X: Any) -> tuple[Floats, tuple[str, ...] | None]:
+    def _codes_of(self, X: Any, **given: Any) -> tuple[Floats, tuple[str, ...] | None]:
         check_is_fitted(self)
         if X is None:
             if not hasattr(self, "scores_"):
@@ -478,14 +513,20 @@ class MultiViewAnswers(Answers):
                     "model.associate(metadata, X)."
                 )
             return self.scores_, self.row_names_
-        table = self._table(X, None)
+        table = self._table(X, **{"groups": None, **given})
         mean = self._ask(table.rows, lambda rows, local: self._model.codes(rows, local))[0]
         return np.asarray(host(mean)) * signs(self.posterior_), table.row_names
 
     def _rows_of_fit(  # type: ignore[override]
-        self, X: Any, groups: Any = None, sample_weight: Any = None, precision: Any = None, exposure: Any = None
+        self,
+        X: Any,
+        groups: Any = None,
+        sample_weight: Any = None,
+        precision: Any = None,
+        exposure: Any = None,
+        covariates: Any = None,
     ) -> Rows:
-        return check_rows(self, self._table(X, groups, sample_weight, precision, exposure).rows)
+        return check_rows(self, self._table(X, groups, sample_weight, precision, exposure, covariates).rows)
 
     def _features_as_read(self) -> dict[str, list[str]]:
         layout = self.layout_.as_read
@@ -498,10 +539,16 @@ class MultiViewAnswers(Answers):
         }
 
     def _table(
-        self, X: Any, groups: Any, sample_weight: Any = None, precision: Any = None, exposure: Any = None
+        self,
+        X: Any,
+        groups: Any,
+        sample_weight: Any = None,
+        precision: Any = None,
+        exposure: Any = None,
+        covariates: Any = None,
     ) -> WideTable:
         """Samples as one wide table; what group they belong to is inferred where it was not given."""
-        table = self._read(X, groups, sample_weight, precision, exposure)
+        table = self._read(X, groups, sample_weight, precision, exposure, covariates)
         if not self.layout_.groups:
             return table
         return replace(table, rows=with_groups(table.rows, self._state.stats.sizes, self._row_bounds))
@@ -510,7 +557,9 @@ class MultiViewAnswers(Answers):
         """(n,), bounds of the log density of rows of known groups."""
         return self._ask(rows, lambda part, local: (self._model.row_bounds(self.posterior_, part, local),))[0]
 
-    def _read(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any = None) -> WideTable:
+    def _read(
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any = None, covariates: Any = None
+    ) -> WideTable:
         """Samples as one wide table, as they were given."""
         check_is_fitted(self)
         table = lay_out(
@@ -524,6 +573,7 @@ class MultiViewAnswers(Answers):
         )
         check_likelihoods(table, self._kinds)
         table = with_exposure(table, exposure, X, self._kinds, self.layout_.exposed)
+        table = with_covariates(table, covariates, X, self._covariates)
         table = with_levels(table, self.layout_.levels)
         return with_precision(table, precision, self.layout_.precise)
 

@@ -17,6 +17,7 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
 from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
+from latens.estimators.multi_view.covariates import learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain
 from latens.estimators.multi_view.known_precision import with_precision
@@ -38,6 +39,7 @@ from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, 
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, yes_or_no
+from latens.estimators.priors import no_prior
 from latens.estimators.rows.data import Data, InBlocks
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
@@ -90,6 +92,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         With groups, the variance of a factor in a group and how many samples that is worth, as above. None: (1, 2).
     intercept_prior : float or dict of float by view, optional
         Variance of the levels of features in the squared units of the view: b ~ Normal(0, variance).
+    covariate_prior : float or dict of float by view, optional
+        With covariates: variance of what one standard deviation of them adds to a feature, in the squared units of the
+        view. None: the variance of the feature; of log odds and logarithms of counts 6.25.
     layer, use_var : str, optional
         Of AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that chooses features.
     max_iter, tol : int, float
@@ -125,7 +130,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     inclusion_ : dict of arrays (K, D_m)
         Probability that a feature belongs to a factor.
     intercepts_ : dict of arrays (G, D_m)
-        Level of each feature in each group; of counts, the logarithm of its mean.
+        Level of each feature in each group, of a sample with average covariates; of counts, the logarithm of its mean.
+    covariate_coefficients_ : dict of arrays (C, D_m)
+        With covariates: what a unit of each adds to a feature, in the units of each view; of logits for binary views,
+        of logarithms for counts. Rows are `covariate_names_`; one that those before it determine has 0.
+    covariate_names_ : tuple of str
+        Names of covariates; of labels "column = level", against the first level.
     noise_variance_ : dict of arrays (D_m,)
         Of Gaussian views; of views with outliers the square of the noise's scale, its variance times (nu - 2) / nu.
     tails_ : dict of float
@@ -181,6 +191,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         "scores_",
         "row_names_",
         "group_of_",
+        "_covariates",
         "_waiting",
     )
     encodings_: dict[str, Encoding]
@@ -201,6 +212,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         usage_prior: tuple[float, float] | None = None,
         activity_prior: tuple[float, float] | None = None,
         intercept_prior: Any = None,
+        covariate_prior: Any = None,
         layer: Any = None,
         use_var: str | None = None,
         max_iter: int = 1000,
@@ -252,6 +264,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         self.usage_prior = usage_prior
         self.activity_prior = activity_prior
         self.intercept_prior = intercept_prior
+        self.covariate_prior = covariate_prior
         self.layer = layer
         self.use_var = use_var
 
@@ -265,6 +278,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         sample_weight: Any = None,
         precision: Any = None,
         exposure: Any = None,
+        covariates: Any = None,
         checkpoint: Any = None,
     ) -> Self:
         """Fit the model to views of the same samples.
@@ -286,6 +300,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         exposure : array of shape (n,), dict of arrays by view, str, optional
             For views of counts, how much of each sample was counted: the mean of a count is multiplied by it. Or the
             name of a column of `.obs`, or "total" for the row totals of each view of counts.
+        covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
+            What is known of each sample, such as batch, sex or age: features are regressed on it beside their levels,
+            so that no factor has to stand for it. Columns of numbers, or of labels, each level against the first; none
+            may be missing.
         checkpoint : path, optional
             As in every estimator: a folder from which a fit that was killed goes on.
 
@@ -295,9 +313,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         """
         with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self), one_blas_thread():
             if is_in_blocks(X):
-                self._fit_blocks(X, groups, sample_weight, precision, exposure)
+                self._fit_blocks(X, groups, sample_weight, precision, exposure, covariates)
                 return self
-            table = self._first_table(X, groups, sample_weight, precision)
+            table = self._first_table(X, groups, sample_weight, precision, covariates)
             # the wide table was made here and may be written over, unless it is the caller's own array
             self._fit_views(table, moves=self.moves, spare=not self._plain, exposure=exposure, views=X)
             self._waiting = None
@@ -314,6 +332,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         sample_weight: Any = None,
         precision: Any = None,
         exposure: Any = None,
+        covariates: Any = None,
     ) -> Any:
         """Fit, and return the factor values of the same samples.
 
@@ -330,15 +349,18 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             As in `fit`.
         exposure : array, dict or str, optional
             As in `fit`.
+        covariates : data frame, dict of columns, array or names of columns of `.obs`, optional
+            As in `fit`.
 
         Returns
         -------
         array of shape (n, K)
             Factor values; a data frame if `set_output` asks for it.
         """
-        self.fit(X, y, groups=groups, sample_weight=sample_weight, precision=precision, exposure=exposure)
+        given = {"precision": precision, "exposure": exposure, "covariates": covariates}
+        self.fit(X, y, groups=groups, sample_weight=sample_weight, **given)
         groups = groups if self.layout_.groups else None  # one group is none
-        return self.transform(X, groups=groups, precision=precision, exposure=exposure)
+        return self.transform(X, groups=groups, **given)
 
     @property
     def sample_size(self) -> int:  # type: ignore[override]
@@ -346,18 +368,18 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         return int(np.clip(SAMPLE_FLOATS // self.layout_.n_columns, 512, 4096))
 
     def _real_columns(self) -> Sequence[int]:
-        """Those of real views; groups have levels of their own, whose mixture has tails."""
+        """Those of real views; groups have levels of their own, and covariates move levels: a mixture has tails."""
         layout = self.layout_
-        if len(layout.groups) > 1:
+        if len(layout.groups) > 1 or self._covariates is not None:
             return ()
         parts = zip(layout.views, layout.bounds, strict=True)
         real = (part for name, part in parts if self.likelihoods_[name] == "gaussian")
         return [column for part in real for column in range(part.start, part.stop)]
 
     def _first_table(
-        self, X: Any, groups: Any, sample_weight: Any, precision: Any, *, in_stream: bool = False
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, covariates: Any, *, in_stream: bool = False
     ) -> WideTable:
-        """Samples as one wide table, which says what the views are."""
+        """Samples as one wide table, which says what the views are, and what is to be known of covariates."""
         frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) and not is_long(X) else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}
@@ -379,7 +401,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if frame is not None:
             self.encodings_, self._of_frame = {"x": frame.encoding}, frame.likelihoods
         doubt_table(table, by_kind=frame is not None)
-        return with_precision(table, precision, None)
+        learnt = learn_covariates(table, covariates, X)
+        if self.__sklearn_is_fitted__() and not (
+            learnt is self._covariates or (learnt and learnt.same_as(self._covariates))
+        ):
+            del self.posterior_  # that of other coefficients is no start
+        self._covariates = learnt
+        return with_precision(with_covariates(table, covariates, X, learnt), precision, None)
 
     def _columns_of_frame(self) -> tuple[Any, Encoding | None]:
         """Likelihoods of views as given or found in a frame of mixed columns, and how that became numbers."""
@@ -425,15 +453,18 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             entered = self._units.enter(occupied(table.rows))
         self._note(table, entered)
 
-    def _fit_blocks(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any) -> None:
+    def _fit_blocks(
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, covariates: Any
+    ) -> None:
         """Fit views that are read in blocks: nothing is remembered of single samples, `transform` tells it."""
         given = {"groups": groups, "sample_weight": sample_weight, "precision": precision, "exposure": exposure}
-        for name, value in given.items():
+        for name, value in {**given, "covariates": covariates}.items():
             if value is not None:
                 raise ValueError(
                     f"{name} cannot be given beside views that are read in blocks; name a column of groups or "
                     "exposures in latens.scan, or leave it out."
                 )
+        self._covariates = None
         source, layout = wide_source(X, self)
         kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
         check_exposed(kinds_of(kinds, self.likelihoods), layout.exposed)
@@ -462,7 +493,11 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         single = self.__dict__.pop("_single")
         views = views_of(self._kinds, self.layout_, self._units, sample, priors.inclusion, single)
         views = with_priors(self, views, self._units)
-        return MultiView(tuple(views), max(1, len(self.layout_.groups)), priors.activity, priors.usage)
+        n_covariates = 0 if self._covariates is None else self._covariates.n_regressors
+        if not n_covariates:
+            no_prior("covariates of samples", covariate_prior=self.covariate_prior)
+        groups = max(1, len(self.layout_.groups))
+        return MultiView(tuple(views), groups, priors.activity, priors.usage, n_covariates)
 
     def _default_size(self, sample: Rows) -> int:
         n = len(sample)
@@ -504,4 +539,4 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of
-        return in_data_units(self._model, q, signs(self.posterior_), self.layout_, units)
+        return in_data_units(self._model, q, signs(self.posterior_), self.layout_, units, self._covariates)

@@ -47,6 +47,7 @@ def with_priors(estimator: Any, views: Sequence[View], units: Units) -> list[Vie
     noise |= _given("dispersion_prior", estimator.dispersion_prior, counted, "counts")
     loadings = by_name("loading_prior", estimator.loading_prior, names)
     levels = by_name("intercept_prior", estimator.intercept_prior, names)
+    slopes = by_name("covariate_prior", estimator.covariate_prior, names)
     found = []
     for view in views:
         square = float(_scale(units, view.start) ** 2) if view.likelihood.has_unit else 1.0
@@ -58,6 +59,8 @@ def with_priors(estimator: Any, views: Sequence[View], units: Units) -> list[Vie
         }
         if levels[view.name] is not None:
             changes["offset"] = square / positive_number("intercept_prior", levels[view.name])
+        if slopes[view.name] is not None:
+            changes["slope"] = square / positive_number("covariate_prior", slopes[view.name])
         found.append(replace(view, **changes))
     return found
 

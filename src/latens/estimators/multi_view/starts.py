@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,7 +24,7 @@ from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
-from latens.models.multi_view.view import View, precision_of
+from latens.models.multi_view.view import COVARIATES, View, precision_of
 
 __all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "views_of"]
 
@@ -35,6 +36,7 @@ BEYOND = 1.05  # times the end of what noise makes, from which a direction is on
 TRIED = 30  # iterations on the sample after which the better of two starts shows
 FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
+SLOPE_VARIANCE = 6.25  # of what a standard deviation of a covariate adds to log odds or a logarithm: 2.5 squared
 
 
 def views_of(
@@ -76,9 +78,11 @@ def _view_of(
     if precision_unit is not None:
         likelihood = Measured()
     noise: tuple[float, float | Floats] = likelihood.noise_prior or (WEAK, WEAK)
+    slope: float | Floats = 1 / SLOPE_VARIANCE
     if likelihood.has_unit:  # mean square of what was seen, in a centred view; 1 where there is none
         spread = float(part.squares.sum() / max(part.counts.sum(), 1.0)) or 1.0
-        noise = (WEAK, WEAK * _variances(part, spread, np.abs(origin), single))
+        variances = _variances(part, spread, np.abs(origin), single)
+        noise, slope = (WEAK, WEAK * variances), 1 / variances
     if precision_unit is not None:
         noise = (1.0, _usual_noise(sample.aux[precision_of(name)] * precision_unit))
     return View(
@@ -91,6 +95,7 @@ def _view_of(
         inclusion=inclusion,
         exposed=exposed,
         offset=WEAK / spread,
+        slope=slope,
         precision_unit=1.0 if precision_unit is None else precision_unit,
     )
 
@@ -125,7 +130,7 @@ def principal_start(
     The first follow loud columns, which may be but of another unit; the second hear columns that are all noise. As many
     factors as columns can be turned until each has a column to itself, where no deletion leads on.
     """
-    parts = [_centred(model, view, sample)[0] for view in model.views]  # the only copy, written over below
+    parts = [_centred(model, view, sample).x for view in model.views]  # the only copy, written over below
     width = sum(part.shape[1] for part in parts)
     sizes = [k if not fewer else min(k, _standing_out(parts, k))]
     while fewer and MANY * sizes[-1] > width and sizes[-1] > 1:
@@ -214,8 +219,9 @@ def posterior_from_loadings(model: MultiView, sample: Rows, loadings: Mapping[st
     k = len(next(iter(loadings.values())))
     pull, gram = np.zeros((len(sample), k)), np.eye(k)
     for view in model.views:
-        x, levels, seen = _centred(model, view, sample)
-        slope = np.maximum(view.likelihood.start(levels)[1].mean(axis=0), np.finfo(float).tiny)
+        centred = _centred(model, view, sample)
+        x, seen = centred.x, centred.seen
+        slope = np.maximum(view.likelihood.start(centred.levels)[1].mean(axis=0), np.finfo(float).tiny)
         entries = x.size if seen is None else seen.sum()
         curve = entries / max(float((x**2 / slope).sum()), np.finfo(float).tiny)
         w = loadings[view.name]
@@ -245,8 +251,17 @@ def _leading(parts: list[Floats], rank: int, rng: np.random.Generator) -> Floats
     return np.asarray(basis @ (right.T[:, :rank] * values[:rank]))
 
 
-def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats, Floats | None]:
-    """Working values about those of their column and group, 0 where missing; the levels (G, D); the mask, if any."""
+@dataclass(frozen=True)
+class _Centred:
+    """Working values of a view about what is given of their samples."""
+
+    x: Floats  # (n, D), 0 where missing
+    levels: Floats  # (G, D)
+    seen: Floats | None
+    slopes: Floats  # (C, D), what a unit of each covariate adds
+
+
+def _centred(model: MultiView, view: View, sample: Rows) -> _Centred:
     part = sample.columns(view.columns)
     x, seen = host(part.x), None if part.seen is None else host(part.seen)
     members = host(model.members(sample))
@@ -263,15 +278,23 @@ def _centred(model: MultiView, view: View, sample: Rows) -> tuple[Floats, Floats
         x = working if seen is None else working * seen
         usual = (members.T @ x) / np.maximum(counts, 1)
     centred = x - members @ usual
-    return centred if seen is None else centred * seen, levels, seen
+    centred = centred if seen is None else centred * seen
+    slopes = np.zeros((model.n_covariates, x.shape[1]))
+    if model.n_covariates:
+        u = host(sample.aux[COVARIATES])
+        squares = np.sum(u**2, axis=0)[:, None] if seen is None else (u**2).T @ seen
+        slopes = (u.T @ centred) / np.maximum(squares, FAINT * len(u))  # one by one: they are uncorrelated
+        centred = centred - u @ slopes if seen is None else centred - (u @ slopes) * seen
+    return _Centred(centred, levels, seen, slopes)
 
 
 def _view(
     model: MultiView, view: View, prior: ViewPosterior, sample: Rows, codes: Floats, given: Floats | None
 ) -> ViewPosterior:
     k = codes.shape[1]
-    x, levels, seen = _centred(model, view, sample)
-    eta, slope = view.likelihood.start(levels)
+    centred = _centred(model, view, sample)
+    x, seen = centred.x, centred.seen
+    eta, slope = view.likelihood.start(centred.levels)
     slope = np.maximum(slope.mean(axis=0), np.finfo(float).tiny)
     counts = np.full(len(slope), float(len(x))) if seen is None else seen.sum(axis=0)
     squares = np.sum(codes**2, axis=0)[None] if seen is None else seen.T @ codes**2
@@ -289,5 +312,6 @@ def _view(
     noise = view.likelihood.start_noise(prior.noise, sample.columns(view.columns), left.sum(axis=0))
     alpha = Gamma(np.ones(k), np.maximum((weights**2).mean(axis=0), 1e-9))
     levels = view.likelihood.start_at(np.ascontiguousarray(eta.T), noise)
-    offsets = Offsets(levels, np.full(levels.shape, 1e-2))
+    known = np.concatenate([levels, (centred.slopes / slope).T], axis=1)
+    offsets = Offsets(known, np.full(known.shape, 1e-2))
     return ViewPosterior(slab, offsets, alpha, prior.theta, noise, prior.parameters)

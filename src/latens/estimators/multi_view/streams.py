@@ -15,6 +15,7 @@ from latens.core import Rows
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.exposure import with_exposure
 from latens.estimators.multi_view.findings import explain, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
@@ -48,6 +49,7 @@ class ViewStreams(VariationalTransformer):
         likelihoods: Any
         layer: Any
         use_var: str | None
+        _covariates: Covariates | None
         _table: Callable[..., WideTable]
         _row_bounds: Callable[[Rows], Any]
         _first_table: Callable[..., WideTable]
@@ -68,6 +70,7 @@ class ViewStreams(VariationalTransformer):
         sample_weight: Any = None,
         precision: Any = None,
         exposure: Any = None,
+        covariates: Any = None,
     ) -> Self:
         """See one more batch of samples, once.
 
@@ -91,6 +94,8 @@ class ViewStreams(VariationalTransformer):
             As in `fit`.
         exposure : array, dict or str, optional
             As in `fit`; with the first batch, and then with every other.
+        covariates : data frame, dict of columns, array or names of columns of `.obs`, optional
+            As in `fit`, likewise; the first batch must have all their levels.
 
         Returns
         -------
@@ -100,20 +105,22 @@ class ViewStreams(VariationalTransformer):
         refitted = first or self._waiting is not None
         with keep_warnings(self, adding=not refitted), all_or_nothing(self), one_blas_thread():
             if refitted:
-                self._wait(X, groups, sample_weight, precision, exposure, first)
+                self._wait(X, groups, sample_weight, precision, exposure, covariates, first)
                 return self
-            rows = self._table(X, groups, sample_weight, precision, exposure).rows
+            rows = self._table(X, groups, sample_weight, precision, exposure, covariates).rows
             super().partial_fit(rows)
             self._forget_samples()
         return self
 
-    def _wait(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, first: bool) -> None:
+    def _wait(
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, covariates: Any, first: bool
+    ) -> None:
         """Fit the samples of a stream so far, and keep them while they are too few to begin with."""
         if first:
-            table = self._first_table(X, groups, sample_weight, precision, in_stream=True)
+            table = self._first_table(X, groups, sample_weight, precision, covariates, in_stream=True)
             table = fitted = table if exposure is None else self._exposed(table, exposure, X)
         else:
-            table = self._next_table(X, groups, sample_weight, precision, exposure)
+            table = self._next_table(X, groups, sample_weight, precision, exposure, covariates)
             if not len(occupied(table.rows)):
                 return
             self._waiting = self._waiting.joined(table)  # type: ignore[union-attr]
@@ -164,7 +171,9 @@ class ViewStreams(VariationalTransformer):
         kinds = kinds_of(dict(zip(table.layout.views, names, strict=True)), self.likelihoods)
         return with_exposure(table, exposure, X, kinds)
 
-    def _next_table(self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any) -> WideTable:
+    def _next_table(
+        self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, covariates: Any
+    ) -> WideTable:
         """Samples as one wide table like that of those that wait; groups may join it."""
         known = self._waiting.layout  # type: ignore[union-attr]
         table = lay_out(
@@ -178,6 +187,7 @@ class ViewStreams(VariationalTransformer):
             in_stream=True,
         )
         table = with_exposure(table, exposure, X, self._kinds, known.exposed)
+        table = with_covariates(table, covariates, X, self._covariates)
         table = with_precision(table, precision, known.precise)
         if not known.groups:
             return table

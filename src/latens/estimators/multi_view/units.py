@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
+from latens.estimators.multi_view.covariates import Covariates
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
@@ -63,9 +64,17 @@ def loadings_of(given: Any, k: int, layout: Layout, units: Units) -> dict[str, F
 
 
 def in_data_units(
-    model: MultiView, q: MultiViewPosterior, sign: Floats, layout: Layout, units: Units
+    model: MultiView,
+    q: MultiViewPosterior,
+    sign: Floats,
+    layout: Layout,
+    units: Units,
+    covariates: Covariates | None = None,
 ) -> dict[str, Any]:
-    """Loadings (K, D_m), inclusion probabilities, levels (G, D_m), noise and dispersion (D_m,) by view."""
+    """Loadings (K, D_m), inclusion probabilities, levels (G, D_m), noise and dispersion (D_m,) by view.
+
+    And coefficients (C, D_m) of covariates, where there are some.
+    """
     kinds = {view.name: view for view in model.views}
     views = {name: (view, columns) for (name, view), columns in zip(q.views.items(), layout.bounds, strict=True)}
     scale = np.broadcast_to(units.scale, units.origin.shape)
@@ -73,7 +82,8 @@ def in_data_units(
         "components": {n: (v.weights.mean * sign).T * scale[c] for n, (v, c) in views.items()},
         "inclusion": {n: v.weights.on.T for n, (v, c) in views.items()},
         "intercepts": {
-            n: kinds[n].likelihood.intercept(v.offsets.mean, kinds[n].about(v)).T * scale[c] + units.origin[c]
+            n: kinds[n].likelihood.intercept(v.offsets.mean[:, : model.n_groups], kinds[n].about(v)).T * scale[c]
+            + units.origin[c]
             for n, (v, c) in views.items()
         },
         "noise_variance": {
@@ -88,6 +98,10 @@ def in_data_units(
     tails = {n: v.parameters.value for n, (v, c) in views.items() if isinstance(v.parameters, Tails)}
     if tails:
         public["tails"] = tails
+    if covariates is not None:
+        public["covariate_coefficients"] = {
+            n: covariates.coefficients(v.offsets.mean[:, model.n_groups :]) * scale[c] for n, (v, c) in views.items()
+        }
     if len(layout.groups) > 1:
         public["activity"] = 1 / q.activity.mean
     return public

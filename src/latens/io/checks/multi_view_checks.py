@@ -11,12 +11,13 @@ import numpy as np
 from latens.core import Rows, State
 from latens.errors import FileRefused
 from latens.estimators.base import living_components
+from latens.estimators.multi_view.covariates import Covariates
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.multi_view.waiting import Waiting
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 from latens.io.checks.type_checks import fits, hints_of
 from latens.models.multi_view.model import MultiView
-from latens.models.multi_view.view import GROUP, exposure_of, precision_of
+from latens.models.multi_view.view import COVARIATES, GROUP, exposure_of, precision_of
 
 __all__ = [
     "check_kept",
@@ -95,11 +96,28 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
             raise FileRefused(f"its {type(part).__name__} and its model tell of different views.")
     if tuple(view.name for view in model.views if view.exposed) != layout.exposed:
         raise FileRefused("its model and its layout tell of different exposures.")
+    known = kept.get("_covariates")
+    if model.n_covariates != (0 if known is None else known.n_regressors):
+        raise FileRefused(
+            f"its model has {model.n_covariates} covariate(s), and what is known of them is not the same."
+        )
+    if known is not None:
+        _check_covariates(known)
     if kept["likelihoods_"] != {view.name: view.likelihood.name for view in model.views}:
         raise FileRefused("likelihoods_ are not those of its model.")
 
 
-def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
+def _check_covariates(known: Covariates) -> None:
+    """Refuse covariates whose columns, levels and numbers do not fit together."""
+    if len(known.columns) != len(known.levels) or len(set(known.columns)) < len(known.columns) or not known.columns:
+        raise FileRefused("its covariates are none, or not all different, or without levels.")
+    if known.mean.shape != (len(known.names),) or known.turn.shape[:-1] != (len(known.names),):
+        raise FileRefused(f"its covariates have {len(known.names)} names and numbers of shape {known.turn.shape}.")
+    if not (np.isfinite(known.mean).all() and np.isfinite(known.turn).all()):
+        raise FileRefused("its covariates have means or turns that are not finite.")
+
+
+def _check_waiting(waiting: Waiting, layout: Layout, n: float, n_covariates: int) -> None:
     """Refuse samples that wait where they are not those of the fit: of its columns, its groups and its number."""
     own, samples = waiting.layout, waiting.samples
     groups = own.groups if len(own.groups) > 1 else ()
@@ -113,15 +131,16 @@ def _check_waiting(waiting: Waiting, layout: Layout, n: float) -> None:
         raise FileRefused(f"{samples.n} samples wait, and its fit is of {n}.")
     if rows.seen is not None and rows.x[~rows.seen].any():
         raise FileRefused("the samples that wait have values where they miss them.")
-    _check_known(waiting.layout, replace(rows, aux=waiting.aux))
+    _check_known(waiting.layout, replace(rows, aux=waiting.aux), n_covariates)
 
 
-def _check_known(layout: Layout, rows: Rows) -> None:
-    """Refuse groups and precisions of samples that wait, or are kept, where they are not those of the layout."""
+def _check_known(layout: Layout, rows: Rows, n_covariates: int) -> None:
+    """Refuse what samples that wait, or are kept, know of themselves where it is not what the layout says."""
     columns = dict(zip(layout.views, layout.bounds, strict=True))
     shapes = {precision_of(name): rows.x[:, columns[name]].shape for name in layout.precise}
     shapes |= {GROUP: (len(rows),)} if layout.groups else {}
     shapes |= {exposure_of(name): (len(rows),) for name in layout.exposed}
+    shapes |= {COVARIATES: (len(rows), n_covariates)} if n_covariates else {}
     if {name: values.shape for name, values in rows.aux.items()} != shapes:
         raise FileRefused("the groups, precisions and exposures of the samples that wait are not those of its layout.")
     if layout.groups and not np.isin(rows.aux[GROUP], np.arange(len(layout.groups))).all():
@@ -139,9 +158,9 @@ def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
     sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
     check_sizes([*arrays_with_shapes(kept["deviances_"], "deviances_")], sizes)
     if kept.get("_waiting") is not None:
-        _check_waiting(kept["_waiting"], kept["layout_"], state.stats.n)
+        _check_waiting(kept["_waiting"], kept["layout_"], state.stats.n, model.n_covariates)
     if kept.get("stream_") is not None:
-        _check_known(kept["layout_"], kept["stream_"].reservoir.rows)
+        _check_known(kept["layout_"], kept["stream_"].reservoir.rows, model.n_covariates)
     stated = [name for name in OF_SAMPLES if name in kept]
     if not stated:
         return

@@ -1,7 +1,8 @@
 """One view of several: its coefficients, and its sums over samples.
 
-Beside the K codes of a sample stand G observed regressors, its membership in each group. Coefficients are likewise
-loadings followed by offsets. Products of pairs are packed, each pair once, P = (K + G)(K + G + 1) / 2 of them.
+Beside the K codes of a sample stand G regressors that are given: its membership in each group, then its covariates.
+Coefficients are likewise loadings followed by offsets. Products of pairs are packed, each pair once,
+P = (K + G)(K + G + 1) / 2 of them.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ MOST_MISSING_BY_COMPLEMENT = 0.4  # share of missing entries up to which sums ar
 
 @dataclass(frozen=True, eq=False)
 class Regressors:
-    """What coefficients are multiplied with: E[z] and membership, and how uncertain the codes are."""
+    """What coefficients are multiplied with: E[z] and what is given, and how uncertain the codes are."""
 
     codes: Array  # (n, K)
     spread: Array  # (1, number of kinds, or n, K, K)
-    members: Array  # (n, G)
+    given: Array  # (n, G)
     kind: Array | None = None  # (n,), which spread is whose
 
     @classmethod
-    def of(cls, local: JointCodes | SparseCodes, members: Array) -> Regressors:
-        return cls(local.mean, local.spread, members, local.kind)
+    def of(cls, local: JointCodes | SparseCodes, given: Array) -> Regressors:
+        return cls(local.mean, local.spread, given, local.kind)
 
     @cached_property
     def mean(self) -> Array:
         """(n, K + G)."""
-        return array_namespace(self.codes).concat([self.codes, self.members], axis=1)
+        return array_namespace(self.codes).concat([self.codes, self.given], axis=1)
 
     @cached_property
     def pairs(self) -> Array:
@@ -107,15 +108,20 @@ class ViewPosterior:
         relevance: tuple[float, float],
         inclusion: tuple[float, float] | None,
         offset: float,
+        slopes: Floats | None = None,
         parameters: Any = None,
     ) -> ViewPosterior:
+        """`offset` and `slopes` (D, C) are the precisions of levels and of the coefficients of covariates."""
         alpha = Gamma(np.full(k, relevance[0]), np.full(k, relevance[1]))
         theta = None if inclusion is None else Beta(*(np.full(k, count) for count in inclusion))
         share = np.ones(k) if theta is None else theta.mean
         wide = 1 / alpha.mean
         weights = SpikeSlab(np.tile(share, (d, 1)), np.zeros((d, k)), np.tile(wide, (d, 1)), wide)
         tau = KnownGamma(np.ones(d)) if noise is None else Gamma(*(np.full(d, 1.0) * value for value in noise))
-        return cls(weights, Offsets(np.zeros((d, g)), np.full((d, g), 1 / offset)), alpha, theta, tau, parameters)
+        variance = np.full((d, g), 1 / offset)
+        if slopes is not None:
+            variance = np.concatenate([variance, 1 / slopes], axis=1)
+        return cls(weights, Offsets(np.zeros_like(variance), variance), alpha, theta, tau, parameters)
 
     @property
     def n_components(self) -> int:
@@ -143,6 +149,14 @@ class ViewPosterior:
     def met(self) -> tuple[ViewStatistics | None, Floats]:
         """The sums that set these coefficients, if any did, and their parabola, which that gave at no cost."""
         return None, np.zeros(0)
+
+    @cached_property
+    def given_precision(self) -> Floats:
+        """(1 or D, G), of the coefficients of what is given; one row where all columns have the same."""
+        precision = 1 / self.offsets.variance
+        return (
+            precision[:1] if np.array_equal(precision, np.broadcast_to(precision[:1], precision.shape)) else precision
+        )
 
     @cached_property
     def mean(self) -> Floats:
@@ -200,9 +214,9 @@ class ViewPosterior:
         """Coefficients one after another, then what their priors and the noise are."""
         (d, k), idle = self.weights.on.shape, 1 / self.alpha.mean
         log_on, log_off = (np.full(k, np.inf), 0.0) if self.theta is None else self.theta.mean_log
-        wide = 1 / prior.offsets.variance[0]
-        odds = np.concatenate([log_on - log_off, np.full(len(wide), np.inf)])
-        precision = np.concatenate([self.alpha.mean, wide])
+        wide = prior.given_precision
+        odds = np.concatenate([log_on - log_off, np.full(wide.shape[1], np.inf)])
+        precision = np.concatenate([np.broadcast_to(self.alpha.mean, (len(wide), k)), wide], axis=1)
         parameters, given = self.parameters, stats
         if parameters is not None:
             parameters = parameters.improved(stats, self.mean)
@@ -210,7 +224,7 @@ class ViewPosterior:
         pull, gram, scale = stats.pull, stats.gram, self.noise.mean
         if stats.free_pull is not None and stats.free_gram is not None:  # in one parabola with what tau multiplies
             pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
-        found = sweep_spikes(pull, gram, scale, precision[None], odds[None], self.mean)
+        found = sweep_spikes(pull, gram, scale, precision, odds[None], self.mean)
         square = found.on * (found.slab**2 + found.variance)
         weights, used = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle), found.used[:k]
         entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
@@ -248,12 +262,12 @@ class ViewStatistics(Statistics):
     n: float
     count: Floats = sized("d")  # samples in which each column was seen
     level: Floats = sized("d")  # sum of the constants
-    pull: Floats = sized("d k+n_groups")  # sum of response times regressors
-    gram: Floats = sized("1|d sym(k+n_groups)")  # sum of precision times their products
+    pull: Floats = sized("d k+n_groups+n_covariates")  # sum of response times regressors
+    gram: Floats = sized("1|d sym(k+n_groups+n_covariates)")  # sum of precision times their products
     # the same of what tau does not multiply, and the sum of what log tau is multiplied by; None where there is none
     free_level: Floats | None = sized("d", default=None)
-    free_pull: Floats | None = sized("d k+n_groups", default=None)
-    free_gram: Floats | None = sized("d sym(k+n_groups)", default=None)
+    free_pull: Floats | None = sized("d k+n_groups+n_covariates", default=None)
+    free_gram: Floats | None = sized("d sym(k+n_groups+n_covariates)", default=None)
     log_powers: Floats | None = sized("d", default=None)
     own: Floats | None = sized("d own", default=None)  # what the likelihood's parameters are learnt from
 

@@ -1,7 +1,7 @@
 """How much of each view the factors explain, sample by sample: sums of deviances, which add.
 
 The deviance is the squared error of a Gaussian view, and twice the log-likelihood lost beside a perfect prediction of
-the others. Without factors, a column is predicted by its level in the group.
+the others. Without factors, a column is predicted by its level in the group, and by covariates where there are some.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Deviances", "deviances"]
 @record
 class Deviances(Statistics):
     n: float
-    none: Floats = sized("n_groups n_views")  # of the level alone
+    none: Floats = sized("n_groups n_views")  # of the level alone, and covariates
     all: Floats = sized("n_groups n_views")  # of all factors
     single: Floats = sized("n_groups n_views k")  # of one factor
 
@@ -44,9 +44,9 @@ class Deviances(Statistics):
 
 def deviances(model: MultiView, q: MultiViewPosterior, levels: list[Floats], batch: Rows, codes: Array) -> Deviances:
     """Of a batch whose codes (n, K) are these; `levels` has the linear predictor (G, D) of each view's usual values."""
-    members = model.members(batch)
+    members, given = model.members(batch), model.given(batch)
     sums = [
-        _of_view(view, q.views[view.name], level, batch, codes, members)
+        _of_view(view, q.views[view.name], level, batch, codes, members, given)
         for view, level in zip(model.views, levels, strict=True)
     ]
     none, everything, single = (np.stack(part, axis=1) for part in zip(*sums, strict=True))
@@ -54,7 +54,7 @@ def deviances(model: MultiView, q: MultiViewPosterior, levels: list[Floats], bat
 
 
 def _of_view(
-    view: View, p: ViewPosterior, level: Floats, batch: Rows, codes: Array, members: Array
+    view: View, p: ViewPosterior, level: Floats, batch: Rows, codes: Array, members: Array, given: Array
 ) -> tuple[Floats, Floats, Floats]:
     part, k = batch.columns(view.columns), codes.shape[1]
     y, mask, w = part.x, part.mask, p.weights.mean
@@ -65,7 +65,9 @@ def _of_view(
         missed = view.likelihood.deviance(y, eta, columns) * mask
         return cross_sums(weighted, array_namespace(y).sum(missed, axis=1)[:, None])[:, 0]
 
-    base, usual = members @ like(p.offsets.mean.T, y), members @ like(level, y)
+    g = members.shape[1]
+    base = given @ like(p.offsets.mean.T, y)
+    usual = members @ like(level, y) + given[:, g:] @ like(p.offsets.mean[:, g:].T, y)
     if offset is not None:
         base, usual = base + offset, usual + offset
     none, everything = summed(usual), summed(base + codes @ like(w.T, y))

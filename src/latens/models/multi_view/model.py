@@ -8,17 +8,19 @@
     s_dk            ~ Bernoulli(theta_k),            theta_k ~ Beta(inclusion)
     v_dk            ~ Normal(0, 1 / alpha_k),        alpha_k ~ Gamma(relevance)
     b_dg            ~ Normal(0, 1 / offset)
-    eta_nd          = b_dg + w_d'z_n
+    c_d             ~ Normal(0, 1 / slope_d)         coefficients of covariates u_n, an option
+    eta_nd          = b_dg + c_d'u_n + w_d'z_n
     y_nd            ~ a likelihood of eta, such as Normal(eta, 1 / tau_d)  or  Bernoulli(sigmoid(eta))
     tau_d           ~ Gamma(noise)                   or tau_nd given, entry by entry
 
-Posterior family: prod_dk q(s, v) prod_dg q(b) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly normal
-over all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by a
-parabola per entry (`models.likelihoods`). Missing entries leave every sum.
+Posterior family: prod_dk q(s, v) prod_dg q(b) q(c) q(theta) q(alpha) q(tau) q(a) q(rho) prod_n q(z_n), z_n jointly
+normal over all factors, or prod_k q(t, u) where factors are sparse. Gaussian views are exact; the others are bounded by
+a parabola per entry (`models.likelihoods`). Missing entries leave every sum.
 
-A batch is one wide table: the columns of the first view, of the second, and so on. Known precisions and the group of
-each sample come with the rows (`Rows.aux`). Group membership stands beside the codes as G more regressors that are
-observed, so that offsets are coefficients like the others.
+A batch is one wide table: the columns of the first view, of the second, and so on. Known precisions, the group and the
+covariates of each sample come with the rows (`Rows.aux`). Group membership and covariates stand beside the codes as
+regressors that are given, so that levels and coefficients of covariates are coefficients like the others. Covariates
+are uncorrelated over the rows of a fit, where the product of q(c) is then as good as a joint one.
 
 Cost per iteration: 4 N D K for views that a sample shows wholly or not at all, 2 N D K^2 more where precision varies by
 entry (binary, counts), and K^2 per missing entry. Samples that show the same views share one K x K inverse.
@@ -50,7 +52,7 @@ from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 from latens.models.multi_view.moves import propose
 from latens.models.multi_view.sampling import DrawnFactors, draw_factors, draw_tangents, draw_view
-from latens.models.multi_view.view import GROUP, View
+from latens.models.multi_view.view import COVARIATES, GROUP, View
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
 
@@ -117,6 +119,7 @@ class MultiView:
     n_groups: int = 1  # with more than one, rows say which is theirs
     activity: tuple[float, float] | None = None  # None: a = 1
     usage: tuple[float, float] | None = None  # None: t = 1
+    n_covariates: int = 0  # that rows bring
 
     def fewest(self, q: MultiViewPosterior, stats: Statistics) -> MultiViewPosterior:
         return q.only(np.arange(0))
@@ -137,6 +140,7 @@ class MultiView:
                 relevance=view.relevance,
                 inclusion=view.inclusion,
                 offset=view.offset,
+                slopes=view.slopes(self.n_covariates),
                 parameters=view.likelihood.parameters(view.stop - view.start),
             )
             for view in self.views
@@ -156,19 +160,17 @@ class MultiView:
         self, q: MultiViewPosterior, batch: Rows, tangents: Mapping[str, Tangent], warm: Codes | None = None
     ) -> Codes:
         """The best codes for these parabolas; sparse ones are improved from those before."""
-        members, k = self.members(batch), q.n_components
-        precision, log_odds = self._code_prior(q, members)
+        given, k = self.given(batch), q.n_components
+        precision, log_odds = self._code_prior(q, self.members(batch))
         rows, kind = self.kinds(batch) if log_odds is None else (None, None)
         parts = [
             pull_and_gram(q.views[view.name], batch.columns(view.columns), tangents[view.name], rows)
             for view in self.views
         ]
         drive, gram = (reduce(add, sums) for sums in zip(*parts, strict=True))
-        inner, cross = _blocks(gram, k, self.n_groups)
-        for group, pull in enumerate(cross):
-            drive = (
-                drive - (pull if kind is None or len(pull) == 1 else take(pull, kind)) * members[:, group : group + 1]
-            )
+        inner, cross = _blocks(gram, k, self.n_given)
+        for j, pull in enumerate(cross):
+            drive = drive - (pull if kind is None or len(pull) == 1 else take(pull, kind)) * given[:, j : j + 1]
         if log_odds is None:
             prior = precision if rows is None or self.n_groups == 1 else precision[rows]
             return JointCodes.best(drive, inner, prior, tangents, kind)
@@ -176,7 +178,7 @@ class MultiView:
 
     def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:
         members = self.members(batch)
-        at = Regressors.of(local, members)
+        at = Regressors.of(local, self.given(batch))
         views = {
             view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
             for view in self.views
@@ -262,21 +264,21 @@ class MultiView:
         """
         if not any(view.likelihood.curved for view in self.views):
             return local
-        members = self.members(batch)
         tangents = local.tangents or self.tangents(q, batch, local)
-        now, gram = Regressors.of(local, members), None
+        now, gram = Regressors.of(local, self.given(batch)), None
         for view in self.views:
             p, part, tangent = q.views[view.name], batch.columns(view.columns), tangents[view.name]
             own = view.likelihood.curvature(part, tangent, self._place(view, p, batch, now))
             _, more = pull_and_gram(p, part, replace(tangent, precision=own, free=None))
             gram = more if gram is None else gram + more
-        return local.spread_by(_blocks(gram, q.n_components, self.n_groups)[0], self._code_prior(q, members)[0])
+        prior = self._code_prior(q, self.members(batch))[0]
+        return local.spread_by(_blocks(gram, q.n_components, self.n_given)[0], prior)
 
     def row_bounds(self, q: MultiViewPosterior, batch: Rows, local: Codes) -> Array:
         """(n,), each sample's share of the data terms."""
         xp, x, members = array_namespace(batch.x), batch.x, self.members(batch)
         tangents = local.tangents or self.tangents(q, batch, local)
-        at = Regressors.of(local, members)
+        at = Regressors.of(local, self.given(batch))
         a, log_a = members @ like(q.activity.mean, x), members @ like(q.activity.mean_log, x)
         rows = 0.5 * xp.sum(log_a - a * local.squares, axis=1) + local.entropy
         if q.usage:
@@ -328,7 +330,7 @@ class MultiView:
     ) -> Iterator[tuple[View, tuple[Array, Array, Columns]]]:
         """Of each view: mean and variance (n, D) of eta, and what is known of the columns."""
         xp, local = array_namespace(batch.x), self.curved(q, batch, local)
-        at = Regressors.of(local, self.members(batch))
+        at = Regressors.of(local, self.given(batch))
         for view in self.views:
             p = q.views[view.name]
             eta, second = p.predictor(at), p.second(at)
@@ -339,7 +341,7 @@ class MultiView:
     def draw_entries(self, q: MultiViewPosterior, batch: Rows, local: Codes, rng: np.random.Generator) -> Floats:
         """(n, D), new entries of the same samples, whose codes are drawn given what they show, under one draw of q."""
         point, codes = q.sample(rng), self.curved(q, batch, local).draw(rng)
-        full, parts = np.concatenate([codes, host(self.members(batch))], axis=1), []
+        full, parts = np.concatenate([codes, host(self.given(batch))], axis=1), []
         for view in self.views:
             p, offset = point.views[view.name], view.log_exposure(batch)
             eta = full @ p.mean.T + (0.0 if offset is None else host(offset))
@@ -347,11 +349,12 @@ class MultiView:
         return np.concatenate(parts, axis=1)
 
     def reconstruct(self, q: MultiViewPosterior, codes: Array, group: Floats | None = None) -> Array:
-        """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown."""
+        """(n, D), expected rows given codes, and perhaps groups (n,), -1 where unknown; covariates at their means."""
         xp, every = array_namespace(codes), np.full((codes.shape[0], self.n_groups), 1 / self.n_groups)
         known = (
             every if group is None else np.where(group[:, None] < 0, every, group[:, None] == np.arange(self.n_groups))
         )
+        known = np.concatenate([known, np.zeros((codes.shape[0], self.n_covariates))], axis=1)
         full = xp.concat([codes, like(known, codes)], axis=1)
         parts = []
         for view in self.views:
@@ -365,7 +368,9 @@ class MultiView:
         codes = rng.normal(size=(n, q.n_components)) / np.sqrt(globals_.activity.mean[group])
         if q.usage:
             codes *= rng.random(codes.shape) < q.usage.sample(rng).mean[group]
-        full = np.concatenate([codes, np.eye(self.n_groups)[group]], axis=1)
+        full = np.concatenate(
+            [codes, np.eye(self.n_groups, self.n_given)[group]], axis=1
+        )  # covariates are at their means
         rows = []
         for view in self.views:
             p = globals_.views[view.name]
@@ -380,7 +385,8 @@ class MultiView:
         """
         sizes = np.zeros(self.n_groups)
         if not q.n_components:
-            sizes += sum(np.sum(1 / p.offsets.variance / p.noise.mean[:, None], axis=0) for p in q.views.values())
+            known = [1 / p.offsets.variance[:, : self.n_groups] / p.noise.mean[:, None] for p in q.views.values()]
+            sizes += sum(np.sum(each, axis=0) for each in known)
         elif isinstance(q.activity, Gamma) and self.activity:
             sizes += np.maximum(q.activity.shape[:, 0] - self.activity[0], 0.0)
         return sizes / sizes.sum() if sizes.any() else np.full(self.n_groups, 1 / self.n_groups)
@@ -399,7 +405,7 @@ class MultiView:
 
     def floats_per_row(self, k: int) -> int:
         # parabolas are not counted: smaller blocks would save their memory, some tens of megabytes, and cost time
-        return 2 * (k + self.n_groups) ** 2
+        return 2 * (k + self.n_given) ** 2
 
     def candidates(
         self, q: MultiViewPosterior, stats: MultiViewStatistics, sample: Rows, rng: np.random.Generator, limit: int
@@ -411,8 +417,8 @@ class MultiView:
 
         Of a Gaussian view the slope is what is left of the rows; curvatures are (1 or n, D).
         """
-        local, members = self.local_step(q, batch), self.members(batch)
-        at, answers = Regressors.of(local, members), []
+        local = self.local_step(q, batch)
+        at, answers = Regressors.of(local, self.given(batch)), []
         for view in self.views:
             p, tangent = q.views[view.name], local.tangents[view.name]
             precision, response = tangent.precision, tangent.response
@@ -423,6 +429,18 @@ class MultiView:
             gap = response - precision * p.predictor(at)
             answers.append((host(gap), p.noise.mean, host(precision)))
         return answers
+
+    @property
+    def n_given(self) -> int:
+        """How many regressors stand beside the codes."""
+        return self.n_groups + self.n_covariates
+
+    def given(self, batch: Rows) -> Array:
+        """(n, G + C), the regressors that are no codes: membership in groups, and covariates."""
+        members = self.members(batch)
+        if not self.n_covariates:
+            return members
+        return array_namespace(batch.x).concat([members, batch.aux[COVARIATES]], axis=1)
 
     def members(self, batch: Rows) -> Array:
         """(n, G), which group each sample belongs to; spread evenly where that is unknown."""
@@ -465,7 +483,7 @@ class MultiView:
 
     def tangents(self, q: MultiViewPosterior, batch: Rows, codes: Codes) -> dict[str, Tangent]:
         """The parabola of each view where codes lead."""
-        now = Regressors.of(codes, self.members(batch))
+        now = Regressors.of(codes, self.given(batch))
         found = {}
         for view in self.views:
             part, offset = batch.columns(view.columns), view.log_exposure(batch)
@@ -484,9 +502,9 @@ class MultiView:
 
 
 def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
-    """Of packed products of K + G regressors those of the codes, packed, and those with each group, (1 or n, K)."""
+    """Of packed products of K + G regressors those of the codes, packed, and those with each given one, (1 or n, K)."""
     places, turned = pair_places(k + g), gram.T  # numbers of many rows lie together
-    return take(turned, places[upper_indices(k)]).T, [take(turned, places[:k, k + group]).T for group in range(g)]
+    return take(turned, places[upper_indices(k)]).T, [take(turned, places[:k, k + j]).T for j in range(g)]
 
 
 def _rowwise(values: Array, x: Array) -> Array:

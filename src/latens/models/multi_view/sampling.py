@@ -4,7 +4,7 @@
     t_nd                Polya-Gamma(1, eta_nd) for yes/no entries, which are Normal given it
     alpha_k, theta_k    given the loadings that are on, and how many are
     s_dk                on or off with its slab integrated out, then v_dk
-    b_dg, tau_d         levels and noise given the loadings
+    b_dg, tau_d         levels, coefficients of covariates, and noise given the loadings
 
 Views are Gaussian, Gaussian with known precisions, or yes/no; every sample has every factor.
 """
@@ -70,7 +70,7 @@ def draw_tangents(
     """Parabolas that the entries are, given Polya-Gamma draws for those that are yes or no."""
     held = codes.codes({})
     found = dict(model.tangents(point, batch, held))
-    at = Regressors.of(held, model.members(batch))
+    at = Regressors.of(held, model.given(batch))
     for view in model.views:
         if isinstance(view.likelihood, Bernoulli):
             part = batch.columns(view.columns)
@@ -116,9 +116,9 @@ def _draw_coefficients(
     k = len(alpha)
     gram = np.broadcast_to(unpacked(stats.gram, width), (d, width, width))
     coefficients, on = start.copy(), np.ones((d, width), dtype=bool)
-    wide = 1 / prior.offsets.variance[0]
+    wide = prior.given_precision
     for j in range(width):
-        precision = alpha[j] if j < k else wide[j - k]
+        precision = alpha[j] if j < k else wide[:, j - k]
         others = np.einsum("di,di->d", gram[:, j], coefficients) - gram[:, j, j] * coefficients[:, j]
         pull, sharp = tau * (stats.pull[:, j] - others), tau * gram[:, j, j] + precision
         if j < k and theta is not None:

@@ -13,9 +13,11 @@ from latens.array.transfer import like
 from latens.core import Rows
 from latens.models.likelihoods import Columns, Likelihood
 
-__all__ = ["GROUP", "View", "exposure_of", "precision_of"]
+__all__ = ["COVARIATES", "GROUP", "View", "exposure_of", "precision_of"]
 
-GROUP = "group"  # what rows know of themselves: the number of their group, NaN where it is unknown
+# what rows know of themselves
+GROUP = "group"  # the number of their group, NaN where it is unknown
+COVARIATES = "covariates"  # (n, C), centred over the rows of the fit, uncorrelated and of unit variance
 
 
 @record(eq=False)
@@ -30,6 +32,7 @@ class View:
     relevance: tuple[float, float] = (1e-3, 1e-3)
     inclusion: tuple[float, float] | None = (1.0, 1.0)  # None: every feature belongs to every factor
     offset: float = 1e-2  # prior precision of a column's level
+    slope: float | Floats = sized("d", default=1.0)  # and of the coefficients of covariates, column by column
     exposed: bool = False  # whether rows bring the logarithm of an exposure, which is added to eta
     precision_unit: float = 1.0  # what known precisions are multiplied by, to be in the units of its columns
 
@@ -62,6 +65,10 @@ class View:
     def usual_noise(self) -> Floats:
         """(D,), variance of the noise that its prior expects; where precisions are given, that of the sample."""
         return np.asarray(self.noise[1]) / self.noise[0] + np.zeros(self.stop - self.start)
+
+    def slopes(self, n_covariates: int) -> Floats:
+        """(D, C), prior precisions of the coefficients of covariates."""
+        return np.asarray(np.zeros((self.stop - self.start, n_covariates)) + np.reshape(self.slope, (-1, 1)))
 
     @property
     def columns(self) -> slice:

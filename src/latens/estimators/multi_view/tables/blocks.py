@@ -46,7 +46,7 @@ def in_view_blocks(method: Method) -> Method:
             )
         check_is_fitted(self)
         asked = dict(list(signature(method).bind(self, X, *rest, **options).arguments.items())[2:])  # all by name
-        given = [name for name in ("groups", "precision", "exposure") if asked.get(name) is not None]
+        given = [name for name in ("groups", "precision", "exposure", "covariates") if asked.get(name) is not None]
         if given:
             raise ValueError(
                 f"{given[0]} cannot be given beside a scan; name a column of groups or exposures in latens.scan."

@@ -1,0 +1,256 @@
+"""Covariates of samples, such as batch, sex or age: known regressors beside the factors.
+
+A column of numbers is one regressor; a column of labels is one for each level but the first, which the others are
+compared with. Rows of a wide table carry them centred, uncorrelated and of unit variance over the rows of the fit, so
+that neither their units nor the level that is left out matter to the prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.fields import record, sized
+from latens.array.transfer import host, like
+from latens.estimators.association import metadata_columns
+from latens.estimators.multi_view.tables.input import listed
+from latens.estimators.multi_view.tables.wide import WideTable
+from latens.estimators.rows.validation import is_foreign
+from latens.models.multi_view.view import COVARIATES
+
+__all__ = ["Covariates", "learn_covariates", "with_covariates"]
+
+DETERMINED = 1e-8  # share of a column's variance that others leave, below which it says nothing beside them
+
+Labelled = dict[str, tuple[list[Any], tuple[Any, ...]]]  # values of each column, and its levels in order, where given
+
+
+@record(eq=False)
+class Covariates:
+    """Columns of covariates as they were at the fit, and how they become regressors.
+
+    Examples
+    --------
+    >>> age, sex = [20.0, 30.0, 40.0, 70.0], ["f", "m", "m", "f"]
+    >>> known = Covariates.learnt({"age": (age, ()), "sex": (sex, ())}, np.ones(4))
+    >>> known.names
+    ('age', 'sex = m')
+    >>> u = known.regressors({"age": (age, ()), "sex": (sex, ())})
+    >>> np.round(u.T @ u / 4, 9) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]  # of each column; () where it holds numbers
+    mean: Floats = sized("encoded")
+    turn: Floats = sized("encoded n_covariates")  # what centred numbers are multiplied by
+
+    @classmethod
+    def learnt(cls, values: Labelled, weight: Floats) -> Covariates:
+        """From columns without holes, and how often each row counts."""
+        levels = tuple(_levels(name, *column, len(weight)) for name, column in values.items())
+        found = cls(tuple(values), levels, np.zeros(0), np.zeros((0, 0)))
+        x = found._numbers(values)
+        share = weight / max(float(weight.sum()), np.finfo(float).tiny)
+        mean = share @ x
+        sd = np.sqrt(share @ (x - mean) ** 2)
+        for name, own, size in zip(found.names, sd, np.abs(x).max(axis=0), strict=True):
+            if not own > 1e-12 * size:
+                raise ValueError(f"covariate {name!r} has one value in all samples that count; leave it out.")
+        z = (x - mean) / sd
+        turn = _uncorrelating((z * share[:, None]).T @ z) / sd[:, None]
+        return replace(found, mean=mean, turn=turn)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of columns as numbers; of levels "column = level", without the first."""
+        named = zip(self.columns, self.levels, strict=True)
+        return tuple(
+            name for column, own in named for name in ([f"{column} = {level}" for level in own[1:]] or [column])
+        )
+
+    @property
+    def n_regressors(self) -> int:
+        return int(self.turn.shape[1])
+
+    def same_as(self, other: Covariates | None) -> bool:
+        """Whether coefficients mean the same."""
+        return other is not None and self.names == other.names and np.array_equal(self.turn, other.turn)
+
+    def regressors(self, values: Labelled) -> Floats:
+        """(n, C), of columns without holes."""
+        return np.asarray((self._numbers(values) - self.mean) @ self.turn)
+
+    def coefficients(self, of_regressors: Floats) -> Floats:
+        """Of the columns as numbers, (encoded, D), from those of the regressors (D, C)."""
+        return np.asarray(self.turn @ of_regressors.T)
+
+    def _numbers(self, values: Labelled) -> Floats:
+        """(n, encoded)."""
+        parts: list[Any] = []
+        for name, own in zip(self.columns, self.levels, strict=True):
+            column = values[name][0]
+            if own:
+                labels = [_label(value) for value in column]
+                _refuse_strangers(name, own, labels)
+                parts += [[float(label == level) for label in labels] for level in own[1:]]
+            else:
+                parts.append(_as_numbers(name, column))
+        return np.array(parts, dtype=float).T
+
+
+def learn_covariates(table: WideTable, covariates: Any, views: Any) -> Covariates | None:
+    """What is to be known of the covariates of a fit; None where none were given."""
+    if covariates is None:
+        return None
+    weight = table.rows.weight
+    return Covariates.learnt(
+        _columns(covariates, views, table), np.ones(len(table.rows)) if weight is None else np.asarray(host(weight))
+    )
+
+
+def with_covariates(table: WideTable, covariates: Any, views: Any, known: Covariates | None) -> WideTable:
+    """The table with the covariates of its samples.
+
+    Parameters
+    ----------
+    covariates : data frame, dict of columns, array (n,) or (n, C), names of columns of `.obs`, or None
+        Numbers or labels, aligned by row name where both have names.
+    views : as given to `fit`
+        Where `.obs` is found.
+    known : Covariates or None
+        What the fit knows of them; None: it had none.
+    """
+    if known is None:
+        if covariates is not None:
+            raise ValueError("covariates were given, but the model was fitted without; leave them out.")
+        return table
+    if covariates is None:
+        raise ValueError(
+            f"the model was fitted with the covariates {listed(known.columns)}; pass covariates=... for these samples "
+            "too."
+        )
+    values = _columns(covariates, views, table)
+    absent = [name for name in known.columns if name not in values]
+    if absent:
+        raise ValueError(f"covariates lack the column(s) {listed(absent)}; the fit had {listed(known.columns)}.")
+    u = known.regressors(values)
+    return replace(table, rows=replace(table.rows, aux={**table.rows.aux, COVARIATES: like(u, table.rows.x)}))
+
+
+def _columns(covariates: Any, views: Any, table: WideTable) -> Labelled:
+    """Values of each column, one for each row of the table, and levels where their order is given."""
+    covariates = host(covariates) if is_foreign(covariates) else covariates
+    if isinstance(covariates, str) or (isinstance(covariates, list | tuple) and _are_names(covariates, table)):
+        covariates = _from_notes([covariates] if isinstance(covariates, str) else list(covariates), views)
+    if hasattr(covariates, "to_frame") and not hasattr(covariates, "columns"):  # a Series
+        covariates = covariates.to_frame(covariates.name or "covariate0")
+    if not hasattr(covariates, "columns") and not isinstance(covariates, Mapping):
+        covariates = _from_array(covariates, len(table.rows))
+    values = metadata_columns(covariates, len(table.rows), table.row_names, what="covariates")
+    if not values:
+        raise ValueError("covariates have no columns; give at least one, or leave them out.")
+    for name, column in values.items():
+        holes = [i for i, value in enumerate(column) if value is None]
+        if holes:
+            first = holes[0] if table.row_names is None else repr(table.row_names[holes[0]])
+            raise ValueError(
+                f"covariate {name!r} is missing in {len(holes)} of {len(column)} samples, the first being {first}; "
+                "fill it in, or leave those samples out."
+            )
+    return {name: (column, _given_levels(covariates, name)) for name, column in values.items()}
+
+
+def _are_names(given: Sequence[Any], table: WideTable) -> bool:
+    return len(given) > 0 and all(isinstance(name, str) for name in given) and len(given) != len(table.rows)
+
+
+def _from_notes(names: list[str], views: Any) -> Any:
+    """Columns of `.obs`, of all views together or of the first view that has them."""
+    holders = [views, *(views.values() if isinstance(views, Mapping) else ())]
+    for holder in holders:
+        notes = getattr(holder, "obs", None)
+        if notes is not None and all(name in notes.columns for name in names):
+            return notes[names]
+    raise ValueError(
+        f"covariates={names!r} names columns of .obs, which no view has; give a data frame, a dict of columns or an "
+        "array."
+    )
+
+
+def _from_array(values: Any, n: int) -> dict[str, Any]:
+    array = np.asarray(values)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or len(array) != n:
+        raise ValueError(
+            f"covariates have shape {np.shape(values)}; expected ({n},) or ({n}, number of covariates), a row for each "
+            "sample."
+        )
+    return {f"covariate{j}": column for j, column in enumerate(array.T)}
+
+
+def _given_levels(covariates: Any, name: str) -> tuple[Any, ...]:
+    """Those of a categorical column of pandas, in its order."""
+    if not hasattr(covariates, "iloc"):
+        return ()
+    column = covariates[next(label for label in covariates.columns if str(label) == name)]
+    return tuple(getattr(column.dtype, "categories", ()))
+
+
+def _levels(name: str, values: list[Any], given: tuple[Any, ...], n: int) -> tuple[str, ...]:
+    """Levels of a column of labels in their order, () of numbers."""
+    if not given and not any(isinstance(value, str | bytes) for value in values):
+        return ()
+    there = {_label(value) for value in values}
+    found = tuple(level for level in map(_label, given) if level in there) if given else tuple(sorted(there))
+    if len(found) == 1:
+        raise ValueError(f"covariate {name!r} has one level, {found[0]!r}; leave it out.")
+    if len(found) > max(2, n // 2):
+        raise ValueError(
+            f"covariate {name!r} has {len(found)} levels in {n} samples, which look like names of samples; leave it "
+            "out, or give it as numbers."
+        )
+    return found
+
+
+def _label(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _refuse_strangers(name: str, levels: tuple[str, ...], labels: list[str]) -> None:
+    strange = [label for label in labels if label not in levels]
+    if strange:
+        raise ValueError(
+            f"covariate {name!r} is {strange[0]!r} in {strange.count(strange[0])} of {len(labels)} samples, which the "
+            f"fit did not have ({listed(levels)}); leave those samples out, or fit with such samples."
+        )
+
+
+def _as_numbers(name: str, values: list[Any]) -> Floats:
+    try:
+        numbers = np.array([float(value) for value in values])
+    except (TypeError, ValueError):
+        kind = type(next(value for value in values if not isinstance(value, int | float))).__name__
+        raise ValueError(f"covariate {name!r} holds a {kind}; expected numbers, or text in all samples.") from None
+    if not np.isfinite(numbers).all():
+        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise ValueError(f"covariate {name!r} is {numbers[row]:g} in row {row}; give numbers.")
+    return numbers
+
+
+def _uncorrelating(correlation: Floats) -> Floats:
+    """(c, C), from standardised columns to uncorrelated ones; those that the ones before determine are left out."""
+    kept: list[int] = []
+    for j in range(len(correlation)):
+        others = correlation[np.ix_(kept, kept)]
+        left = correlation[j, j] - correlation[j, kept] @ np.linalg.solve(others, correlation[kept, j])
+        if left > DETERMINED:
+            kept.append(j)
+    turn = np.zeros((len(correlation), len(kept)))
+    turn[kept] = np.linalg.inv(np.linalg.cholesky(correlation[np.ix_(kept, kept)])).T
+    return turn
