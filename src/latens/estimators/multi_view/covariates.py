@@ -17,10 +17,10 @@ from latens.array import Floats
 from latens.array.fields import record, sized
 from latens.array.transfer import host, like
 from latens.estimators.association import metadata_columns
-from latens.estimators.multi_view.tables.input import listed
 from latens.estimators.multi_view.tables.wide import WideTable
 from latens.estimators.rows.validation import is_foreign
 from latens.models.multi_view.view import COVARIATES
+from latens.system.wording import listed
 
 __all__ = ["Covariates", "learn_covariates", "with_covariates"]
 
