@@ -10,6 +10,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,8 @@ from latens.core import Compressing, Fit, Model, Posterior, Reducible, Rows, Sta
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
-from latens.estimators.fitting.checkpoints import checkpointing, open_journal, refuse_foreign_rows
+from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing, refuse_foreign_rows
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
@@ -78,7 +80,6 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
     sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
-    _growth: int = 1  # how many times the usual components are allowed, while their number is searched for
 
     def __init__(
         self,
@@ -112,11 +113,11 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         self.n_jobs = n_jobs
 
     @abstractmethod
-    def _build(self, sample: Rows) -> Model:
+    def _build(self, context: FitContext) -> Model:
         """Return the model for data like the sample, in model units; hyper-parameters are checked here."""
 
     @abstractmethod
-    def _start(self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, units: Units) -> Posterior:
+    def _start(self, model: Any, context: FitContext, restart: int) -> Posterior:
         """Return a posterior to start from: the only place where randomness enters."""
 
     @abstractmethod
@@ -154,8 +155,9 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         -------
         self
         """
-        with checkpointing(self, checkpoint), keep_warnings(self):
-            doubt_fit(self, self._fit(X, sample_weight, moves=self.moves))
+        with checkpointing(checkpoint) as opened, keep_warnings(self):
+            context, _ = self._fit(X, sample_weight, moves=self.moves, checkpoint=opened)
+            doubt_fit(self, context.given)
         return self
 
     def _fit(
@@ -167,8 +169,14 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         spare: bool = False,
         known: Any = None,
         rng: np.random.Generator | None = None,
-    ) -> Data:
-        """Search and keep; with `spare`, X is rows that may be written over. The rows are returned as they came in."""
+        checkpoint: Checkpoint | None = None,
+        until: float | None = None,
+        in_stream: bool = False,
+    ) -> tuple[FitContext, Fit]:
+        """Search and keep; with `spare`, X is rows that may be written over.
+
+        `until` is when the time of the fit is over, by the monotonic clock, where that is not `max_time` from now.
+        """
         with all_or_nothing(self), one_blas_thread():
             self._check_common()
             data = check_data(self, X, sample_weight, known)
@@ -176,41 +184,32 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             if data.n_named:
                 self._n_named, moves = data.n_named, False
             self.__dict__.pop("stream_", None)  # a stream that begins keeps its rows afterwards
-            if self.max_time is not None and self._until is None:
-                self._until = time.monotonic() + self.max_time
-            given, sample = data, data.sample(self.sample_size)
+            if until is None and self.max_time is not None:
+                until = time.monotonic() + self.max_time
+            over = None if until is None else partial(_has_passed, until)
+            sample = data.sample(self.sample_size)
             before = self._units if self._goes_on(data) else None
             units = before or self._units_of(data, sample)
             units.check_range()
-            sample = units.enter(sample)
-            self._units = units  # parameters in data units are read through it
-            model = self._build(sample)
-            if isinstance(data, InMemory) and not data.may_be_threaded:
-                refuse_foreign_rows(self)
-            begun_from = [fit for fit in (self if before else None, self._smaller) if fit is not None]
-            journal, rng = open_journal(
-                self,
-                generator(self.random_state) if rng is None else rng,
-                lambda: [model, data.fingerprint(sample), [fit._state.q for fit in begun_from]],
-                self._over(),
-            )
-            data = data if isinstance(model, Compressing) else data.entered(units, spare=spare)
-            if before:
-                starts = [State(self._state.q)]
-            else:  # a model that compresses rows starts from their total
-                starts = [] if isinstance(model, Compressing) else self._starts(model, sample, units, rng)
-            fit = self._search_from(model, data, sample, units, rng, starts, moves, before is None)
+            rng = generator(self.random_state) if rng is None else rng
+            context = FitContext(data, data, units.enter(sample), units, rng, over=over, in_stream=in_stream)
+            model = self._build(context)
+            if checkpoint is not None:
+                context = self._recorded(context, checkpoint, model, going_on=before is not None)
+            if not isinstance(model, Compressing):
+                context = replace(context, data=data.entered(units, spare=spare))
+            starts = [State(self._state.q)] if before else self._starts_of(model, context)
+            fit = self._search_from(model, context, starts, moves, before is None)
             if moves and self.n_components is None and isinstance(self.init, str) and not before:
-                fit = self._grow(fit, model, data, sample, units, rng)
-            late = self._over()
+                fit = self._grow(fit, model, context)
+            late = over is not None and over()
             self._keep(model, units, fit)
-            self.__dict__.pop("_until", None)
         if fit.interrupted:
-            self._tell_interrupt(len(fit.trace), journal)
-        elif fit.stopped and late is not None and late():
+            self._tell_interrupt(len(fit.trace), context.journal)
+        elif fit.stopped and late:
             warnings.warn(
                 f"{type(self).__name__} used all max_time={self.max_time:g} seconds and keeps the best state so far. "
-                f"Raise max_time. {_remedy(journal)}",
+                f"Raise max_time. {_remedy(context.journal)}",
                 ConvergenceWarning,
                 stacklevel=caller_level(),
             )
@@ -221,7 +220,17 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 ConvergenceWarning,
                 stacklevel=caller_level(),
             )
-        return given
+        return context, fit
+
+    def _recorded(self, context: FitContext, checkpoint: Checkpoint, model: Model, *, going_on: bool) -> FitContext:
+        """The same fit with a journal, and with the generator of the fit that it goes on with."""
+        data = context.given
+        if isinstance(data, InMemory) and not data.may_be_threaded:
+            refuse_foreign_rows(self)
+        begun_from = [fit for fit in (self if going_on else None, self._smaller) if fit is not None]
+        about = [model, data.fingerprint(context.sample), [fit._state.q for fit in begun_from]]
+        journal, rng = checkpoint.journal(self, context.rng, about, context.over)
+        return replace(context, journal=journal, rng=rng)
 
     def _tell_interrupt(self, n_iterations: int, journal: Record) -> None:
         warn(
@@ -300,40 +309,37 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
-    def _grow(self, fit: Fit, model: Model, data: Data, sample: Rows, units: Units, rng: np.random.Generator) -> Fit:
+    def _grow(self, fit: Fit, model: Model, context: FitContext) -> Fit:
         """Search again with twice as many components allowed, while all that were are kept and the bound rises."""
-        allowed = self._starting_size(sample)
+        allowed = self._starting_size(context)
         while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
-            self._growth *= 2
-            before, allowed = allowed, self._starting_size(sample)
+            context = replace(context, growth=2 * context.growth)
+            before, allowed = allowed, self._starting_size(context)
             if allowed == before:  # rows or columns are too few for more
                 break
-            starts = [] if isinstance(model, Compressing) else self._starts(model, sample, units, rng)
-            more = self._search_from(model, data, sample, units, rng, starts, True)
+            more = self._search_from(model, context, self._starts_of(model, context), True)
             if more.elbo <= fit.elbo:
-                fit = replace(fit, interrupted=more.interrupted, stopped=more.stopped)
-                break
+                return replace(fit, interrupted=more.interrupted, stopped=more.stopped)
             fit = more
-        self.__dict__.pop("_growth", None)
         return fit
 
-    def _starting_size(self, sample: Rows) -> int:
+    def _starts_of(self, model: Model, context: FitContext) -> list[State]:
+        """None where the model compresses rows: it starts from their total."""
+        return [] if isinstance(model, Compressing) else self._starts(model, context)
+
+    def _starting_size(self, context: FitContext) -> int:
         """Components to start with: `n_components`, or a bound chosen from the data."""
         if self.n_components is not None:
             return whole_number("n_components", self.n_components)
-        return self._n_named or self._default_size(sample)
+        return self._n_named or self._default_size(context)
 
-    def _default_size(self, sample: Rows) -> int:
-        n, d = sample.x.shape
-        return int(max(1, min(2 * d, n // 4, self._most(24))))
+    def _default_size(self, context: FitContext) -> int:
+        n, d = context.sample.x.shape
+        return int(max(1, min(2 * d, n // 4, context.growth * 24)))
 
     def _real_columns(self) -> Sequence[int]:
         """Columns whose tails may be heavier than the model's, which is no reason for components."""
         return range(int(self.n_features_in_))
-
-    def _most(self, cap: int) -> int:
-        """A cap on the components to start with where their number is to be found; it grows with them."""
-        return cap * self._growth
 
     def _check_common(self) -> None:
         whole_number("max_iter", self.max_iter)
@@ -377,6 +383,10 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.sparse and self.sparse_cut  # any sparse rows, not only those of ones
         return tags
+
+
+def _has_passed(until: float) -> bool:
+    return time.monotonic() > until
 
 
 def _remedy(journal: Record) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from latens.array.states import MOST_SWITCHES
 from latens.core import Fit, Rows, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.estimators.parameters import all_or_nothing, given_array, one_of, positive_number, whole_number, yes_or_no
@@ -41,6 +44,9 @@ E_STEPS: dict[str, MeanField | Exact | Truncated | Automatic] = {
 }
 MOST_EXACT = 16  # causes beyond which 2^K states of every row are out of reach
 N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
+
+Outcome = tuple[FitContext, Fit]
+Warned = warnings.WarningMessage
 
 
 class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
@@ -185,16 +191,11 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.noise_variance_prior = noise_variance_prior
         self.loading_prior = loading_prior
 
-    _intercept: bool | None = None  # which of the two is being fitted, where both are
-    _both: bool = False  # whether both are, so that the second does not go on from the first
-    _cut_short: bool = False  # whether the first was interrupted or stopped, so that there is no second
+    _intercept: bool = False  # whether the model of the last fit has one, where "auto" leaves it to the bound
 
     @property
     def _centred(self) -> bool:
-        return bool(self.fit_intercept) if self._intercept is None else self._intercept
-
-    def _goes_on(self, data: Data) -> bool:
-        return not self._both and super()._goes_on(data)
+        return self._intercept
 
     def _fit(
         self,
@@ -205,51 +206,50 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         spare: bool = False,
         known: Any = None,
         rng: np.random.Generator | None = None,
-    ) -> Data:
+        checkpoint: Checkpoint | None = None,
+        until: float | None = None,
+        in_stream: bool = False,
+    ) -> tuple[FitContext, Fit]:
         """Without an intercept and with one, where the bound is to decide; a warm start goes on as it was."""
+        one = partial(super()._fit, moves=moves, rng=rng, checkpoint=checkpoint, in_stream=in_stream)
         if not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
-            return super()._fit(X, sample_weight, moves=moves, spare=spare, known=known, rng=rng)
+            with all_or_nothing(self):
+                self._intercept = yes_or_no("fit_intercept", self.fit_intercept)
+                return one(X, sample_weight, spare=spare, known=known, until=until)
         with all_or_nothing(self):
             self._check_common()
+            if until is None and self.max_time is not None:
+                until = time.monotonic() + self.max_time
             data = check_data(self, X, sample_weight, known)
-            heard = self._fit_both(data, moves, rng)
+            choices = [self._model.intercept] if self._goes_on(data) else [False, True]
+            outcome, heard = self._higher(choices, partial(one, data, None, until=until))
         for warning in heard:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        return data
+        return outcome
 
-    def _fit_both(self, data: Data, moves: bool, rng: np.random.Generator | None) -> Sequence[warnings.WarningMessage]:
-        """Keep the higher of the two; returns what is to be said of it, and of an interrupt."""
-        until = None if self.max_time is None else time.monotonic() + self.max_time
-        fits: list[tuple[dict[str, Any], list[warnings.WarningMessage]]] = []
-        choices = [self._model.intercept] if self._goes_on(data) else [False, True]
+    def _higher(self, choices: Sequence[bool], one: Callable[[], Outcome]) -> tuple[Outcome, list[Warned]]:
+        """Keep the choice of the higher bound; returned with what is to be said of it, and of an interrupt."""
+        tried: list[tuple[dict[str, Any], Outcome, list[Warned]]] = []
         for intercept in choices:
-            self._intercept, self._until, self._both = intercept, until, len(choices) > 1
+            self._intercept = intercept
+            if len(choices) > 1:
+                self.__dict__.pop("posterior_", None)  # neither goes on from the other
             with warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("always")
                 try:
-                    super()._fit(data, None, moves=moves, rng=rng)
+                    outcome = one()
                 except KeyboardInterrupt:
-                    if not fits:
+                    if not tried:
                         raise
-                    self._tell_interrupt(self.n_iter_, self._journal)
-            cut_short = self.__dict__.pop("_cut_short", False) or any(map(_is_interrupt, heard))
-            for name in ("_intercept", "_until", "_both"):
-                self.__dict__.pop(name, None)
-            fits.append((dict(vars(self)), heard))
-            if cut_short:
+                    fitted, (context, _), _ = tried[0]
+                    self._tell_interrupt(fitted["n_iter_"], context.journal)
+                    break
+            tried.append((dict(vars(self)), outcome, heard))
+            if outcome[1].interrupted or outcome[1].stopped:
                 break
-        best, said = max(fits, key=lambda fit: _worth(fit[0]))
-        for other, _ in fits:  # each has a checkpoint of its own, of which that of the last is closed by the caller
-            journal = other.pop("_journal", None)
-            if journal is not None and journal is not vars(self).get("_journal"):
-                journal.close()
+        best, outcome, said = max(tried, key=lambda fit: _worth(fit[0]))
         self.__dict__.update(best)
-        return said if said is heard else [*said, *filter(_is_interrupt, heard)]
-
-    def _keep(self, model: Any, units: Units, fit: Fit) -> None:
-        super()._keep(model, units, fit)
-        if self._both:
-            self._cut_short = fit.interrupted or fit.stopped
+        return outcome, said if said is heard else [*said, *filter(_is_interrupt, heard)]
 
     @property
     def e_step_(self) -> str:
@@ -284,11 +284,12 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             return super()._units_of(data, sample)
         return units_of_columns(data, range(data.n_columns), centred=self._centred)
 
-    def _build(self, sample: Rows) -> BinaryFactors:
+    def _build(self, context: FitContext) -> BinaryFactors:
+        sample = context.sample
         prior = one_of("prior", self.prior, ["ard", "ml"])
         noise = one_of("noise", self.noise, ["shared", "diagonal"])
         e_step = E_STEPS[one_of("e_step", self.e_step, E_STEPS)]
-        k = self._starting_size(sample)
+        k = self._starting_size(context)
         if prior == "ml" and self.n_components is None and not self._n_named:
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if self.e_step in ("exact", "truncated"):
@@ -306,43 +307,42 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             n_features=sample.x.shape[1],
             usage=beta_prior("usage_prior", self.usage_prior, (1.0, 1.0)),
             noise=variance_prior(
-                "noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), self._units.scale**2
+                "noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), context.units.scale**2
             ),
             relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
             points=prior == "ml",
-            intercept=yes_or_no("fit_intercept", self.fit_intercept if self._intercept is None else self._intercept),
+            intercept=self._intercept,
             diagonal=noise == "diagonal",
             floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,
         )
 
-    def _default_size(self, sample: Rows) -> int:
+    def _default_size(self, context: FitContext) -> int:
         most = {"exact": MOST_EXACT, "truncated": MOST_SWITCHES}.get(self.e_step, MOST_COMPONENTS)
-        return min(super()._default_size(sample), most)
+        return min(super()._default_size(context), most)
 
-    def _start(
-        self, model: BinaryFactors, sample: Rows, rng: np.random.Generator, restart: int, units: Units
-    ) -> BinaryPosterior:
-        x = filled(sample)
+    def _start(self, model: BinaryFactors, context: FitContext, restart: int) -> BinaryPosterior:
+        x = filled(context.sample)
         means = x.mean(axis=0) if model.intercept else np.zeros(x.shape[1])
         variance: Any = x.var(axis=0) if model.diagonal else float(x.var())
         variance = np.maximum(variance, model.floor)
         # a power of two away from each column's spread is too far for directions to be alike in all units
         unit = np.sqrt(variance) if model.diagonal and isinstance(self.init, str) else 1.0
-        parts = unit * self._parts((x - means) / unit, rng, restart, units)
+        parts = unit * self._parts((x - means) / unit, context, restart)
         if model.intercept:
             parts = np.concatenate([parts, (means - 0.3 * parts.sum(axis=0))[None]])
         return _posterior_at(model, parts, variance)
 
-    def _parts(self, x: Floats, rng: np.random.Generator, restart: int, units: Units) -> Floats:
-        """(K, D), directions that causes may have."""
+    def _parts(self, x: Floats, context: FitContext, restart: int) -> Floats:
+        """(K, D), directions that causes may have, from complete rows x of the sample."""
+        rng = context.rng
         if not isinstance(self.init, str):
             given = given_array("init", self.init)
-            k = given.shape[0] if self.n_components is None else self._starting_size(Rows(x))
+            k = given.shape[0] if self.n_components is None else self._starting_size(context)
             if given.shape != (k, x.shape[1]) or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; expected finite values of shape ({k}, {x.shape[1]}).")
-            return units.enter_direction(given)
-        k = self._starting_size(Rows(x))
+            return context.units.enter_direction(given)
+        k = self._starting_size(context)
         if one_of("init", self.init, ["auto", "random"]) == "random":
             return random_parts(x, k, rng)
         if is_mostly_positive(x) and restart % 3 != 2:

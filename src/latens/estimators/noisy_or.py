@@ -12,13 +12,13 @@ from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import binary_evidence
 from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.fitting.starts import positive_parts
 from latens.estimators.parameters import given_array, one_of, whole_number
 from latens.estimators.priors import beta_prior, no_prior
-from latens.estimators.rows.data import Data
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
@@ -216,10 +216,10 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             return str(self.e_step)
         return "exact" if self._model.exact_local(self.posterior_) else "truncated"
 
-    def _build(self, sample: Rows) -> NoisyOrCauses | JensenNoisyOr:
+    def _build(self, context: FitContext) -> NoisyOrCauses | JensenNoisyOr:
         prior = one_of("prior", self.prior, ["ard", "ml"])
         e_step = one_of("e_step", self.e_step, [*E_STEPS, "jensen"])
-        k = self._starting_size(sample)
+        k, n_features = self._starting_size(context), context.sample.x.shape[1]
         if prior == "ml" and self.n_components is None and not self._n_named:
             raise ValueError("n_components=None needs prior='ard', which can find the number; or give n_components.")
         if e_step != "jensen":
@@ -241,7 +241,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             if self.n_profiles not in (1, "auto"):
                 raise ValueError(f"n_profiles={self.n_profiles!r} needs another e_step than 'jensen'; choose 1.")
             return JensenNoisyOr(
-                sample.x.shape[1],
+                n_features,
                 usage=beta_prior("usage_prior", self.usage_prior, JensenNoisyOr.usage),
                 rate=beta_prior("activation_prior", self.activation_prior, JensenNoisyOr.rate),
                 leak=beta_prior("leak_prior", self.leak_prior, JensenNoisyOr.leak),
@@ -253,7 +253,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         if self.n_states != "auto":
             n_states = whole_number("n_states", self.n_states, 2)
         return NoisyOrCauses(
-            n_features=sample.x.shape[1],
+            n_features=n_features,
             n_states=n_states,
             n_parents=max(3, n_states // 10),
             usage=beta_prior("usage_prior", self.usage_prior, NoisyOrCauses.usage),
@@ -265,24 +265,20 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             most_exact=E_STEPS[e_step],
         )
 
-    def _alone(self, data: Data, sample: Rows, units: Units, fewest: float) -> float:
+    def _alone(self, context: FitContext, fewest: float) -> float:
         """Independent columns of any frequency: leaks alone are thought to be rare, which must not make a cause."""
-        return max(fewest, binary_evidence(all_or_sample(data, sample)))
+        return max(fewest, binary_evidence(all_or_sample(context.data, context.sample)))
 
-    def _default_size(self, sample: Rows) -> int:
+    def _default_size(self, context: FitContext) -> int:
         most = {"exact": MOST_EXACT, "jensen": MOST_COMPONENTS}.get(self.e_step, MOST_SWITCHES)
-        return min(super()._default_size(sample), most)
+        return min(super()._default_size(context), most)
 
     def _start(
-        self,
-        model: NoisyOrCauses | JensenNoisyOr,
-        sample: Rows,
-        rng: np.random.Generator,
-        restart: int,
-        units: Units,
+        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, restart: int
     ) -> CausePosterior | RatePosterior:
+        sample, rng = context.sample, context.rng
         rates = _column_means(sample)
-        strength = self._strengths(sample, rng)
+        strength = self._strengths(context)
         expected = max(float(strength.sum()), 1e-12)  # ones per row if every cause were on
         usage = np.full(len(strength), np.clip(0.8 * rates.sum() / expected, 0.02, 0.5))
         leak = np.clip(0.2 * rates, 1e-3, 0.5)
@@ -294,16 +290,17 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
 
-    def _strengths(self, sample: Rows, rng: np.random.Generator) -> Floats:
+    def _strengths(self, context: FitContext) -> Floats:
         """(K, D), probabilities that causes may have."""
+        sample, rng = context.sample, context.rng
         d = sample.x.shape[1]
         if not isinstance(self.init, str):
             given = given_array("init", self.init)
-            k = given.shape[0] if self.n_components is None else self._starting_size(sample)
+            k = given.shape[0] if self.n_components is None else self._starting_size(context)
             if given.shape != (k, d) or not ((given >= 0) & (given <= 1)).all():
                 raise ValueError(f"init has shape {given.shape}; expected probabilities of shape ({k}, {d}).")
             return np.asarray(np.clip(given, 0.01, 0.99))
-        k = self._starting_size(sample)
+        k = self._starting_size(context)
         if one_of("init", self.init, ["auto", "random"]) == "random":
             return rng.uniform(0.05, 0.6, size=(k, d))
         x: Array = sample.x if is_sparse(sample.x) else filled(sample)

@@ -27,6 +27,7 @@ from latens.estimators.factor_analysis.starts import (
 )
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
 from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.information_criteria import InformationCriteria
@@ -39,7 +40,7 @@ from latens.estimators.parameters import (
     whole_number,
 )
 from latens.estimators.priors import WEAK, no_prior, variance_prior
-from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.sampling import filled
@@ -310,14 +311,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
 
     @keywords_after_y("sample_weight")
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, checkpoint: Any = None) -> Self:
-        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
-            data = check_data(self, X, sample_weight)
-            # rows with many patterns of holes say more than any sums of them
-            self._sums_suffice = data.n_rows < data.n_columns or data.has_few_patterns
-            try:
-                self._fit(data, None, moves=self.moves)
-            finally:
-                del self._sums_suffice
+        with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
+            context, _ = self._fit(X, sample_weight, moves=self.moves, checkpoint=opened)
             if self._units.unseen:
                 names = self._feature_names()[list(self._units.unseen)]
                 warn(
@@ -328,7 +323,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                     )
                 )
             if not self._as_printed:
-                doubt_fit(self, data)
+                doubt_fit(self, context.given)
                 doubt_noise(self, self._feature_names())
         return self
 
@@ -337,9 +332,11 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         units = super()._units_of(InMemory(sample), sample)
         return super()._units_of(data, sample) if units.unseen and data.n_rows > len(sample) else units
 
-    def _build(self, sample: Rows) -> Factors:
+    def _build(self, context: FitContext) -> Factors:
+        sample = context.sample
         d = sample.x.shape[1]
-        solver, points = self._solver_for(sample), one_of("prior", self.prior, ["ml", "ard"]) == "ml"
+        solver = self._solver_for(sample, in_stream=context.in_stream)
+        points = one_of("prior", self.prior, ["ml", "ard"]) == "ml"
         if self.rotation is not None:
             one_of("rotation", self.rotation, ["varimax"])
         if self.n_components is not None:
@@ -359,21 +356,18 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         if solver == "online-sga":
             return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, step_rule=rule, floor=SMALLEST)
         kind: type[Factors] = ExactFactors if by_sums else TransportFactors
-        if not (self._sums_suffice if by_sums else sample.seen is None):
+        if not (_sums_suffice(context) if by_sums else sample.seen is None):
             kind = Factors  # every iteration sees the rows
-        elif self._in_stream and not self._are_enough(sample):
+        elif context.in_stream and not self._are_enough(sample):
             kind = ExactFactors
-        usual, square = (WEAK, WEAK * column_variances(sample)[0]), self._units.scale**2
+        usual, square = (WEAK, WEAK * column_variances(sample)[0]), context.units.scale**2
         noise = variance_prior("noise_variance_prior", self.noise_variance_prior, usual, square, d)
         relevance = variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK))
         return kind(d, noise=noise, relevance=relevance, points=points, thorough=bool(self.moves))
 
-    _sums_suffice = True
-
-    def _start(
-        self, model: Factors, sample: Any, rng: np.random.Generator, restart: int, units: Units
-    ) -> FactorPosterior | OnlinePosterior:
-        """`sample` holds rows, or all rows summed where the model compresses them."""
+    def _start(self, model: Factors, context: FitContext, restart: int) -> FactorPosterior | OnlinePosterior:
+        """The sample holds rows, or all rows summed where the model compresses them."""
+        sample, rng = context.sample, context.rng
         k = None if self.n_components is None else int(self.n_components)
         if isinstance(model, OnlineEM):
             if not isinstance(self.init, str):
@@ -384,67 +378,57 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
             return orthonormal_start(model, k or 1, rng)
         given = not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random"
         if given or self.solver == "em":
-            return self._told_start(model, sample, k, rng, units)
+            return self._told_start(model, context, k)
         if not isinstance(sample, FewRows | Scatter):
             if isinstance(model, TransportFactors):
                 return principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)
             if model.n_features > MOST_EXACT:
                 return principal_start(sample, k or 1, rng)
             sample = summed(sample)
-        most = self._default_size(sample)
+        most = self._default_size(context)
         if model.points:
             return most_likely_start(sample, k, most, rng if restart else None)
         starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all)
         return starts[restart % len(starts)]
 
-    def _told_start(
-        self, model: Factors, sample: Any, k: int | None, rng: np.random.Generator, units: Units
-    ) -> FactorPosterior:
+    def _told_start(self, model: Factors, context: FitContext, k: int | None) -> FactorPosterior:
         """From the caller's loadings, or from noise of the data's size."""
+        sample = context.sample
         if isinstance(sample, FewRows | Scatter):
             mean, n, variance, floor = sample.mean, sample.n_rows, sample.variance, sample.floor
         else:
             mean, n, (variance, floor) = filled(sample).mean(axis=0), sample.n, column_variances(sample)
         if isinstance(self.init, str):
-            k = self._default_size(sample) if k is None else k
-            loadings = rng.standard_normal((k, model.n_features)) * np.sqrt(variance / (2 * k))
+            k = self._default_size(context) if k is None else k
+            loadings = context.rng.standard_normal((k, model.n_features)) * np.sqrt(variance / (2 * k))
         else:
             given = given_array("init", self.init)
             wanted = (given.shape[0] if k is None and given.ndim else k, model.n_features)
             if given.shape != wanted or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; expected finite values of shape {wanted}.")
-            loadings = units.enter_direction(given)
+            loadings = context.units.enter_direction(given)
         return given_start(model, loadings, mean, variance, floor, n)
 
-    def _default_size(self, sample: Any) -> int:
+    def _default_size(self, context: FitContext) -> int:
         """The most factors that covariances can tell from noise, and few beside the rows."""
+        sample = context.sample
         d, n = self.n_features_in_, sample.n if isinstance(sample, Rows) else sample.n_rows
         free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
-        return int(max(1, min(free, n // 2, self._most(24))))
+        return int(max(1, min(free, n // 2, context.growth * 24)))
 
     def _search_from(
-        self,
-        model: Any,
-        data: Data,
-        sample: Rows,
-        units: Units,
-        rng: np.random.Generator,
-        starts: list[State],
-        moves: bool,
-        afresh: bool = True,
+        self, model: Any, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
     ) -> Fit:
         if isinstance(model, OnlineEM | TransportFactors):
-            return self._follow(model, data, starts[0], units)
-        return super()._search_from(
-            model, data, sample, units, rng, starts, moves or (self.prune and not model.points), afresh
-        )
+            return self._follow(model, context, starts[0])
+        return super()._search_from(model, context, starts, moves or (self.prune and not model.points), afresh)
 
     def _read_out(
-        self, model: Any, total: Any, units: Units, rng: Any, starts: Any, notify: Any = None, moves: bool = False
+        self, model: Any, context: FitContext, starts: list[State], notify: Any = None, moves: bool = False
     ) -> Fit:
         """With relevance determination always with moves: independent columns must have been tried."""
-        model = self._told_spread(model, total)
-        return super()._read_out(model, total, units, rng, starts, notify, moves or (self.prune and not model.points))
+        model = self._told_spread(model, context.sample)
+        return super()._read_out(model, context, starts, notify, moves or (self.prune and not model.points))
 
     def _keep(self, model: Any, units: Units, fit: Fit) -> None:
         """Publish the factors in a form that is fixed by the distribution of rows; the state stays as it was."""
@@ -484,3 +468,9 @@ def _refuse(name: str) -> NoReturn:
     raise AttributeError(
         f"FactorAnalysis has no {name!r}: use elbo_, whose constants are all in; it is higher for better models."
     )
+
+
+def _sums_suffice(context: FitContext) -> bool:
+    """Whether sums say as much as rows: not with many patterns of holes, but a stream keeps nothing else."""
+    data = context.given
+    return context.in_stream or data.n_rows < data.n_columns or data.has_few_patterns

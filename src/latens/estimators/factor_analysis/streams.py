@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from latens.core import Fit, Iteration, Rows, State
 from latens.errors import caller_level
 from latens.estimators.base import VariationalTransformer
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, whole_number
-from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import distinct, row_keys, sample_rows, stacked
 from latens.estimators.rows.units import Units
@@ -71,42 +71,37 @@ class FactorStreams(VariationalTransformer):
         -------
         self
         """
-        self._streaming = True
-        try:
-            with keep_warnings(self, adding=True), all_or_nothing(self):
-                first = not self.__sklearn_is_fitted__()
-                rows = occupied(check_rows(self, X, sample_weight, reset=first))
-                if not first and (self._is_waiting or isinstance(self._model, OnlineEM | TransportFactors)):
-                    return self._go_on(rows)
-                if first and self._solver_for(rows) == "transport":
-                    rows = rows if self._are_enough(rows) else distinct(rows)
-                return super().partial_fit(rows)
-        finally:
-            self.__dict__.pop("_streaming", None)
+        with keep_warnings(self, adding=True), all_or_nothing(self):
+            first = not self.__sklearn_is_fitted__()
+            rows = occupied(check_rows(self, X, sample_weight, reset=first))
+            if not first and (self._is_waiting or isinstance(self._model, OnlineEM | TransportFactors)):
+                return self._go_on(rows)
+            if first and self._solver_for(rows, in_stream=True) == "transport":
+                rows = rows if self._are_enough(rows) else distinct(rows)
+            return super().partial_fit(rows)
 
     def _go_on(self, rows: Rows) -> Self:
         """One more batch of a stream that sees rows once; one that has too few to begin with keeps them."""
         if not len(rows):
             return self
         units, model, state, trace = self._units.meeting(rows), self._model, self._state, self.trace_
-        self._solver_for(rows)
+        self._solver_for(rows, in_stream=True)
         inside = units.enter(rows)
         if self._is_waiting:
             inside = stacked([state.stats.rows, inside])
             if not self._are_enough(inside):
                 few = distinct(inside)
-                self._keep(model, units, self._read_out(model, model.compress(few), units, self._rng, []))
+                self._keep(model, units, self._read_out(model, self._context(few, model.compress(few), units), []))
                 return self
             sample, trace = sample_rows(inside, self.sample_size), ()
-            model = self._build(sample)
-            state = State(self._start(model, sample, self._rng, 0, units))
-        fit = self._follow(model, InMemory(inside), state, units)
+            model = self._build(self._context(inside, sample, units))
+            state = State(self._start(model, self._context(inside, sample, units), 0))
+        fit = self._follow(model, self._context(inside, inside, units), state)
         self._keep(model, units, replace(fit, trace=(*trace, *fit.trace)))
         return self
 
-    @property
-    def _rng(self) -> np.random.Generator:
-        return generator(self.random_state)
+    def _context(self, rows: Rows, sample: Any, units: Units) -> FitContext:
+        return FitContext.of_rows(rows, sample, units, generator(self.random_state))
 
     @property
     def _is_waiting(self) -> bool:
@@ -123,18 +118,15 @@ class FactorStreams(VariationalTransformer):
         solver = one_of("solver", self.solver, SOLVERS)
         return solver if solver != "auto" else "exact" if d <= MOST_EXACT else "transport"
 
-    def _solver_for(self, sample: Rows) -> str:
+    def _solver_for(self, sample: Rows, *, in_stream: bool) -> str:
         solver = self._choice(sample.x.shape[1])
-        if sample.seen is not None and (self._as_printed or (solver == "transport" and self._in_stream)):
+        if sample.seen is not None and (self._as_printed or (solver == "transport" and in_stream)):
             raise ValueError(f"X has missing entries, which solver={solver!r} cannot see; choose solver='exact'.")
         return solver
 
-    @property
-    def _in_stream(self) -> bool:
-        return getattr(self, "_streaming", False)
-
-    def _follow(self, model: OnlineEM | TransportFactors, data: Data, start: State, units: Units) -> Fit:
+    def _follow(self, model: OnlineEM | TransportFactors, context: FitContext, start: State) -> Fit:
         """One pass over the rows as a stream."""
+        data, journal = context.data, context.journal
         printed = isinstance(model, OnlineEM)
         if printed and data.is_weighted:
             raise ValueError(f"solver={self.solver!r} sees rows one by one and takes no sample_weight; leave it out.")
@@ -142,11 +134,11 @@ class FactorStreams(VariationalTransformer):
 
         def pass_over(start: State, *, so_far: Sequence[Iteration] = (), **watch: Any) -> Fit:
             batches = islice(data.stream(size), len(so_far) * every, None)
-            options = {"combine": Accumulate(), "every": every, "log_scale": units.log_scale}
+            options = {"combine": Accumulate(), "every": every, "log_scale": context.units.log_scale}
             return follow(model, batches, start, so_far=so_far, **options, **watch)
 
         with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
-            fit = self._journal.ascend(pass_over, start, self._notify(bar))
+            fit = journal.ascend(pass_over, start, self._notify(bar, journal))
         diverged = printed and fit.state.q.diverged
         if diverged:
             warnings.warn(

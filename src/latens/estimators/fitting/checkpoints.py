@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,60 +12,65 @@ from typing import Any
 import numpy as np
 
 import latens
-from latens.inference.search.journal import UNRECORDED, Journal, Record
+from latens.inference.search.journal import Journal
 from latens.system.fingerprint import fingerprint
 
-__all__ = ["checkpointing", "open_journal", "refuse_foreign_rows"]
+__all__ = ["Checkpoint", "checkpointing", "refuse_foreign_rows"]
 
 # parameters that change neither the answer nor the way to it
 IRRELEVANT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
 
 
-@contextmanager
-def checkpointing(estimator: Any, checkpoint: Any) -> Iterator[None]:
-    """A fit whose journal is kept in the folder `checkpoint`, and removed when it has ended well."""
-    if checkpoint is None:
-        yield
-        return
-    estimator._checkpoint = _folder(checkpoint)
-    try:
-        yield
-        journal = vars(estimator).get("_journal", UNRECORDED)
-        if isinstance(journal, Journal):
+class Checkpoint:
+    """The journals of one call of `fit`, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._journals: list[Journal] = []
+
+    def journal(
+        self,
+        estimator: Any,
+        rng: np.random.Generator,
+        about: list[Any],
+        over: Callable[[], bool] | None = None,
+    ) -> tuple[Journal, np.random.Generator]:
+        """One more journal, and the generator to draw from: where nobody gave a seed, that of the fit that goes on.
+
+        `about` tells the model, its data and its start from others; `over()`, whether the time of the fit has passed.
+        """
+        is_seeded = estimator.random_state is not None
+        asked = {
+            "estimator": type(estimator).__name__,
+            "latens": latens.__version__,
+            "parameters": {
+                name: value
+                for name, value in estimator.get_params(deep=False).items()
+                if name not in IRRELEVANT and name != "random_state"
+            },
+            "random": _state(rng) if is_seeded else None,
+            "about": about,
+        }
+        store = latens.CheckpointStore(self.folder, type(estimator).__name__, fingerprint(asked))
+        journal = Journal(store, secrets.randbits(128), over)
+        self._journals.append(journal)
+        return journal, rng if is_seeded else np.random.default_rng(journal.notes.seed)
+
+    def close(self) -> None:
+        """The fit has ended well: its journals are not needed any more."""
+        for journal in self._journals:
             journal.close()
-    finally:
-        for name in ("_checkpoint", "_journal"):
-            vars(estimator).pop(name, None)
 
 
-def open_journal(
-    estimator: Any,
-    rng: np.random.Generator,
-    about: Callable[[], list[Any]],
-    over: Callable[[], bool] | None = None,
-) -> tuple[Record, np.random.Generator]:
-    """The journal of a fit, and the generator to draw from: where nobody gave a seed, that of the fit that goes on.
-
-    `about()` tells the model, its data and its start from others.
-    """
-    folder, is_seeded = vars(estimator).get("_checkpoint"), estimator.random_state is not None
-    if folder is None:
-        return UNRECORDED, rng
-    asked = {
-        "estimator": type(estimator).__name__,
-        "latens": latens.__version__,
-        "parameters": {
-            name: value
-            for name, value in estimator.get_params(deep=False).items()
-            if name not in IRRELEVANT and name != "random_state"
-        },
-        "random": _state(rng) if is_seeded else None,
-        "about": about(),
-    }
-    store = latens.CheckpointStore(folder, type(estimator).__name__, fingerprint(asked))
-    journal = Journal(store, int(np.random.SeedSequence().entropy), over)  # type: ignore[arg-type]
-    estimator._journal = journal
-    return journal, rng if is_seeded else np.random.default_rng(journal.notes.seed)
+@contextmanager
+def checkpointing(checkpoint: Any) -> Iterator[Checkpoint | None]:
+    """The checkpoint of a fit, whose journals are removed when it has ended well; None where none was asked for."""
+    if checkpoint is None:
+        yield None
+        return
+    opened = Checkpoint(_folder(checkpoint))
+    yield opened
+    opened.close()
 
 
 def refuse_foreign_rows(estimator: Any) -> None:
@@ -75,7 +81,7 @@ def refuse_foreign_rows(estimator: Any) -> None:
     ValueError
         Where a fit of rows of another library, which keeps their posteriors, is to have a checkpoint.
     """
-    if "_checkpoint" in vars(estimator) and "row_posteriors" in estimator.get_params(deep=False):
+    if "row_posteriors" in estimator.get_params(deep=False):
         raise ValueError(
             f"checkpoint= keeps what {type(estimator).__name__} finds of each row, for which X must be an array of "
             "NumPy; give one, or leave checkpoint out."

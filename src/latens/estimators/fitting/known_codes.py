@@ -9,15 +9,14 @@ from scipy.optimize import linear_sum_assignment
 
 from latens.array import Floats, Index
 from latens.array.transfer import host
-from latens.core import Rows, State
-from latens.estimators.fitting.checkpoints import checkpointing
+from latens.core import Fit, Rows, State
+from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import keep_warnings
-from latens.estimators.rows.data import Data
-from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, with_known
 from latens.inference.sweep import tree_sum
 from latens.models.known_codes import KNOWN
@@ -48,7 +47,10 @@ class KnownCodes(FitSearch):
             spare: bool = False,
             known: Any = None,
             rng: np.random.Generator | None = None,
-        ) -> Data: ...
+            checkpoint: Checkpoint | None = None,
+            until: float | None = None,
+            in_stream: bool = False,
+        ) -> tuple[FitContext, Fit]: ...
 
     @keywords_after_y("sample_weight")
     def fit(
@@ -75,8 +77,9 @@ class KnownCodes(FitSearch):
         -------
         self
         """
-        with checkpointing(self, checkpoint), keep_warnings(self):
-            doubt_fit(self, self._fit(X, sample_weight, moves=self.moves, known=known))
+        with checkpointing(checkpoint) as opened, keep_warnings(self):
+            context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
+            doubt_fit(self, context.given)
         return self
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:
@@ -87,8 +90,8 @@ class KnownCodes(FitSearch):
         rows = check_rows(self, X, sample_weight)
         return rows if known is None else with_known(self, rows, known)
 
-    def _starts(self, model: Any, sample: Rows, units: Units, rng: np.random.Generator) -> list[State]:
-        starts = super()._starts(model, sample, units, rng)
+    def _starts(self, model: Any, context: FitContext) -> list[State]:
+        starts, sample = super()._starts(model, context), context.sample
         if not self._n_named or KNOWN not in sample.aux:
             return starts
         named = [in_known_order(model, start.q, sample) for start in starts]

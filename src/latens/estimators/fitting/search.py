@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,14 +16,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
-from latens.estimators.rows.units import Units
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.search.journal import UNRECORDED, Record
+from latens.inference.search.journal import Record
 from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
 from latens.system.seeds import seed_beside
@@ -45,8 +44,6 @@ class FitSearch:
     _n_named: int = 0  # components that codes of some rows were given for: they stay as they are named
     _smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
     binary: ClassVar[bool]
-    _until: float | None = None  # when the time of a fit is over, by the monotonic clock
-    _journal: Record = UNRECORDED  # of the fit under way, where it has a checkpoint
     max_iter: int
     max_time: float | None
     tol: float
@@ -65,47 +62,38 @@ class FitSearch:
 
     if TYPE_CHECKING:
 
-        def _start(
-            self, model: Any, sample: Rows, rng: np.random.Generator, restart: int, units: Units
-        ) -> Posterior: ...
+        def _start(self, model: Any, context: FitContext, restart: int) -> Posterior: ...
 
-        def _starting_size(self, sample: Rows) -> int: ...
+        def _starting_size(self, context: FitContext) -> int: ...
 
         def _real_columns(self) -> Sequence[int]: ...
 
-    def _starts(self, model: Any, sample: Rows, units: Units, rng: np.random.Generator) -> list[State]:
+    def _starts(self, model: Any, context: FitContext) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
-        starts = [State(self._start(model, sample, rng, restart, units)) for restart in range(times)]
-        return starts + self._grown_starts(model, sample, rng)
+        starts = [State(self._start(model, context, restart)) for restart in range(times)]
+        return starts + self._grown_starts(model, context)
 
-    def _grown_starts(self, model: Any, sample: Rows, rng: np.random.Generator) -> list[State]:
+    def _grown_starts(self, model: Any, context: FitContext) -> list[State]:
         """The smaller fit with one component more, as its moves propose it."""
         if self._smaller is None or not isinstance(model, Movable):
             return []
         state, k = self._smaller._state, self._smaller._state.q.n_components + 1
-        proposed = model.candidates(state.q, state.stats, sample, rng, k)
+        proposed = model.candidates(state.q, state.stats, context.sample, context.rng, k)
         return [State(q) for q in islice((q for q in proposed if q.n_components == k), N_GROWN)]
 
     def _search_from(
-        self,
-        model: Model,
-        data: Data,
-        sample: Rows,
-        units: Units,
-        rng: np.random.Generator,
-        starts: list[State],
-        moves: bool,
-        afresh: bool = True,
+        self, model: Model, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
     ) -> Fit:
         """Restarts, then moves, on blocks of rows that threads share."""
-        limit = self._starting_size(sample)
+        data, sample, units, journal = context.data, context.sample, context.units, context.journal
+        limit = self._starting_size(context)
         width = model.floats_per_row(limit)
         batches = data.batches(width)
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
         tol = self._tolerances()[0]
         options: Callable[..., Fit] = partial(ascend, model, tol=tol, slack=slack, log_scale=units.log_scale)
         with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
-            notify, journal = self._notify(bar), self._journal
+            notify = self._notify(bar, journal)
             posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
             sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads, posteriors)
             if isinstance(model, Compressing):
@@ -113,11 +101,11 @@ class FitSearch:
                 total = journal.once(
                     lambda: compressed(lambda block: model.compress(units.enter(block)), batches, sweep)
                 )
-                return self._read_out(model, total, units, rng, starts, notify, moves)
-            search = self._search(model, options, rng, limit, moves, partial(self._alone, data, sample, units))
+                return self._read_out(model, replace(context, sample=total), starts, notify, moves)
+            search = self._search(model, options, context, limit, moves, partial(self._alone, context))
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
-                return self._learn_online(search, data, sample, starts, last, len(batches), units, notify)
+                return self._learn_online(search, context, starts, last, len(batches), notify)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
@@ -129,42 +117,40 @@ class FitSearch:
             several = waking_map(pool) if pool and at_once else map
             return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
-    def _alone(self, data: Data, sample: Rows, units: Units, fewest: float) -> float:
+    def _alone(self, context: FitContext, fewest: float) -> float:
         """The bound that components must exceed, given that of the fewest."""
         if self.binary:
             return fewest
-        return fewest + tails_gain(all_or_sample(data, sample), sample, self._real_columns())
+        return fewest + tails_gain(all_or_sample(context.data, context.sample), context.sample, self._real_columns())
 
     def _read_out(
         self,
         model: Any,
-        total: Any,
-        units: Units,
-        rng: np.random.Generator,
+        context: FitContext,
         starts: list[State],
         notify: OnIteration | None = None,
         moves: bool = False,
     ) -> Fit:
         """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
-        ascent = partial(ascend, model, tol=self._tolerances()[0], log_scale=units.log_scale)
-        starts = starts or self._starts(model, total, units, rng)
+        total = context.sample
+        ascent = partial(ascend, model, tol=self._tolerances()[0], log_scale=context.units.log_scale)
+        starts = starts or self._starts(model, context)
         limit = max(start.q.n_components for start in starts)
-        search = self._search(model, ascent, rng, limit, moves)
+        search = self._search(model, ascent, context, limit, moves)
         fit = search.on_all([total], total, starts, notify=notify)
         return replace(fit, state=replace(fit.state, stats=total, locals=None))
 
     def _learn_online(
         self,
         search: Search,
-        data: Data,
-        sample: Rows,
+        context: FitContext,
         starts: list[State],
         last: Callable[..., Fit],
         n_batches: int,
-        units: Units,
         notify: OnIteration | None,
     ) -> Fit:
         """A search on the sample, stochastic passes over all rows from what it found, and one iteration on all."""
+        data, sample, journal = context.data, context.sample, context.journal
         found = replace(search, max_iter=self._n_iterations).on_all([sample], sample, starts)
         size = whole_number("batch_size", self.batch_size)
         rate = RobbinsMonro(
@@ -179,12 +165,12 @@ class FitSearch:
             combine=rate,
             max_passes=0 if found.interrupted else self.max_iter,
             tol=self.tol,
-            log_scale=units.log_scale,
+            log_scale=context.units.log_scale,
         )
         known = (data.n / found.state.stats.n) * found.state.stats
-        fit = self._journal.ascend(passes, State(found.state.q, known), notify)
+        fit = journal.ascend(passes, State(found.state.q, known), notify)
         settled = (Unkept(),) * n_batches  # one local step from a neutral start would not do
-        end = self._journal.ascend(last, State(fit.state.q, None, settled, len(fit.trace)), notify)
+        end = journal.ascend(last, State(fit.state.q, None, settled, len(fit.trace)), notify)
         return replace(
             end,
             trace=(*fit.trace, *end.trace),
@@ -207,7 +193,7 @@ class FitSearch:
         self,
         model: Any,
         ascent: Callable[..., Fit],
-        rng: np.random.Generator,
+        context: FitContext,
         limit: int,
         moves: bool,
         alone: Callable[[float], float] | None = None,
@@ -216,14 +202,14 @@ class FitSearch:
         return Search(
             model,
             ascent,
-            seed=seed_beside(rng),
+            seed=seed_beside(context.rng),
             limit=limit,
             max_iter=self.max_iter,
             tol=tol,
             moves=moves,
             fixed=self._keeps_all,
-            over=self._over(),
-            journal=self._journal,
+            over=context.over,
+            journal=context.journal,
             alone=alone,
             finer=tuple(finer),
         )
@@ -240,12 +226,7 @@ class FitSearch:
         finer = [usual / 10**step for step in range(1, n_steps + 1)]
         return [usual, *finer] if self.tol > 0 else [usual, 0.0]
 
-    def _over(self) -> Callable[[], bool] | None:
-        """Whether `max_time` has passed since the fit began; None where there is no limit."""
-        until = self._until
-        return None if until is None else lambda: time.monotonic() > until
-
-    def _notify(self, bar: ProgressBar) -> OnIteration | None:
+    def _notify(self, bar: ProgressBar, journal: Record) -> OnIteration | None:
         """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""
         given = self.callbacks or ()
         watchers: list[Callable[[Any], Any]] = [given] if callable(given) else list(given)
@@ -259,7 +240,7 @@ class FitSearch:
             with in_callback(self):
                 return True in [bool(watcher(event)) for watcher in watchers]
 
-        return self._journal.unheard(notify)
+        return journal.unheard(notify)
 
     @property
     def _n_threads(self) -> int:

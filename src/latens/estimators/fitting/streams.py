@@ -23,6 +23,7 @@ from latens.array.fields import record
 from latens.array.transfer import host
 from latens.core import Compressing, Fit, Rows, State, Walking, Watch
 from latens.errors import FewInReservoir, StreamChanged, WarningRecord, warn
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.reservoir import Reservoir, capacity_for
 from latens.estimators.rows.sampling import blocks
@@ -106,7 +107,8 @@ class Streaming:
         if isinstance(self._model, Compressing):
             total = Accumulate()(self._state.stats, self._model.compress(inside), self._state.step)
             rng = generator(self.random_state)
-            self._keep(self._model, units, self._read_out(self._model, total, units, rng, [], moves=self.moves))
+            context = FitContext.of_rows(inside, total, units, rng)
+            self._keep(self._model, units, self._read_out(self._model, context, [], moves=self.moves))
             return
         local = local_fixed_point(self._model, self._state.q, inside)
         scores, weight = self._scores(units, inside, local)
@@ -183,7 +185,7 @@ class Streaming:
     def _fit_quietly(self, data: Data, rng: np.random.Generator) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # later batches go on where it stopped
-            self._fit(data, None, moves=self.moves, rng=rng)
+            self._fit(data, None, moves=self.moves, rng=rng, in_stream=True)
 
     def _watch(self, reservoir: Reservoir) -> None:
         """Remember how the rows kept score under the model that was just fitted."""

@@ -16,6 +16,7 @@ from latens.core import Rows
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
 from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
@@ -138,10 +139,10 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         -------
         self
         """
-        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
-            data = self._fit(X, sample_weight, moves=self.moves, known=known)
-            self._classify(data)
-            doubt_fit(self, data)
+        with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
+            context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
+            self._classify(context.given)
+            doubt_fit(self, context.given)
         return self
 
     @contained("components", "cluster")
@@ -331,16 +332,15 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
             return Dirichlet(np.array([level]))
         return Sticks.prior(1.0, 1.0 / level) if kind == "dirichlet_process" else KnownDirichlet(np.ones(1))
 
-    def _start(
-        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, units: Units
-    ) -> MixturePosterior:
+    def _start(self, model: Mixture, context: FitContext, restart: int) -> MixturePosterior:
+        sample, rng = context.sample, context.rng
         x: Array = sample.x if is_sparse(sample.x) else filled(sample)
         variance = column_variances(x)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
         if not isinstance(self.init, str):
-            centres = self._given_centres(x.shape[1], units)
+            centres = self._given_centres(x.shape[1], context.units)
             return _posterior_of(model, x, nearest_labels(x / scale, centres / scale), len(centres))
-        k = self._starting_size(sample)
+        k = self._starting_size(context)
         if one_of("init", self.init, ["auto", "random"]) == "random":
             centres = self._random_centres(x, k, rng)
             return model.global_step(model.prior(k), model.imagined(np.full(k, x.shape[0] / k), centres, variance))
@@ -365,8 +365,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
             )
         return units.enter_direction(centres - units.origin)
 
-    def _default_size(self, sample: Rows) -> int:
-        return int(max(1, min(self._most(MOST_CLUSTERS), len(sample) // FEWEST_ROWS)))
+    def _default_size(self, context: FitContext) -> int:
+        return int(max(1, min(context.growth * MOST_CLUSTERS, len(context.sample) // FEWEST_ROWS)))
 
 
 def _posterior_of(model: Mixture, x: Array, labels: Any, k: int) -> MixturePosterior:

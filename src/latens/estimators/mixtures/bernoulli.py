@@ -8,7 +8,8 @@ import numpy as np
 
 from latens.array import Array, Floats
 from latens.array.transfer import is_sparse
-from latens.core import Rows, Statistics
+from latens.core import Statistics
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.sampling import filled
@@ -147,7 +148,8 @@ class BernoulliMixture(MixtureEstimator):
         self.weight_concentration_prior = weight_concentration_prior
         self.probability_prior = probability_prior
 
-    def _build(self, sample: Rows) -> Mixture:
+    def _build(self, context: FitContext) -> Mixture:
+        sample = context.sample
         x: Array = sample.x if is_sparse(sample.x) else filled(sample)
         worth = positive_number("probability_prior", self.probability_prior)
         ones = np.asarray(x.sum(axis=0), dtype=np.float64)

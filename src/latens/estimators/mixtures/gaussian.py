@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
 from latens.core import Rows, Statistics
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.rounding import rounding_variances
@@ -210,25 +211,26 @@ class GaussianMixture(MixtureEstimator):
         # a prior that was given stays where it is, also in columns not yet seen
         return units if self.mean_prior is None else replace(units, unseen=())
 
-    def _alone(self, data: Data, sample: Rows, units: Units, fewest: float) -> float:
+    def _alone(self, context: FitContext, fewest: float) -> float:
         """Also independent columns themselves, which one covariance of many columns may be far below with few rows."""
-        level = super()._alone(data, sample, units, fewest)
+        level, data = super()._alone(context, fewest), context.data
         if self.covariance_type not in ("full", "tied") or not isinstance(data, InMemory):
             return level
         alone = independent_bound(data.rows, binary=False)
-        return level if alone is None else max(level, alone - float(np.sum(data.rows.counts * units.log_scale)))
+        return level if alone is None else max(level, alone - float(np.sum(data.rows.counts * context.units.log_scale)))
 
-    def _build(self, sample: Rows) -> Mixture:
-        self._check_memory(sample)
-        x = filled(sample)
+    def _build(self, context: FitContext) -> Mixture:
+        self._check_memory(context)
+        x = filled(context.sample)
         rounding = None if self.covariance_type == "known" else rounding_variances(x)
-        return Mixture(self._weight_family(), self._cluster_family(x), rounding)
+        return Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
 
-    def _check_memory(self, sample: Rows) -> None:
+    def _check_memory(self, context: FitContext) -> None:
         """Refuse before anything is made where covariances alone would take a large part of the free memory."""
         if self.covariance_type not in ("full", "tied"):
             return
-        d, k = sample.x.shape[1], self._starting_size(sample) if self.covariance_type == "full" else 1
+        d = context.sample.x.shape[1]
+        k = self._starting_size(context) if self.covariance_type == "full" else 1
         needed, free = 8 * k * d * d, free_memory()
         if free is not None and needed > LARGEST_PART * free:
             raise ValueError(
@@ -237,28 +239,30 @@ class GaussianMixture(MixtureEstimator):
                 "the columns first, with latens.FactorAnalysis(10).fit_transform(X)."
             )
 
-    def _cluster_family(self, x: Floats) -> NormalWishart | NormalColumns | NormalMeans:
-        """The prior of one cluster, in model units."""
+    def _cluster_family(self, x: Floats, context: FitContext) -> NormalWishart | NormalColumns | NormalMeans:
+        """The prior of one cluster, in model units, about complete rows x of the sample."""
+        units = context.units
         kind, d = one_of("covariance_type", self.covariance_type, COVARIANCES), x.shape[1]
-        mean = x.mean(axis=0) if self.mean_prior is None else self._given("mean_prior", (d,))
+        mean = x.mean(axis=0) if self.mean_prior is None else _moved(self._given("mean_prior", (d,)), units)
         if kind == "known":
             variance = x.var(axis=0)
             variance[variance == 0] = variance.mean() or 1.0
             noise = positive_number("noise_variance", self.noise_variance)
-            given = self.mean_prior_variance
-            spread = variance.mean() if given is None else self._squared(positive_number("mean_prior_variance", given))
-            return NormalMeans(np.full((1, 1), self._squared(noise)), mean[None], np.full((1, 1), spread))
-        _, inside, strength = normal_prior(x, self._default_size(Rows(x)))
+            spread: Any = variance.mean()
+            if self.mean_prior_variance is not None:
+                spread = _squared(positive_number("mean_prior_variance", self.mean_prior_variance), units)
+            return NormalMeans(np.full((1, 1), _squared(noise, units)), mean[None], np.full((1, 1), spread))
+        _, inside, strength = normal_prior(x, self._default_size(context))
         if self.mean_precision_prior is not None:
             strength = positive_number("mean_precision_prior", self.mean_precision_prior)
         dof = self._degrees(kind, d)
         if kind in ("full", "tied"):
             scatter = (dof - d + 1) * np.diag(inside)
-            scatter = scatter if self.covariance_prior is None else self._scatter((d, d))
+            scatter = scatter if self.covariance_prior is None else self._scatter((d, d), units)
             return NormalWishart(mean[None], np.array([strength]), np.array([dof]), scatter[None], kind == "tied")
         rate = 0.5 * dof * (inside if kind == "diag" else inside.mean(keepdims=True))
         if self.covariance_prior is not None:
-            rate = 0.5 * self._scatter((d,) if kind == "diag" else ()).reshape(-1)
+            rate = 0.5 * self._scatter((d,) if kind == "diag" else (), units).reshape(-1)
         shape = np.full((1, 1), 0.5 * dof)
         return NormalColumns(mean[None], np.full((1, 1), strength), shape, rate[None], kind == "spherical")
 
@@ -273,8 +277,8 @@ class GaussianMixture(MixtureEstimator):
             )
         return dof
 
-    def _scatter(self, shape: tuple[int, ...]) -> Floats:
-        scatter: Floats = self._squared(self._given("covariance_prior", shape, moved=False))
+    def _scatter(self, shape: tuple[int, ...], units: Units) -> Floats:
+        scatter: Floats = _squared(self._given("covariance_prior", shape), units)
         values = np.linalg.eigvalsh(scatter) if scatter.ndim == 2 else scatter
         if not np.all(values > 0) or (scatter.ndim == 2 and not np.allclose(scatter, scatter.T)):
             raise ValueError(
@@ -282,19 +286,15 @@ class GaussianMixture(MixtureEstimator):
             )
         return scatter
 
-    def _given(self, name: str, shape: tuple[int, ...], *, moved: bool = True) -> Floats:
-        """A parameter in data units: a position, moved into the model's, or numbers as they are."""
+    def _given(self, name: str, shape: tuple[int, ...]) -> Floats:
+        """A parameter, in data units."""
         try:
             value = np.asarray(getattr(self, name), dtype=float)
         except (TypeError, ValueError):
             value = np.full(1, np.nan)
         if value.shape != shape or not np.isfinite(value).all():
             raise ValueError(f"{name}={getattr(self, name)!r} does not fit; expected finite numbers of shape {shape}.")
-        return self._units.enter_direction(value - self._units.origin) if moved else value
-
-    def _squared(self, value: Any) -> Any:
-        """Variances of the data in model units."""
-        return self._units.enter_direction(self._units.enter_direction(value))
+        return value
 
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         clusters: Any = q.clusters
@@ -329,3 +329,13 @@ def _shapes(kind: str, covariance: Floats) -> tuple[Floats, Floats, Floats]:
     if kind != "diag":
         covariance = covariance[:, 0]
     return covariance, 1 / covariance, 1 / np.sqrt(covariance)
+
+
+def _moved(position: Floats, units: Units) -> Floats:
+    """A position in the data, in model units."""
+    return units.enter_direction(position - units.origin)
+
+
+def _squared(variance: Any, units: Units) -> Any:
+    """Variances of the data in model units."""
+    return units.enter_direction(units.enter_direction(variance))

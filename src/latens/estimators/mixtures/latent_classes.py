@@ -15,6 +15,7 @@ from latens.array.transfer import host, like
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
 from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
@@ -222,13 +223,14 @@ class LatentClassAnalysis(MixtureEstimator):
         -------
         self
         """
-        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
+        with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             if isinstance(X, Scan) or is_dask(X):
                 data = self._first_blocks(X, sample_weight, known)
-                self._classify(self._fit(data, None, moves=self.moves))
+                context, _ = self._fit(data, None, moves=self.moves, checkpoint=opened)
             else:
                 rows = self._first_rows(X, sample_weight)
-                self._classify(self._fit(rows, None, moves=self.moves, known=known))
+                context, _ = self._fit(rows, None, moves=self.moves, known=known, checkpoint=opened)
+            self._classify(context.given)
             doubt_number(self)
             self._doubt_identity()
         return self
@@ -481,7 +483,8 @@ class LatentClassAnalysis(MixtureEstimator):
         """Real columns about their means, each in its own unit; the others as they are."""
         return units_of_columns(data, self.columns_.places.get("gaussian", ()), centred=True)
 
-    def _build(self, sample: Rows) -> Mixture:
+    def _build(self, context: FitContext) -> Mixture:
+        sample = context.sample
         worth = positive_number("probability_prior", self.probability_prior)
         x, places = filled(sample), self.columns_.places
         own = ColumnPriors.of(self, self.columns_)
@@ -490,7 +493,7 @@ class LatentClassAnalysis(MixtureEstimator):
         for kind, at in places.items():
             columns = list(at)
             if kind == "gaussian":
-                parts[kind] = own.normal(self._normal_columns(x[:, columns]), at, self._units)
+                parts[kind] = own.normal(self._normal_columns(x[:, columns], context), at, context.units)
             elif kind == "bernoulli":
                 half = np.full((1, len(at)), 0.5 * worth)
                 parts[kind] = BernoulliColumns(Beta(half, half))
@@ -502,19 +505,18 @@ class LatentClassAnalysis(MixtureEstimator):
                 parts[kind] = CategoricalColumns.prior(levels, worth, kind == "ordinal")
         return Mixture(self._weight_family(), MixedColumns(parts, places))
 
-    def _normal_columns(self, x: Floats) -> NormalColumns:
+    def _normal_columns(self, x: Floats, context: FitContext) -> NormalColumns:
         spread = np.sqrt(x.var(axis=0))
         order = np.argsort((x / np.where(spread > 0, spread, 1.0)).sum(axis=1))  # the same in all units of measurement
-        mean, inside, strength = normal_prior(x[order], self._default_size(Rows(x)))
+        mean, inside, strength = normal_prior(x[order], self._default_size(context))
         one = np.ones((1, 1))
         return NormalColumns(mean[None], strength * one, one, inside[None])
 
-    def _start(
-        self, model: Mixture, sample: Rows, rng: np.random.Generator, restart: int, units: Units
-    ) -> MixturePosterior:
-        x, k = filled(sample), self._starting_size(sample)
+    def _start(self, model: Mixture, context: FitContext, restart: int) -> MixturePosterior:
+        sample, rng = context.sample, context.rng
+        x, k = filled(sample), self._starting_size(context)
         if not isinstance(self.init, str):
-            given = self._given_centres(x.shape[1], units)
+            given = self._given_centres(x.shape[1], context.units)
             points = model.coordinates(np.concatenate([given, x]))
             labels, k = nearest_labels(points[len(given) :], points[: len(given)]), len(given)
         elif one_of("init", self.init, ["auto", "random"]) == "random":

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from latens.array.transfer import host
-from latens.core import Fit, Rows, Statistics
+from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer, living_components
-from latens.estimators.fitting.checkpoints import checkpointing
+from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_number
+from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
 from latens.estimators.frames.views_by_kind import learn_views, with_level_names
@@ -33,7 +35,7 @@ from latens.estimators.multi_view.streams import ViewStreams
 from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.tables.input import is_long, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
-from latens.estimators.multi_view.tables.likelihood_guess import guess_from_survey, guess_likelihoods
+from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.split import names_columns, split_views
 from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
@@ -179,8 +181,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
 
     _component_noun: ClassVar[str] = "factor"
 
-    _entered: Data
-    _single: bool
     # what files hold besides the posterior
     kept: ClassVar[tuple[str, ...]] = (
         *VariationalTransformer.kept,
@@ -195,7 +195,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         "_waiting",
     )
     encodings_: dict[str, Encoding]
-    _of_frame: dict[str, Any]  # likelihoods of the views of a frame of mixed columns, while it is fitted
 
     def __init__(
         self,
@@ -311,13 +310,14 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         -------
         self
         """
-        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self), one_blas_thread():
+        with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self), one_blas_thread():
             if is_in_blocks(X):
-                self._fit_blocks(X, groups, sample_weight, precision, exposure, covariates)
+                self._fit_blocks(X, groups, sample_weight, precision, exposure, covariates, opened)
                 return self
-            table = self._first_table(X, groups, sample_weight, precision, covariates)
+            table, chosen = self._first_table(X, groups, sample_weight, precision, covariates)
             # the wide table was made here and may be written over, unless it is the caller's own array
-            self._fit_views(table, moves=self.moves, spare=not self._plain, exposure=exposure, views=X)
+            spare = not self._plain
+            self._fit_views(table, chosen, spare=spare, exposure=exposure, views=X, checkpoint=opened)
             self._waiting = None
             doubt_number(self)
         return self
@@ -378,13 +378,17 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
 
     def _first_table(
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, covariates: Any, *, in_stream: bool = False
-    ) -> WideTable:
-        """Samples as one wide table, which says what the views are, and what is to be known of covariates."""
+    ) -> tuple[WideTable, ChosenKinds]:
+        """Samples as one wide table, which says what the views are, and what was chosen for them.
+
+        What is to be known of covariates is noted, too.
+        """
         frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) and not is_long(X) else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}
+        chosen = self.likelihoods
         if frame is None and names_columns(self.likelihoods):
-            views, self._of_frame, wholes = split_views(X, self.likelihoods, self.layer, self.use_var)
+            views, chosen, wholes = split_views(X, self.likelihoods, self.layer, self.use_var)
         table = lay_out(
             views,
             groups=groups,
@@ -399,7 +403,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         table = replace(table, layout=replace(table.layout, wholes=wholes))
         self._plain = is_plain(X) and frame is None
         if frame is not None:
-            self.encodings_, self._of_frame = {"x": frame.encoding}, frame.likelihoods
+            self.encodings_, chosen = {"x": frame.encoding}, frame.likelihoods
         doubt_table(table, by_kind=frame is not None)
         learnt = learn_covariates(table, covariates, X)
         if self.__sklearn_is_fitted__() and not (
@@ -407,54 +411,58 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         ):
             del self.posterior_  # that of other coefficients is no start
         self._covariates = learnt
-        return with_precision(with_covariates(table, covariates, X, learnt), precision, None)
+        table = with_precision(with_covariates(table, covariates, X, learnt), precision, None)
+        return table, ChosenKinds(chosen, None if frame is None else frame.encoding)
 
-    def _columns_of_frame(self) -> tuple[Any, Encoding | None]:
-        """Likelihoods of views as given or found in a frame of mixed columns, and how that became numbers."""
-        of_frame = self.__dict__.pop("_of_frame", None)
-        if of_frame is not None:
-            return of_frame, getattr(self, "encodings_", {}).get("x")
+    def _chosen_before(self) -> ChosenKinds:
+        """What was chosen for the views of a stream that goes on."""
         encoding = frame_encoding(self)
         if encoding is None and not names_columns(self.likelihoods):
-            return self.likelihoods, None
-        return chosen_again(self.likelihoods_, self.likelihoods), encoding
+            return ChosenKinds(self.likelihoods)
+        return ChosenKinds(chosen_again(self.likelihoods_, self.likelihoods), encoding)
 
     def _fit_views(
         self,
         table: WideTable,
+        chosen: ChosenKinds,
         *,
-        moves: bool,
         spare: bool = False,
         remembered: WideTable | None = None,
         exposure: Any = None,
         views: Any = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
         several = len(table.layout.groups) > 1
         table = table if several else ungrouped(table)
-        given, encoding = self._columns_of_frame()
-        kinds = dict(zip(table.layout.views, guess_likelihoods(table, given), strict=True))
+        kinds = dict(zip(table.layout.views, guess_likelihoods(table, chosen.likelihoods), strict=True))
         other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
         if other:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
         table = with_exposure(table, exposure, views, kinds_of(kinds, self.likelihoods))
         levels = levels_of(table, kinds)
-        if encoding is not None:
-            levels = with_level_names(levels, encoding)
+        if chosen.encoding is not None:
+            levels = with_level_names(levels, chosen.encoding)
         table = with_levels(table, levels)
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds
-        self._single = not str(table.rows.x.dtype).endswith("float64")
-        self._fit(table.rows, None, moves=moves, spare=spare)
-        entered = self.__dict__.pop("_entered").rows
+        context, _ = self._fit(table.rows, None, moves=self.moves, spare=spare, checkpoint=checkpoint)
+        entered = all_or_sample(context.data, context.sample)
         if remembered is not None:
             table = with_levels(remembered if several else ungrouped(remembered), levels)
             entered = self._units.enter(occupied(table.rows))
         self._note(table, entered)
 
     def _fit_blocks(
-        self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, covariates: Any
+        self,
+        X: Any,
+        groups: Any,
+        sample_weight: Any,
+        precision: Any,
+        exposure: Any,
+        covariates: Any,
+        checkpoint: Checkpoint | None,
     ) -> None:
         """Fit views that are read in blocks: nothing is remembered of single samples, `transform` tells it."""
         given = {"groups": groups, "sample_weight": sample_weight, "precision": precision, "exposure": exposure}
@@ -477,45 +485,37 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (layout, kinds):
             del self.posterior_
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
-        self._single = source.dtype == np.float32
-        self._fit(InBlocks(source), None, moves=self.moves)
-        entered = self.__dict__.pop("_entered")
-        self.deviances_ = explain_source(self._model, self._state.q, entered.source)
+        self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
+        self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
         self._waiting = None
         self._forget_samples()
 
     def _units_of(self, data: Data, sample: Rows) -> Units:
         return frame_of_rows(data, self.layout_, self._kinds)
 
-    def _build(self, sample: Rows) -> MultiView:
+    def _build(self, context: FitContext) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
-        priors = SharedPriors.of(self, len(self.layout_.groups) > 1)
-        single = self.__dict__.pop("_single")
-        views = views_of(self._kinds, self.layout_, self._units, sample, priors.inclusion, single)
-        views = with_priors(self, views, self._units)
+        priors, units = SharedPriors.of(self, len(self.layout_.groups) > 1), context.units
+        single = context.given.is_single
+        views = views_of(self._kinds, self.layout_, units, context.sample, priors.inclusion, single)
+        views = with_priors(self, views, units)
         n_covariates = 0 if self._covariates is None else self._covariates.n_regressors
         if not n_covariates:
             no_prior("covariates of samples", covariate_prior=self.covariate_prior)
         groups = max(1, len(self.layout_.groups))
         return MultiView(tuple(views), groups, priors.activity, priors.usage, n_covariates)
 
-    def _default_size(self, sample: Rows) -> int:
-        n = len(sample)
-        return int(max(1, min(self.layout_.n_columns, n // 4, self._most(MOST_FACTORS))))
+    def _default_size(self, context: FitContext) -> int:
+        n = len(context.sample)
+        return int(max(1, min(self.layout_.n_columns, n // 4, context.growth * MOST_FACTORS)))
 
-    def _start(
-        self, model: MultiView, sample: Rows, rng: np.random.Generator, restart: int, units: Units
-    ) -> MultiViewPosterior:
-        k = self._starting_size(sample)
+    def _start(self, model: MultiView, context: FitContext, restart: int) -> MultiViewPosterior:
+        sample, rng, k = context.sample, context.rng, self._starting_size(context)
         if not isinstance(self.init, str):
-            return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, units))
+            return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, context.units))
         if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
             return principal_start(model, sample, k, rng, bool(self.scale_views), self._n_iterations, fewer=self.prune)
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
-
-    def _search_from(self, model: Any, data: Data, *rest: Any) -> Fit:
-        self._entered = data  # what was learnt is reported of the same rows
-        return super()._search_from(model, data, *rest)
 
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""

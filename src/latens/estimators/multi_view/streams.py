@@ -21,7 +21,7 @@ from latens.estimators.multi_view.findings import explain, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import view_by_view
 from latens.estimators.multi_view.tables.level_columns import with_levels
-from latens.estimators.multi_view.tables.likelihood_guess import guess_likelihoods
+from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_likelihoods
 from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out
 from latens.estimators.multi_view.units import ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enough
@@ -40,8 +40,6 @@ class ViewStreams(VariationalTransformer):
     """Mixed into the estimator."""
 
     _waiting: Waiting | None = None  # the first samples of a stream, while they are few
-    _entered: Data
-    _single: bool
     deviances_: Deviances
     layout_: Layout
 
@@ -52,7 +50,8 @@ class ViewStreams(VariationalTransformer):
         _covariates: Covariates | None
         _table: Callable[..., WideTable]
         _row_bounds: Callable[[Rows], Any]
-        _first_table: Callable[..., WideTable]
+        _first_table: Callable[..., tuple[WideTable, ChosenKinds]]
+        _chosen_before: Callable[[], ChosenKinds]
         _fit_views: Callable[..., None]
         _parts: Callable[[Rows], list[Rows]]
 
@@ -117,9 +116,10 @@ class ViewStreams(VariationalTransformer):
     ) -> None:
         """Fit the samples of a stream so far, and keep them while they are too few to begin with."""
         if first:
-            table = self._first_table(X, groups, sample_weight, precision, covariates, in_stream=True)
-            table = fitted = table if exposure is None else self._exposed(table, exposure, X)
+            table, chosen = self._first_table(X, groups, sample_weight, precision, covariates, in_stream=True)
+            table = fitted = table if exposure is None else self._exposed(table, chosen, exposure, X)
         else:
+            chosen = self._chosen_before()
             table = self._next_table(X, groups, sample_weight, precision, exposure, covariates)
             if not len(occupied(table.rows)):
                 return
@@ -136,18 +136,13 @@ class ViewStreams(VariationalTransformer):
             if not enough:  # warnings are about all samples, later
                 warnings.simplefilter("ignore", ConstantColumns)
                 warnings.simplefilter("ignore", FollowsTotals)
-            self._fit_views(fitted, moves=self.moves, remembered=table if first and not enough else None)
+            self._fit_views(fitted, chosen, remembered=table if first and not enough else None)
         if enough:
             self._waiting = None
             fitted = fitted if len(fitted.layout.groups) > 1 else ungrouped(fitted)
             self._keep_rows(InMemory(occupied(with_levels(fitted, self.layout_.levels).rows)))
         if not first:
             self._forget_samples()
-
-    def _fit_quietly(self, data: Data, rng: np.random.Generator) -> None:
-        self._single = data.is_single
-        super()._fit_quietly(data, rng)
-        del self._entered
 
     def _tell_fit(self, data: Data, each: float) -> None:
         self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]
@@ -163,11 +158,11 @@ class ViewStreams(VariationalTransformer):
         for name in ("scores_", "row_names_", "group_of_"):
             self.__dict__.pop(name, None)
 
-    def _exposed(self, table: WideTable, exposure: Any, X: Any) -> WideTable:
+    def _exposed(self, table: WideTable, chosen: ChosenKinds, exposure: Any, X: Any) -> WideTable:
         """The first samples with their exposures: rows carry them from here on."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is doubtful is told by the fit
-            names = guess_likelihoods(table, self.__dict__.get("_of_frame", self.likelihoods))
+            names = guess_likelihoods(table, chosen.likelihoods)
         kinds = kinds_of(dict(zip(table.layout.views, names, strict=True)), self.likelihoods)
         return with_exposure(table, exposure, X, kinds)
 

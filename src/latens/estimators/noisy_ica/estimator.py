@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
 from latens.array.transfer import like
-from latens.core import Rows, Statistics
+from latens.core import Statistics
 from latens.errors import LooksTransposed, SourcesTooLight, caller_level, warn
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.factor_analysis.starts import column_variances
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.noisy_ica.starts import factor_start, likely_number, posterior_at, supported_number
 from latens.estimators.parameters import given_array, one_of, whole_number, yes_or_no
 from latens.estimators.priors import WEAK, no_prior, variance_prior
@@ -283,7 +284,8 @@ class NoisyICA(VariationalTransformer):
     def _centred(self) -> bool:
         return bool(self.fit_intercept)
 
-    def _build(self, sample: Rows) -> NoisyIca:
+    def _build(self, context: FitContext) -> NoisyIca:
+        sample = context.sample
         n, d = sample.x.shape
         if d > 2 * n:
             warn(LooksTransposed(f"{n} rows, {d} columns: rows must be time points;", "did you mean X.T?"))
@@ -300,7 +302,7 @@ class NoisyICA(VariationalTransformer):
         if prior == "ml":
             no_prior("prior='ard'", noise_variance_prior=self.noise_variance_prior, loading_prior=self.loading_prior)
         variance, floor = column_variances(sample)
-        square = self._units.scale**2
+        square = context.units.scale**2
         return (JointNoisyIca if posterior == "scale-mixture" else NoisyIca)(
             n_features=d,
             noise=variance_prior("noise_variance_prior", self.noise_variance_prior, (WEAK, WEAK * variance), square, d),
@@ -310,28 +312,28 @@ class NoisyICA(VariationalTransformer):
             diagonal=diagonal,
             floor=float(np.max(floor)),
             both=kinds == "auto",
-            least=1 if prior == "ml" or not self.moves else supported_number(sample, self._starting_size(sample)),
+            least=1 if prior == "ml" or not self.moves else supported_number(sample, self._starting_size(context)),
         )
 
-    def _default_size(self, sample: Rows) -> int:
-        n, d = sample.x.shape
-        most = max(1, min(d, n // 4, self._most(24)))
-        return int(min(most, likely_number(sample, most) * self._growth))
+    def _default_size(self, context: FitContext) -> int:
+        n, d = context.sample.x.shape
+        most = max(1, min(d, n // 4, context.growth * 24))
+        return int(min(most, likely_number(context.sample, most) * context.growth))
 
-    def _start(
-        self, model: NoisyIca, sample: Rows, rng: np.random.Generator, restart: int, units: Units
-    ) -> IcaPosterior:
+    def _start(self, model: NoisyIca, context: FitContext, restart: int) -> IcaPosterior:
+        sample = context.sample
         x = filled(sample)
         center = x.mean(axis=0) if model.intercept else np.zeros(model.n_features)
         if not isinstance(self.init, str):
-            mixing = self._given(model, units)
+            mixing = self._given(model, context.units)
             left = x - center - (x - center) @ np.linalg.pinv(mixing) @ mixing
             noise = np.maximum(left.var(axis=0), 0.05 * column_variances(sample)[0])
             sources = (x - center) @ np.linalg.pinv(mixing)
         else:
             turn = one_of("init", self.init, ["auto", "random"])
             turn = "independent" if turn == "auto" and restart == 0 else "random"
-            mixing, noise, sources = factor_start(sample, self._starting_size(sample), rng, turn, exact=not self.prune)
+            k = self._starting_size(context)
+            mixing, noise, sources = factor_start(sample, k, context.rng, turn, exact=not self.prune)
         return posterior_at(model, mixing, center, noise, self._lights(model, sources), float(len(x)))
 
     def _given(self, model: NoisyIca, units: Units) -> Floats:

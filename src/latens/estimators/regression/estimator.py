@@ -18,7 +18,7 @@ from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
 from latens.errors import caller_level
 from latens.estimators.display.notebook import NotebookView
-from latens.estimators.fitting.checkpoints import checkpointing, open_journal
+from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.parameters import (
     all_or_nothing,
@@ -35,7 +35,7 @@ from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign
 from latens.inference.ascent import ascend
-from latens.inference.search.journal import Record
+from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import best_of
 from latens.models.linear_regression import (
     LinearRegression,
@@ -193,10 +193,10 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         -------
         self
         """
-        with checkpointing(self, checkpoint), keep_warnings(self), all_or_nothing(self):
+        with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             if isinstance(X, Scan):
-                return self._see_scan(X, y, sample_weight)
-            return self._see(X, y, sample_weight, None, streaming=False)
+                return self._see_scan(X, y, sample_weight, opened)
+            return self._see(X, y, sample_weight, None, streaming=False, checkpoint=opened)
 
     @keywords_after_y("sample_weight")
     def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
@@ -300,7 +300,16 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         names = getattr(self, "feature_names_in_", None)
         return np.array([f"x{d}" for d in range(len(self.coef_))]) if names is None else np.asarray(names)
 
-    def _see(self, X: Any, y: Any, sample_weight: Any, before: RegressionSums | None, *, streaming: bool) -> Self:
+    def _see(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        before: RegressionSums | None,
+        *,
+        streaming: bool,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
         fresh = before is None
         if fresh:
             self.__dict__.pop("encodings_", None)  # that of another table
@@ -317,7 +326,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         units = RegressionUnits.of_pairs(x, y, weight, centred=centred) if fresh else self._units
         inside, target = units.enter(Rows(x)).x, units.target.enter(Rows(y[:, None])).x[:, 0]
         sums = regression_sums(inside, target, weight)
-        journal, _ = open_journal(self, rng, lambda: [x, y, weight])
+        journal = UNRECORDED if checkpoint is None else checkpoint.journal(self, rng, [x, y, weight])[0]
         self._solve(sums if before is None else before + sums, units, journal)
         return self
 
@@ -329,7 +338,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
             raise ValueError(missing_message("X", x))
         return answer
 
-    def _see_scan(self, scan: Scan, y: Any, sample_weight: Any) -> Self:
+    def _see_scan(self, scan: Scan, y: Any, sample_weight: Any, checkpoint: Checkpoint | None) -> Self:
         """One pass for the units, one for the sums."""
         if scan.target is None or y is not None or sample_weight is not None:
             raise ValueError("a scan names its own target and weights: latens.scan(..., target=name, weights=name).")
@@ -348,7 +357,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         units = RegressionUnits.of_pair_survey(
             survey, source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept)
         )
-        journal, _ = open_journal(self, rng, lambda: [survey, len(source.handles)])
+        about = [survey, len(source.handles)]
+        journal = UNRECORDED if checkpoint is None else checkpoint.journal(self, rng, about)[0]
         self._solve(journal.once(lambda: source.total(SumBlock(units))), units, journal)
         return self
 

@@ -104,10 +104,9 @@ def lazily(method: Method) -> Method:
 
 
 def to_be_sent(estimator: Any) -> Any:
-    """What answers about rows in other processes: callbacks and a journal stay, and may hold what cannot be sent."""
+    """What answers about rows in other processes: callbacks stay, and may hold what cannot be sent."""
     sent = object.__new__(type(estimator))
-    kept = {name: value for name, value in vars(estimator).items() if name not in ("_journal", "_checkpoint")}
-    vars(sent).update(kept)
+    vars(sent).update(vars(estimator))
     sent.callbacks = None
     return sent
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,12 +17,13 @@ from latens.core import Rows, Survey
 from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.estimators.rows.sampling import blocks
+from latens.intake import Encoding
 from latens.intake.kind_guess import POISSON_RATIO, count_kind
 from latens.models.likelihoods import Likelihood, Look
 from latens.models.likelihoods.names import LIKELIHOODS, Kind
 from latens.system.wording import listed
 
-__all__ = ["KINDS", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
+__all__ = ["KINDS", "ChosenKinds", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
 
 KINDS = tuple(LIKELIHOODS)
 LARGE_COUNT = 20  # whole numbers above it may be measurements as well as counts
@@ -29,6 +31,14 @@ FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this sh
 LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
 
 _log = logging.getLogger("latens")
+
+
+@dataclass(frozen=True)
+class ChosenKinds:
+    """What was chosen for views before anything is guessed."""
+
+    likelihoods: Any  # by view, as the caller gave them or as the columns of a frame say; None: all are guessed
+    encoding: Encoding | None = None  # how a frame of mixed columns became numbers
 
 
 def guess_likelihoods(table: WideTable, given: Any) -> tuple[str, ...]:
