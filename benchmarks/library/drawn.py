@@ -26,6 +26,7 @@ class Model:
     fewest_columns: Callable[[int], int]  # that tell so many components apart
     has_units: bool = True  # whether rows are real numbers
     has_units_of_columns: bool = True  # whether every column has a scale of its own
+    at_most_columns: bool = False  # whether more components than columns are refused
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class Problem:
         """(n, d) and the truth; the same for the same number of tries."""
         rng = np.random.default_rng([FIRST_SEED, self.seed, self.n, self.d, self.k, again])
         return MODELS[self.model].draw(rng, self.n, self.d, self.k)
+
+    def limit(self, n_components: int) -> int:
+        """As many components, or as the estimator allows."""
+        return min(n_components, self.d) if MODELS[self.model].at_most_columns else n_components
 
     def fitted(self, x: Floats, sample_weight: Floats | None = None, **options: Any) -> Any:
         estimator = MODELS[self.model].estimator(random_state=0, n_jobs=1, **options)
@@ -114,5 +119,5 @@ MODELS: dict[str, Model] = {
     "MultiViewFactorAnalysis": Model(
         latens.MultiViewFactorAnalysis, _sparse_factors, lambda k: 4 * k, has_units_of_columns=False
     ),
-    "NoisyICA": Model(latens.NoisyICA, _sources, lambda k: 2 * k),
+    "NoisyICA": Model(latens.NoisyICA, _sources, lambda k: 2 * k, at_most_columns=True),
 }

@@ -59,7 +59,7 @@ def asked_again(problem: Problem) -> list[Pair]:
     rng = np.random.default_rng([problem.seed, 1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first = problem.fitted(x, n_components=2 * problem.k)
+        first = problem.fitted(x, n_components=problem.limit(2 * problem.k))
         found = {way: WAYS[way](problem, x, rng) for way in WAYS if _has_meaning(problem, way)}
     pairs = []
     for way, again in found.items():
@@ -75,7 +75,7 @@ def _has_meaning(problem: Problem, way: str) -> bool:
 
 
 def _larger(problem: Problem, x: Floats, rng: np.random.Generator) -> Again:
-    fit = problem.fitted(x, n_components=4 * problem.k)
+    fit = problem.fitted(x, n_components=problem.limit(4 * problem.k))
     return Again(fit, fit.elbo_)
 
 
@@ -85,25 +85,25 @@ def _unlimited(problem: Problem, x: Floats, rng: np.random.Generator) -> Again:
 
 
 def _shuffled(problem: Problem, x: Floats, rng: np.random.Generator) -> Again:
-    fit = problem.fitted(x[rng.permutation(len(x))], n_components=2 * problem.k)
+    fit = problem.fitted(x[rng.permutation(len(x))], n_components=problem.limit(2 * problem.k))
     return Again(fit, fit.elbo_)
 
 
 def _repeated(problem: Problem, x: Floats, rng: np.random.Generator) -> Again:
     half = np.full(2 * len(x), 0.5)
-    fit = problem.fitted(np.repeat(x, 2, axis=0), half, n_components=2 * problem.k)
+    fit = problem.fitted(np.repeat(x, 2, axis=0), half, n_components=problem.limit(2 * problem.k))
     return Again(fit, fit.elbo_)
 
 
 def _rescaled(problem: Problem, x: Floats, rng: np.random.Generator) -> Again:
     unit = 10.0 ** rng.uniform(-4, 4)
-    fit = problem.fitted(x * unit, n_components=2 * problem.k)
+    fit = problem.fitted(x * unit, n_components=problem.limit(2 * problem.k))
     return Again(fit, fit.elbo_ + x.size * np.log(unit))
 
 
 def _rescaled_columns(problem: Problem, x: Floats, rng: np.random.Generator) -> Again:
     unit = 10.0 ** rng.uniform(-3, 3, size=x.shape[1])
-    fit = problem.fitted(x * unit, n_components=2 * problem.k)
+    fit = problem.fitted(x * unit, n_components=problem.limit(2 * problem.k))
     return Again(fit, fit.elbo_ + len(x) * np.log(unit).sum())
 
 

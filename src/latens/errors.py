@@ -33,6 +33,7 @@ __all__ = [
     "GroupsOfOne",
     "HeywoodCase",
     "LatensWarning",
+    "LittleMemory",
     "LooksTransposed",
     "MissingCodes",
     "NeverSeen",
@@ -202,6 +203,10 @@ class EmptyRows(LatensWarning):
     """Some rows show nothing: what is said of them is what is said of any row."""
 
 
+class LittleMemory(LatensWarning):
+    """A fit will need more memory than is free."""
+
+
 class MissingCodes(LatensWarning):
     """A column repeats a far number such as -999, which may stand for a missing value."""
 
@@ -292,7 +297,7 @@ def collect_warnings(owner: Any) -> Iterator[list[WarningRecord]]:
         _collection.reset(token)
 
 
-def warn(warning: LatensWarning) -> None:
+def warn(warning: LatensWarning, *, once: bool = False) -> None:
     """Give a warning at the caller's line, once per cause within a collection.
 
     The caller's line is the first that is neither of latens nor of scikit-learn, which wraps some methods.
@@ -301,9 +306,13 @@ def warn(warning: LatensWarning) -> None:
     ----------
     warning : LatensWarning
         What is the matter, and what to do.
+    once : bool
+        Whether one of its kind is enough, whatever its numbers are.
     """
     collection = _collection.get()
     if collection is not None:
+        if once and any(record.code == warning.record.code for record in collection.records):
+            return
         if warning.record in collection.records:
             return
         collection.records.append(warning.record)

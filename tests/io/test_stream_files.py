@@ -79,3 +79,23 @@ def test_counts_that_cannot_be_are_refused(where: str, name: str, value: float, 
     forged.at(f"attributes.stream_.{where}")[name] = value
     with pytest.raises(FileRefused, match=r"of a stream|of its stream"):
         latens.load(forged.write(tmp_path / "model"))
+
+
+def forgetful(path: Path) -> Forgery:
+    rows = begun().stream_.reservoir.values
+    return Forgery(latens.save(latens.BernoulliMixture(2, random_state=0, forget=0.01).partial_fit(rows), path))
+
+
+@pytest.mark.parametrize(("window", "message"), [(None, "and not how many count"), (20, "not of those that count")])
+def test_a_window_that_the_rows_kept_are_not_of_is_refused(window: Any, message: str, tmp_path: Path) -> None:
+    forged = forgetful(tmp_path / "honest")
+    forged.at("attributes.stream_.reservoir")["window"] = window
+    with pytest.raises(FileRefused, match=message):
+        latens.load(forged.write(tmp_path / "model"))
+
+
+def test_rows_of_a_window_out_of_their_order_are_refused(tmp_path: Path) -> None:
+    forged = forgetful(tmp_path / "honest")
+    forged.put("attributes.stream_.reservoir.numbers", np.arange(60)[::-1].copy())
+    with pytest.raises(FileRefused, match="not of those that count"):
+        latens.load(forged.write(tmp_path / "model"))

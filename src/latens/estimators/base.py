@@ -25,6 +25,7 @@ from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing, refuse_foreign_rows
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
@@ -40,6 +41,7 @@ from latens.system.threads import one_blas_thread
 __all__ = ["MOST_COMPONENTS", "VariationalTransformer", "living_components"]
 
 MOST_COMPONENTS = 4096  # beyond it their K x K matrices alone would fill the memory
+MOST_FORGOTTEN = 0.1  # by each row of a stream: ten rows are left
 
 
 class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEstimator):
@@ -196,9 +198,10 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             model = self._build(context)
             if checkpoint is not None:
                 context = self._recorded(context, checkpoint, model, going_on=before is not None)
+            starts = [State(self._state.q)] if before else self._starts_of(model, context)
+            doubt_memory(fit_bytes(model, data, context.sample, starts))
             if not isinstance(model, Compressing):
                 context = replace(context, data=data.entered(units, spare=spare))
-            starts = [State(self._state.q)] if before else self._starts_of(model, context)
             fit = self._search_from(model, context, starts, moves, before is None)
             if moves and self.n_components is None and isinstance(self.init, str) and not before:
                 fit = self._grow(fit, model, context)
@@ -249,7 +252,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         A uniform sample of all rows seen is kept: 2,000 of them, or 10 for each parameter if that is more, in at most
         256 MB (``stream_.nbytes``). It is fitted anew, moves and all, whenever rows have doubled until it is full, and
         whenever a batch scores plainly worse than expected. While it holds every row that is `fit`; later its rows
-        stand for all, and ``elbo_`` is the bound of as many rows like them.
+        stand for all, and ``elbo_`` is the bound of as many rows like them. With `forget`, where an estimator has it,
+        the sample is of the last 1/forget rows, and a search on it is made whenever half of them are new.
 
         After `fit`, which keeps no rows, batches only add to the sums of that fit.
 
@@ -306,6 +310,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             "batch_size",
             "learning_decay",
             "learning_offset",
+            "forget",
         }
         return {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in how}
 
@@ -353,6 +358,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             raise ValueError("prune=False keeps every component, so that n_components must say how many; give it.")
         if self.max_time is not None:
             positive_number("max_time", self.max_time)
+        positive_number("forget", self.forget, most=MOST_FORGOTTEN, zero=True)
         yes_or_no("warm_start", self.warm_start)
         if self.n_components is not None:
             whole_number("n_components", self.n_components, most=MOST_COMPONENTS)

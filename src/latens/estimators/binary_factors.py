@@ -103,6 +103,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
+    forget : float
+        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
     row_posteriors : {"auto", "keep", "recompute"}
         Of rows that are read in blocks: whether what was found of each row is kept from pass to pass, in memory and
         beyond 32 MB in a scratch file, or found anew, which needs no room and more time. "auto" keeps it, except on a
@@ -161,6 +164,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         batch_size: int = 1024,
         learning_decay: float = 0.7,
         learning_offset: float = 10.0,
+        forget: float = 0.0,
         row_posteriors: str = "auto",
     ) -> None:
         super().__init__(
@@ -182,6 +186,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.batch_size = batch_size
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
+        self.forget = forget
         self.row_posteriors = row_posteriors
         self.prior = prior
         self.e_step = e_step

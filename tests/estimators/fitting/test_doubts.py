@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import latens
 from latens.core import Rows
@@ -155,6 +157,48 @@ def test_covariances_beyond_the_memory_are_refused_beforehand(kind: str, monkeyp
     wanted = rf"covariance_type='{kind}' needs \d x 1000 x 1000 numbers, \d+ MB, .* 10 MB of memory are free; choose"
     with pytest.raises(ValueError, match=wanted):
         latens.GaussianMixture(2, covariance_type=kind).fit(X)
+
+
+FITTED: dict[str, Any] = {
+    "BinaryFactorAnalysis": latens.BinaryFactorAnalysis(2, max_iter=2, n_init=1),
+    "NoisyOr": latens.NoisyOr(2, max_iter=2, n_init=1),
+    "NoisyICA": latens.NoisyICA(2, max_iter=2),
+    "GaussianMixture": latens.GaussianMixture(2, max_iter=2, covariance_type="diag"),
+    "BernoulliMixture": latens.BernoulliMixture(2, max_iter=2),
+    "LatentClassAnalysis": latens.LatentClassAnalysis(2, max_iter=2),
+    "FactorAnalysis": latens.FactorAnalysis(2, max_iter=2),
+    "MultiViewFactorAnalysis": latens.MultiViewFactorAnalysis(2, max_iter=2),
+    "BayesianLinearRegression": latens.BayesianLinearRegression(),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FITTED)
+def test_a_fit_that_needs_more_memory_than_is_free_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    binary = name in ("NoisyOr", "BernoulliMixture")
+    X = (rng.random((60, 8)) < 0.5).astype(float) if binary else rng.normal(size=(60, 8))
+    given = (X, X[:, 0]) if name == "BayesianLinearRegression" else (X,)
+    monkeypatch.setattr("latens.estimators.fitting.memory_doubts.free_memory", lambda: 500)
+    model = clone(FITTED[name]).set_params(random_state=0).fit(*given)
+    told = [each for each in model.warnings_ if each.code == "little-memory"]
+    assert len(told) == 1
+    assert re.match(r"this fit needs about [\d.]+ kB of memory .* 500 bytes are free", told[0].message)
+    assert "latens.scan" in told[0].remedy
+    monkeypatch.setattr("latens.estimators.fitting.memory_doubts.free_memory", lambda: 10**9)
+    assert "little-memory" not in [each.code for each in model.fit(*given).warnings_]
+
+
+def test_memory_is_counted_by_rows_by_their_posteriors_and_by_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr("latens.estimators.base.doubt_memory", asked.append)
+    x = np.random.default_rng(0).normal(size=(400, 6))
+    for rows, k in ((x[:200], 3), (x, 3), (x, 12)):
+        latens.NoisyICA(k if k < 7 else 6, max_iter=1, moves=False).fit(rows)
+    few, many, large = asked
+    assert many > 1.6 * few
+    assert many > 2 * x.nbytes + 2 * 400 * 3 * 8  # a copy, and at least means of the sources
+    assert large > 1.3 * many
 
 
 def test_free_memory_is_a_number_of_bytes() -> None:

@@ -9,8 +9,8 @@ from latens.core import Rows
 from latens.estimators.rows.reservoir import Reservoir, capacity_for
 
 
-def filled(n: int, size: int, capacity: int, seed: int = 0) -> Reservoir:
-    held = Reservoir.empty(seed, capacity, 1)
+def filled(n: int, size: int, capacity: int, seed: int = 0, window: int | None = None) -> Reservoir:
+    held = Reservoir.empty(seed, capacity, 1, window)
     for at in range(0, n, size):
         held = held.add(Rows(np.arange(at, min(at + size, n), dtype=float)[:, None]))
     return held
@@ -71,3 +71,31 @@ def test_room_grows_with_parameters_and_is_bounded_by_bytes() -> None:
     assert capacity_for(1000, 5) == 10_000
     assert capacity_for(10**7, 1000) * 1000 * 8 <= 2**28
     assert capacity_for(10**7, 10**7) == 200
+
+
+def test_a_window_that_there_is_room_for_holds_the_last_rows() -> None:
+    held = filled(100, 7, 50, window=30)
+    assert held.values[:, 0].tolist() == list(range(70, 100))
+    assert (held.is_whole, held.each, held.n_rows, held.n, held.n_within) == (True, 1.0, 100, 30.0, 30)
+    early = filled(20, 7, 50, window=30)
+    assert (early.is_whole, early.n, early.n_within) == (True, 20.0, 20)
+
+
+def test_of_a_larger_window_every_row_is_as_likely_to_be_kept_as_any_other() -> None:
+    counts = np.zeros(200)
+    for seed in range(400):
+        held = filled(200, 9, 20, seed, window=50)
+        assert len(held.keys) <= 20
+        assert np.allclose([held.n, held.each * len(held.keys)], 50)
+        counts[held.values[:, 0].astype(int)] += 1
+    assert not counts[:150].any()
+    share = counts[150:] / 400
+    assert abs(share.mean() - 0.9 * 20 / 50) < 0.03
+    assert np.abs(share - share.mean()).max() < 4.5 * np.sqrt(0.36 * 0.64 / 400)
+
+
+def test_weights_of_a_window_are_those_of_its_rows() -> None:
+    held = Reservoir.empty(0, 10, 1, 3)
+    for weight in (1.0, 2.0, 3.0, 4.0, 5.0):
+        held = held.add(Rows(np.full((1, 1), weight), None, np.array([weight])))
+    assert (held.weight.tolist(), held.n, held.numbers.tolist()) == ([3.0, 4.0, 5.0], 12.0, [2, 3, 4])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from latens.inference.ascent import ascend
 from latens.inference.search.optimum import Search
 from latens.inference.search.surprise import badly_explained
 from latens.models.mixture.model import Mixture
+from tests.inference.toy import fit_at, some_rows
 
 
 def two_columns() -> Mixture:
@@ -122,3 +123,71 @@ def test_falls_smaller_than_rounding_of_a_nat_are_no_falls() -> None:
     with warnings.catch_warnings(action="error", category=ElboDecreased):
         fit = ascend(model, [rows], State(at(model, [-1.0, 1.0])), max_iter=20, tol=0)
     assert len(fit.trace) == 20
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A posterior that is known by its name alone."""
+
+    name: str
+    n_components: int = 2
+
+    def only(self, keep: np.ndarray) -> Spot:
+        return Spot(self.name + " pruned", len(keep))
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """A model whose bounds, candidates and dead components are listed."""
+
+    heights: dict[str, float]
+    ways: dict[str, list[str]]
+    dead: tuple[str, ...] = ()
+
+    def candidates(self, q: Spot, *_: Any) -> Iterator[Spot]:
+        return (Spot(name) for name in self.ways.get(q.name, []))
+
+    def importance(self, q: Spot, stats: Any) -> np.ndarray:
+        return np.arange(q.n_components) if q.name in self.dead else np.ones(q.n_components)
+
+    def ascend(self, batches: Any, start: State, **_: Any) -> Fit:
+        return fit_at(self.heights[start.q.name], q=start.q)
+
+    def searched(self, *starts: str) -> Fit:
+        search = Search(self, self.ascend, 0, 6, 100, 1e-6, True)
+        return search.on_all([some_rows()], some_rows(), [State(Spot(name)) for name in starts])
+
+
+def test_every_start_is_moved_before_they_are_compared() -> None:
+    land = Landscape({"high": -5.0, "low": -9.0, "higher": -4.0, "top": -1.0}, {"high": ["higher"], "low": ["top"]})
+    assert land.searched("high").elbo == -4.0
+    assert land.searched("high", "low").elbo == -1.0
+
+
+def test_a_start_that_ends_where_another_did_is_moved_once() -> None:
+    tried: list[str] = []
+    land = Landscape({"a": -5.0, "b": -5.0, "c": -6.0}, {"a": ["c"], "b": ["c"], "c": []})
+    watched = replace(land, ways=Noted(land.ways, tried))
+    assert watched.searched("a", "b", "c").state.q.name == "a"
+    assert tried == ["a", "c"]
+
+
+class Noted(dict[str, list[str]]):
+    """Ways that are noted down when they are asked for."""
+
+    def __init__(self, ways: dict[str, list[str]], asked: list[str]) -> None:
+        super().__init__(ways)
+        self.asked = asked
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked.append(name)
+        return super().get(name, default)
+
+
+def test_moves_go_on_from_what_is_left_without_dead_components() -> None:
+    land = Landscape(
+        {"start": -5.0, "start pruned": -4.0, "beyond": -2.0}, {"start pruned": ["beyond"]}, dead=("start",)
+    )
+    assert land.searched("start").elbo == -2.0
+    lower = replace(land, heights={**land.heights, "start pruned": -6.0})
+    assert lower.searched("start").elbo == -5.0

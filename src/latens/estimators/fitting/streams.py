@@ -6,6 +6,9 @@
 
 While the reservoir holds every row, a fit of it is `fit`: one is made whenever rows have doubled since the last. Once
 it is full its rows tell nothing more of the number of components, and only surprises lead to another.
+
+With `forget` the rows kept are the last 1/forget, or some of them: after each batch the model ascends on those, and a
+search on them is made whenever half of them are new. What came before is gone from every sum.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from latens.estimators.rows.reservoir import Reservoir, capacity_for
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
-from latens.inference.online import Accumulate, recount, update
+from latens.inference.online import Accumulate, follow, recount, update
 from latens.system.seeds import generator, seed_beside
 from latens.system.wording import listed
 
@@ -37,6 +40,7 @@ __all__ = ["Stream", "Streaming"]
 
 ROWS_AT_ONCE = 2**16  # of data in blocks, on their way into the reservoir
 LEAST_OF_COMPONENT, PER_COLUMN = 50, 3  # rows of a component in the reservoir that tell as much of it as all would
+N_WITHIN = 3  # iterations on the rows of a window after a batch
 PLAINLY_WORSE = 0.5  # nats a row below the bound of a fit whose rows are gone, before its stream is called changed
 
 
@@ -57,6 +61,9 @@ class Stream:
     @property
     def is_due(self) -> bool:
         """Whether the reservoir can tell more of the components than when it was last fitted."""
+        window = self.reservoir.window
+        if window is not None and self.reservoir.n_rows >= window:
+            return self.reservoir.n_rows - self.fitted_rows >= max(1, window // 2)
         if self.fitted_rows >= self.reservoir.capacity:
             return False
         return self.reservoir.n_rows >= self.reservoir.capacity or self.reservoir.n >= 2 * self.fitted_weight
@@ -77,6 +84,7 @@ class Streaming:
     warnings_: list[WarningRecord]
     moves: bool
     random_state: Any
+    forget: float = 0.0  # 1 / rows of a stream after which one is gone; 0: never
 
     if TYPE_CHECKING:
         _fit: Callable[..., Any]
@@ -95,10 +103,17 @@ class Streaming:
     def _keep_rows(self, data: Data) -> None:
         """A reservoir of the rows that were just fitted."""
         seed = seed_beside(generator(self.random_state))
-        reservoir = Reservoir.empty(seed, capacity_for(self._n_free(), data.n_columns), data.n_columns)
+        reservoir = Reservoir.empty(seed, capacity_for(self._n_free(), data.n_columns), data.n_columns, self._window)
         for rows in data.stream(ROWS_AT_ONCE):
             reservoir = reservoir.add(rows)
         self._watch(reservoir)
+        if self.stream_ is not None and reservoir.n_within < reservoir.n_rows:
+            self._fit_anew(self.stream_)
+
+    @property
+    def _window(self) -> int | None:
+        """Rows of a stream that count; None: all of them."""
+        return max(1, round(1 / self.forget)) if self.forget > 0 else None
 
     def _see_batch(self, rows: Rows) -> None:
         """See one more batch of rows, none of weight 0."""
@@ -116,11 +131,14 @@ class Streaming:
         if stream is not None and (stream.is_due or stream.watch.is_short(stream.reservoir.n)):
             self._fit_anew(stream)
             return
+        if stream is not None and stream.reservoir.window is not None:
+            self._ascend_within(stream, units)
+            return
         state, event = update(
             self._model,
             self._state,
             inside,
-            combine=Accumulate(),
+            combine=Accumulate((1 - self.forget) ** len(rows)),
             n_global=3,
             log_scale=units.log_scale,
             local=local,
@@ -130,6 +148,29 @@ class Streaming:
         self._tell_batch(rows)
         self.stream_ = stream
 
+    def _ascend_within(self, stream: Stream, units: Units) -> None:
+        """A few iterations on the rows of the window, from the present posterior."""
+        data, each = InMemory(stream.reservoir.rows), stream.reservoir.each
+        fit = follow(
+            self._model,
+            [units.enter(data.rows)] * N_WITHIN,
+            State(self._state.q, step=self._state.step),
+            combine=Accumulate(0.0),  # these rows alone
+            every=N_WITHIN,
+            log_scale=units.log_scale,
+        )
+        self._keep_recounted(units, fit, each)
+        self._tell_fit(data, each)
+        self.stream_ = stream
+
+    def _keep_recounted(self, units: Units, fit: Fit, each: float) -> None:
+        """Keep a fit to rows of which each stands for `each`; a batch adds one iteration to the trace."""
+        state, event = fit.state, fit.trace[-1]
+        if each > 1:
+            state, event = recount(self._model, state, each, log_scale=units.log_scale)
+        event = replace(event, posterior=None, restart=self.trace_[-1].restart)
+        self._keep(self._model, units, Fit(replace(state, locals=None), (*self.trace_, event), self.converged_))
+
     def _met(self, rows: Rows, scores: Floats, weight: Floats) -> Stream | None:
         """What is kept of the stream with one more batch; says so if it is unlike those before."""
         stream = self.stream_
@@ -138,14 +179,14 @@ class Streaming:
             return None
         before = stream.reservoir.n_rows
         stream = replace(stream, reservoir=stream.reservoir.add(rows), watch=stream.watch.meet(scores, weight))
-        if stream.watch.is_short(stream.reservoir.n):
+        if stream.reservoir.window is None and stream.watch.is_short(stream.reservoir.n):
             watch, held = stream.watch, len(stream.reservoir.keys)
             self._warn_changed(
                 f"rows {before + 1} to {stream.reservoir.n_rows} of the stream score {watch.shortfall:.2g} nats a row "
                 f"below what those before them lead to expect ({watch.standard_errors:.0f} standard errors): it is "
                 f"sorted, or it changes. The model was fitted anew, to {held} rows kept of all.",
-                "Nothing needs to be done where rows are only sorted; where what they tell of changes, fit recent rows "
-                "alone.",
+                "Nothing needs to be done where rows are only sorted; where what they tell of changes, let old rows "
+                "go: forget=.001 keeps the last 1,000.",
             )
         return stream
 
@@ -173,9 +214,7 @@ class Streaming:
         vars(self).pop("posterior_")  # no warm start: what few rows closed stays closed
         self._fit_quietly(data, generator(self.random_state if known else reservoir.seed))
         if each > 1:
-            state, event = recount(self._model, self._state, each, log_scale=self._units.log_scale)
-            event = replace(event, posterior=None, restart=self.trace_[-1].restart)
-            self._keep(self._model, self._units, Fit(state, (*self.trace_, event), self.converged_))
+            self._keep_recounted(self._units, Fit(self._state, self.trace_, self.converged_), each)
         self._tell_fit(data, each)
         if reservoir.is_whole:  # rows that are gone cannot come back, but there is room for more
             reservoir = replace(reservoir, capacity=capacity_for(self._n_free(), reservoir.n_columns))

@@ -86,6 +86,9 @@ class GaussianMixture(MixtureEstimator):
         enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
+    forget : float
+        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
 
     Attributes
     ----------
@@ -144,6 +147,7 @@ class GaussianMixture(MixtureEstimator):
         batch_size: int = 1024,
         learning_decay: float = 0.7,
         learning_offset: float = 10.0,
+        forget: float = 0.0,
     ) -> None:
         super().__init__(
             n_components,
@@ -164,6 +168,7 @@ class GaussianMixture(MixtureEstimator):
         self.batch_size = batch_size
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
+        self.forget = forget
         self.covariance_type = covariance_type
         self.weight_prior = weight_prior
         self.noise_variance = noise_variance

@@ -102,6 +102,9 @@ class LatentClassAnalysis(MixtureEstimator):
         enough. The bounds of single passes are estimates; `elbo_` is that of all rows.
     batch_size, learning_decay, learning_offset : int, float, float
         Rows of a batch, and the weight of batch t, (learning_offset + t) ** -learning_decay.
+    forget : float
+        Of streams (`partial_fit`) whose rows tell of something that changes: only the last 1/forget rows count, and the
+        model is that of a `fit` to them. 0: all rows count. `fit` gives every row the same weight.
 
     Attributes
     ----------
@@ -169,6 +172,7 @@ class LatentClassAnalysis(MixtureEstimator):
         batch_size: int = 1024,
         learning_decay: float = 0.7,
         learning_offset: float = 10.0,
+        forget: float = 0.0,
     ) -> None:
         super().__init__(
             n_components,
@@ -189,6 +193,7 @@ class LatentClassAnalysis(MixtureEstimator):
         self.batch_size = batch_size
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
+        self.forget = forget
         self.likelihoods = likelihoods
         self.weight_prior = weight_prior
         self.weight_concentration_prior = weight_concentration_prior

@@ -19,6 +19,7 @@ from latens.core import Fit, Rows, State
 from latens.errors import caller_level
 from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
+from latens.estimators.fitting.memory_doubts import doubt_memory
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.parameters import (
     all_or_nothing,
@@ -322,6 +323,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else check_weight(sample_weight, x)
         check_sizes(x, y, weight)
+        doubt_memory(2.0 * x.nbytes + 4 * x.itemsize * x.shape[1] ** 2)  # rows in other units; products of columns
         centred = yes_or_no("fit_intercept", self.fit_intercept)
         units = RegressionUnits.of_pairs(x, y, weight, centred=centred) if fresh else self._units
         inside, target = units.enter(Rows(x)).x, units.target.enter(Rows(y[:, None])).x[:, 0]

@@ -1,4 +1,7 @@
-"""Some rows of a stream, in data units: each row seen so far is as likely to be among them as any other."""
+"""Some rows of a stream, in data units: each row seen so far is as likely to be among them as any other.
+
+With a window each of the last so many rows is, and those before are gone.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ __all__ = ["Reservoir", "capacity_for"]
 LEAST_ROWS, ROWS_PER_PARAMETER = 2000, 10  # a fit to so many is about a twentieth of a nat a row from one to all
 MOST_BYTES = 2**28  # of dense rows; wide tables have fewer of them
 FEWEST_ROWS = 200  # however wide
+ROOM = 0.9  # of the capacity, for a share of a window: how many rows that is, is chance
 
 
 def capacity_for(n_parameters: int, n_columns: int) -> int:
@@ -43,7 +47,7 @@ class Reservoir:
     capacity: int
     n_columns: int
     n_rows: int  # seen so far, here or not
-    n: float  # what those count
+    n: float  # what those count; with a window, what those in it do
     keys: Floats = sized("rows")
     values: Floats | None = sized("rows d", default=None)
     seen: NDArray[np.bool_] | None = sized("rows d", default=None)
@@ -52,26 +56,46 @@ class Reservoir:
     ones: Index | None = sized("ones", default=None)  # columns
     # what else is known of the rows
     aux: dict[str, Floats] = field(default_factory=dict, metadata={"shape": "rows;rows columns"})
+    window: int | None = None  # rows after which one is gone; None: never
+    numbers: Index | None = sized("rows", default=None)  # of rows within the stream, where there is a window
 
     @classmethod
-    def empty(cls, seed: int, capacity: int, n_columns: int) -> Reservoir:
-        return cls(seed, capacity, n_columns, 0, 0.0, np.zeros(0))
+    def empty(cls, seed: int, capacity: int, n_columns: int, window: int | None = None) -> Reservoir:
+        numbers = None if window is None else np.zeros(0, dtype=np.intp)
+        return cls(seed, capacity, n_columns, 0, 0.0, np.zeros(0), window=window, numbers=numbers)
 
     def add(self, rows: Rows) -> Reservoir:
         """With one more batch."""
         keys = np.random.default_rng([self.seed, self.n_rows]).random(len(rows))
         both = np.concatenate([self.keys, keys])
         counted = replace(self, n_rows=self.n_rows + len(rows), n=self.n + rows.n)
-        if len(both) > self.capacity:
-            chosen = np.sort(np.argpartition(both, self.capacity)[: self.capacity])
-        else:
-            chosen = np.arange(len(both))
-        held = len(self.keys)
-        if len(chosen) == held and (not held or chosen[-1] < held):
+        held, numbers = len(self.keys), None
+        chosen = np.arange(len(both))
+        if self.numbers is not None:
+            numbers = np.concatenate([self.numbers, self.n_rows + np.arange(len(rows))])
+            chosen = chosen[counted._stays(numbers, both)]
+        if len(chosen) > self.capacity:
+            chosen = np.sort(chosen[np.argpartition(both[chosen], self.capacity)[: self.capacity]])
+        if numbers is None and len(chosen) == held and (not held or chosen[-1] < held):
             return counted
         new = _taken(rows, chosen[chosen >= held] - held)
         kept = _joined(_taken(self.rows, chosen[chosen < held]), new) if held else new
-        return replace(counted, keys=both[chosen], **_told(kept))
+        added = replace(counted, keys=both[chosen], **_told(kept))
+        if numbers is None:
+            return added
+        return replace(added, numbers=numbers[chosen], n=kept.n * added.n_within / len(kept))
+
+    def _stays(self, numbers: Index, keys: Floats) -> NDArray[np.bool_]:
+        """Which rows are within the window, and in the share of it that there is room for."""
+        if self.window is None or self.n_rows <= self.window:
+            return np.ones(len(keys), dtype=bool)
+        share = 1.0 if self.window <= self.capacity else ROOM * self.capacity / self.window
+        return np.asarray((numbers >= self.n_rows - self.window) & (keys < share))
+
+    @property
+    def n_within(self) -> int:
+        """Rows that those here stand for: all of the stream, or of the window."""
+        return self.n_rows if self.window is None else min(self.n_rows, self.window)
 
     @property
     def rows(self) -> Rows:
@@ -85,8 +109,8 @@ class Reservoir:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every row of the stream is here."""
-        return self.n_rows == len(self.keys)
+        """Whether every row of the stream, or of its window, is here."""
+        return self.n_within == len(self.keys)
 
     @property
     def each(self) -> float:
@@ -96,7 +120,16 @@ class Reservoir:
     @property
     def nbytes(self) -> int:
         """Memory that it takes."""
-        parts = (self.keys, self.values, self.seen, self.weight, self.starts, self.ones, *self.aux.values())
+        parts = (
+            self.keys,
+            self.values,
+            self.seen,
+            self.weight,
+            self.starts,
+            self.ones,
+            self.numbers,
+            *self.aux.values(),
+        )
         return sum(part.nbytes for part in parts if part is not None)
 
 

@@ -19,7 +19,7 @@ from latens.core import Fit, Iteration, Loose, Movable, Reducible, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.moves import Ascent, improve, longer
-from latens.inference.search.restarts import Map, ascend_all, highest, records
+from latens.inference.search.restarts import Map, ascend_all, distinct, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]
@@ -29,7 +29,7 @@ N_RARE = 6  # candidates made for badly explained rows that are tried on all row
 
 @dataclass(frozen=True)
 class Search:
-    model: object  # what it proposes, if it does, is tried
+    model: Any  # what it proposes, if it does, is tried
     ascend: Callable[..., Fit]  # (batches, start, *, max_iter, on_iteration, sweep)
     seed: int  # of moves; those of one start do not depend on how many others there are
     limit: int  # components that moves may grow to
@@ -129,13 +129,16 @@ class Search:
         notify: OnIteration | None = None,
         map_: Map = map,
     ) -> list[Fit]:
-        """Starts in turn; those that get higher than all before them are moved, and reported."""
+        """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
         fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
-        chosen = records(fits, self.tol)
-        return [self._moved(fit, ascent, sample, stage, self.tol, screens, rare, notify) for fit in chosen]
+        waiting, moved = distinct(fits, self.tol), list[Fit]()
+        while waiting and not (moved and (moved[-1].interrupted or moved[-1].stopped)):
+            moved.append(self._moved(waiting.pop(0), ascent, sample, stage, self.tol, screens, rare, notify))
+        last, chosen = moved[-1], records([*moved, *waiting], self.tol)
+        return [*chosen[:-1], replace(chosen[-1], interrupted=last.interrupted, stopped=last.stopped)]
 
     def _moved(
         self,
@@ -176,7 +179,14 @@ class Search:
         if self.fixed:
             return (q for q in proposed if q.n_components == k)
         fewest = self._fewest(state)
-        return proposed if fewest is None else chain(proposed, [fewest])
+        last = [] if fewest is None else [fewest]
+        return chain(proposed, self._without_dead(state), last)
+
+    def _without_dead(self, state: State) -> Iterator[Any]:
+        """What would be published, where some components are dead: moves go on from there if it is better."""
+        living = np.flatnonzero(self.model.importance(state.q, state.stats) > 0)
+        if 0 < len(living) < state.q.n_components:
+            yield state.q.only(living)
 
     def _ascend(self, batches: Sequence[Any], sweep: Sweep = serial_sweep, tol: float | None = None) -> Ascent:
         options = {} if tol is None else {"tol": tol}

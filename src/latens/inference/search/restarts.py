@@ -11,7 +11,7 @@ from typing import Any
 from latens.core import Fit, Iteration
 from latens.inference.ascent import OnIteration
 
-__all__ = ["ascend_all", "best_of", "highest", "labelled", "records"]
+__all__ = ["ascend_all", "best_of", "distinct", "highest", "labelled", "records"]
 
 Ascent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
@@ -57,6 +57,16 @@ def ascend_all(
             raise
         interrupted = True
     return [replace(done[restart], interrupted=done[restart].interrupted or interrupted) for restart in sorted(done)]
+
+
+def distinct(fits: Sequence[Fit], tol: float) -> list[Fit]:
+    """The fits that did not end where one before them did: as many components, and the same bound to `tol` per row."""
+    kept: list[Fit] = []
+    for fit in fits:
+        margin, size = tol * max(fit.state.stats.n, 1.0), fit.state.q.n_components
+        if not any(size == other.state.q.n_components and abs(fit.elbo - other.elbo) <= margin for other in kept):
+            kept.append(fit)
+    return kept
 
 
 def records(fits: Sequence[Fit], tol: float) -> list[Fit]:

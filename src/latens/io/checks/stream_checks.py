@@ -40,6 +40,7 @@ def _check_reservoir(held: Reservoir, width: int, *, binary: bool) -> None:
     if any(values.ndim not in (1, 2) or len(values) != n for values in held.aux.values()):
         raise FileRefused("what is known of the rows that it keeps of a stream is not known of each of them.")
     _check_ones(held, width)
+    _check_window(held)
     rows = held.rows
     if rows.seen is not None and rows.x[~rows.seen].any():
         raise FileRefused("the rows that it keeps of a stream have values where they miss them.")
@@ -49,6 +50,17 @@ def _check_reservoir(held: Reservoir, width: int, *, binary: bool) -> None:
         raise FileRefused("the rows that it keeps of a stream count as none, or as more than the stream.")
     if not math.isfinite(held.n):
         raise FileRefused("its stream is endless.")
+
+
+def _check_window(held: Reservoir) -> None:
+    """Of streams that let old rows go."""
+    if held.window is None and held.numbers is None:
+        return
+    if held.window is None or held.numbers is None or held.window < 1:
+        raise FileRefused("it tells which rows of its stream it keeps, and not how many count, or the other way round.")
+    first = held.n_rows - held.n_within
+    if (np.diff(held.numbers) <= 0).any() or not first <= held.numbers[0] <= held.numbers[-1] < held.n_rows:
+        raise FileRefused("the rows that it keeps of a stream are not of those that count.")
 
 
 def _check_ones(held: Reservoir, width: int) -> None:
