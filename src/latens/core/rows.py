@@ -112,6 +112,7 @@ class Rows:
         """What the rows that show anything lack: columns row by row, then rows column by column, as CSR lists."""
         lacking = csr_array(~np.asarray(self.seen) & (np.asarray(self.present) > 0)[:, None])
         down = lacking.tocsc()
+        # SciPy's indices may be of 32 bits, which all that reads them takes
         return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
 
     @cached_property

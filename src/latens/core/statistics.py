@@ -36,6 +36,7 @@ class Statistics:
         return self._map(lambda name: _scale(weight, getattr(self, name)))
 
     def _map(self, value_of: Callable[[str], Any]) -> Self:
+        # only subclasses have fields, which their constructor takes by name
         return type(self)(**{f.name: value_of(f.name) for f in fields(self)})  # type: ignore[arg-type]
 
 

@@ -65,7 +65,7 @@ class RowDensities(_Matrix):
 
     def score(self, model: Any, table: CellTable, at: Index, hidden: Mask) -> Floats:
         if model.score_is_bound_:
-            return NormalCells.score(self, model, table, at, hidden)  # type: ignore[arg-type]
+            return _score_normal(model, self.rows(table, at, hidden), table, at, hidden)
         rows, out = self.rows(table, at, hidden), np.full(hidden.shape, np.nan)
         exact = (table.spread_exact if self.spreads_counts else table.exact)[at]
         seen = host(model.score_samples(rows))
@@ -112,9 +112,7 @@ class NormalCells(_Matrix):
     """Of models whose codes have a normal posterior: a cell is normal about what `impute` fills in."""
 
     def score(self, model: Any, table: CellTable, at: Index, hidden: Mask) -> Floats:
-        mean, sd = model.impute(self.rows(table, at, hidden), return_std=True)
-        score = _log_normal_mass(table.spread_exact[at], host(mean), host(sd), table.width)
-        return np.where(hidden, score, np.nan)
+        return _score_normal(model, self.rows(table, at, hidden), table, at, hidden)
 
 
 class Probabilities(_Matrix):
@@ -179,6 +177,13 @@ def _log_count_mass(value: Floats, mean: Floats, sd: Floats) -> Floats:
     size = mean**2 / np.maximum(excess, 1e-9)
     wide = nbinom.logpmf(value, size, size / (size + mean))
     return np.maximum(np.where(excess > 1e-6 * mean, wide, poisson.logpmf(value, mean)), np.log(SURE**4))
+
+
+def _score_normal(model: Any, rows: Floats, table: CellTable, at: Index, hidden: Mask) -> Floats:
+    """(n, C), log probability of each hidden cell, taken as normal about what `impute` fills in; NaN elsewhere."""
+    mean, sd = model.impute(rows, return_std=True)
+    score = _log_normal_mass(table.spread_exact[at], host(mean), host(sd), table.width)
+    return np.where(hidden, score, np.nan)
 
 
 def _log_normal_mass(value: Floats, mean: Floats, sd: Floats, width: Floats) -> Floats:

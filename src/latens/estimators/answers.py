@@ -199,7 +199,8 @@ class Answers(Intervals, TransformerMixin):
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
         if one_of("globals", how, ["each", "shared"]) == "shared":
-            return self._model.draw(self.posterior_, n, rng)  # type: ignore[no-any-return]
+            rows, codes = self._model.draw(self.posterior_, n, rng)
+            return rows, codes
         draws = [self._model.draw(self.posterior_, 1, rng) for _ in range(n)]
         return np.concatenate([rows for rows, _ in draws]), np.concatenate([codes for _, codes in draws])
 

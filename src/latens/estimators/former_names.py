@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from latens.errors import caller_level
 
@@ -41,7 +41,7 @@ def keywords_after_y(*former: str) -> Callable[[Method], Method]:
                 options |= named
             return method(self, *given, **options)
 
-        return accept  # type: ignore[return-value]
+        return cast("Method", accept)
 
     return decorate
 
@@ -61,7 +61,7 @@ def former_parameters(**names: str) -> Callable[[Method], Method]:
                 options[present] = options.pop(former)
             return method(self, *given, **options)
 
-        return accept  # type: ignore[return-value]
+        return cast("Method", accept)
 
     return decorate
 

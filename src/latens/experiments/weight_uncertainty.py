@@ -113,7 +113,7 @@ def _line(settings: Settings, rng: np.random.Generator) -> tuple[Line, dict[str,
     f = torch.as_tensor(line.features(line.x), dtype=torch.float32)
     y = torch.as_tensor(line.y, dtype=torch.float32)
 
-    def steps(net: Any, optimiser: Any, after: Callable[[int], None]) -> None:
+    def steps(net: Any, optimiser: Any, after: Callable[[int], object]) -> None:
         for step in range(settings.n_steps):
             rows = torch.randint(len(y), (10,))
 
@@ -134,13 +134,13 @@ def _line(settings: Settings, rng: np.random.Generator) -> tuple[Line, dict[str,
     plain = fresh()
     swag = SWAG(plain, rank=min(20, f.shape[1]))
     descent = torch.optim.SGD(plain.parameters(), settings.rate, weight_decay=PRIOR / len(y))
-    steps(plain, descent, lambda step: step > settings.n_steps // 2 and step % 6 == 0 and swag.update())  # type: ignore
+    steps(plain, descent, lambda step: step > settings.n_steps // 2 and step % 6 == 0 and swag.update())
     net = fresh()
     ours = FactorPosterior(net, rank=settings.rank)
     sampler = LangevinOptimizer(
         net.parameters(), n_rows=len(y), lr=settings.rate, prior_precision=PRIOR, random_state=int(rng.integers(2**31))
     )
-    steps(net, sampler, lambda step: sampler.sampling and step % 6 == 0 and ours.update())  # type: ignore
+    steps(net, sampler, lambda step: sampler.sampling and step % 6 == 0 and ours.update())
     bands = {"exact posterior": line.posterior}
     for name, posterior in (("SGD and SWAG", swag), ("Langevin steps and factors", ours)):
         gaussian = posterior.to_low_rank()

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from latens.errors import TableRefused
 from latens.intake.marks import is_missing_mark, number_in
@@ -55,7 +55,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     """A file as bytes, whichever way it was compressed."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return cast("IO[bytes]", gzip.open(path, "rb"))
     if suffix == ".bz2":
         return bz2.open(path, "rb")
     if suffix in (".xz", ".lzma"):

@@ -4,6 +4,9 @@ Right to about one unit in the last place. A division that may raise is not vect
 compiled with `COMPILED`, too. Fusing a product with a sum, as that allows, only saves a rounding.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 from math import factorial
@@ -31,7 +34,7 @@ FRACTION = 0x000FFFFFFFFFFFFF
 
 
 @nb.njit(**COMPILED)
-def shrunk(x):  # type: ignore[no-untyped-def]
+def shrunk(x):
     """e^-x and 1 - e^-x for x >= 0, both to the last digit; beyond 708 they stay there."""
     x = -min(x, FARTHEST)
     rounded = x * LOG2_E + ROUNDING
@@ -54,7 +57,7 @@ def shrunk(x):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def _log_near_one(f, m):  # type: ignore[no-untyped-def]
+def _log_near_one(f, m):
     """m log 2 + log(1 + f)."""
     s = f / (2.0 + f)
     z = s * s
@@ -64,14 +67,14 @@ def _log_near_one(f, m):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def log_beyond_one(x):  # type: ignore[no-untyped-def]
+def log_beyond_one(x):
     """log(1 + x) for x from 0 to 1."""
     far = x > ROOT_2_LESS_1
     return _log_near_one(0.5 * (x - 1.0) if far else x, 1.0 if far else 0.0)
 
 
 @nb.njit(**COMPILED)
-def log_normal(x):  # type: ignore[no-untyped-def]
+def log_normal(x):
     """log x of a positive number in the range of normal ones."""
     bits = np.float64(x).view(np.int64) + (ONE - HALF_ROOT)
     fraction = np.int64((bits & FRACTION) + HALF_ROOT).view(np.float64)

@@ -4,6 +4,9 @@ Rows are visited so that those with the same holes follow each other: they share
 in double precision. Serial, and without the GIL, like all kernels.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -17,7 +20,7 @@ NEGLIGIBLE = 1e-20  # of a row's membership: what it adds to a sum is below its 
 
 
 @nb.njit(**COMPILED)
-def _same(holes, start, stop, before, until):  # type: ignore[no-untyped-def]
+def _same(holes, start, stop, before, until):
     """Whether two lists of holes, of two rows, are one."""
     same, a = stop - start == until - before, 0
     while same and start + a < stop:
@@ -26,7 +29,7 @@ def _same(holes, start, stop, before, until):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def _factor(precision, hole, low):  # type: ignore[no-untyped-def]
+def _factor(precision, hole, low):
     """Cholesky factor of precision[hole, hole] into the lower triangle of `low`; its log determinant."""
     volume = 0.0
     for j in range(len(hole)):
@@ -43,7 +46,7 @@ def _factor(precision, hole, low):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def _invert(low, h, inner):  # type: ignore[no-untyped-def]
+def _invert(low, h, inner):
     """(L L')^-1 into `inner`, from the factor L in the lower triangle of `low`, which becomes its inverse."""
     for j in range(h):
         low[j, j] = 1.0 / low[j, j]
@@ -61,7 +64,7 @@ def _invert(low, h, inner):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def _pull(x, mean, precision, hole, gap, pull):  # type: ignore[no-untyped-def]
+def _pull(x, mean, precision, hole, gap, pull):
     """gap = x - mean, 0 in the holes; pull = precision gap."""
     d = len(mean)
     for j in range(d):
@@ -78,7 +81,7 @@ def _pull(x, mean, precision, hole, gap, pull):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def condition_rows(x, order, ends, holes, mean, precision, form, volume):  # type: ignore[no-untyped-def]
+def condition_rows(x, order, ends, holes, mean, precision, form, volume):
     """(n, K) each: quadratic form of the observed entries, and log determinant of the precision of the others."""
     (k_all, d), last = mean.shape, len(precision) - 1
     low, gap, pull = np.empty((d, d)), np.empty(d), np.empty(d)
@@ -105,7 +108,7 @@ def condition_rows(x, order, ends, holes, mean, precision, form, volume):  # typ
 
 
 @nb.njit(**COMPILED)
-def _filled(x, mean, precision, inner, hole, gap, pull):  # type: ignore[no-untyped-def]
+def _filled(x, mean, precision, inner, hole, gap, pull):
     """The row with its expected entries in the holes, into `gap`."""
     _pull(x, mean, precision, hole, gap, pull)
     for j in range(len(mean)):
@@ -118,14 +121,14 @@ def _filled(x, mean, precision, inner, hole, gap, pull):  # type: ignore[no-unty
 
 
 @nb.njit(**COMPILED)
-def _spread(squares, mass, inner, hole):  # type: ignore[no-untyped-def]
+def _spread(squares, mass, inner, hole):
     for i in range(len(hole)):
         for j in range(i, len(hole)):
             squares[hole[i], hole[j]] += mass * inner[i, j]
 
 
 @nb.njit(**COMPILED)
-def sum_completed(x, order, ends, holes, mean, precision, weight, first, second):  # type: ignore[no-untyped-def]
+def sum_completed(x, order, ends, holes, mean, precision, weight, first, second):
     """Adds weight E[x] to `first` (K, D) and weight E[xx'] to the upper triangles of `second` (K, D, D)."""
     (k_all, d), last = mean.shape, len(precision) - 1
     low, inner, row_full, pull = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
@@ -154,7 +157,7 @@ def sum_completed(x, order, ends, holes, mean, precision, weight, first, second)
 
 
 @nb.njit(**COMPILED)
-def row_moments(x, order, ends, holes, mean, precision, weight, stretch, first, second):  # type: ignore[no-untyped-def]
+def row_moments(x, order, ends, holes, mean, precision, weight, stretch, first, second):
     """Adds weight E[x] and weight E[x^2] to `first` and `second` (n, D); the spread of the holes is stretched."""
     (k_all, d), last = mean.shape, len(precision) - 1
     low, inner, row_full, pull = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)

@@ -7,6 +7,9 @@
 Products of K x K with K x D are left to BLAS. The model and the sums are changed in place. Serial, without the GIL.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import math
@@ -25,7 +28,7 @@ LOOSE = {"reassoc", "contract"}  # sums in any order, or they are not vectorised
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):  # type: ignore[no-untyped-def]
+def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):
     """F = H^-1 A after every row, with A = zx / t and H = V + zz / t; the sum of the rows' log densities.
 
     NaN if an H is not definite.
@@ -59,9 +62,7 @@ def em_rows(x, count, warm_up, floor, center, mean, noise, zx, zz, xx):  # type:
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def gradient_rows(  # type: ignore[no-untyped-def]
-    x, count, warm_up, rate, rule, far, sound, center, mean, noise, zx, zz, xx, pace, squares
-):
+def gradient_rows(x, count, warm_up, rate, rule, far, sound, center, mean, noise, zx, zz, xx, pace, squares):
     """A step up the gradient of log p(x) in F and log noise after every row; the sum of log densities, and `sound`.
 
     A step to loadings whose sizes sum to `far`, or to a noise outside (1 / far, far), is not taken, and no other after.
@@ -105,7 +106,7 @@ def gradient_rows(  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def _step(gradient, rate, rule, taken, pace, squares, i):  # type: ignore[no-untyped-def]
+def _step(gradient, rate, rule, taken, pace, squares, i):
     """A gradient into the change that it brings, in place, as the `taken`-th step; its memory is row `i`.
 
     References: Duchi, Hazan & Singer (2011) on AdaGrad; Kingma & Ba (2015) on Adam.
@@ -130,7 +131,7 @@ def _step(gradient, rate, rule, taken, pace, squares, i):  # type: ignore[no-unt
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def _renew(mean, noise, tau, scaled, gram):  # type: ignore[no-untyped-def]
+def _renew(mean, noise, tau, scaled, gram):
     """What follows from loadings and noise: tau, F diag(tau) and F diag(tau) F' in place; the sum of log noise."""
     level, product = 0.0, 1.0
     for j in range(len(noise)):
@@ -151,7 +152,7 @@ def _renew(mean, noise, tau, scaled, gram):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True, fastmath=LOOSE)
-def _meet(x, age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx):  # type: ignore[no-untyped-def]
+def _meet(x, age, level, center, mean, tau, gram, spread, gap, code, zx, zz, xx):
     """The log density of one row under the model it meets; then it enters the mean and the sums.
 
     `spread` becomes V, `gap` the row less the mean that includes it, and `code` the m of that.

@@ -1,5 +1,8 @@
 """Compiled iterative projection: rows of a turn in turn, each at its best given the others."""
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -11,7 +14,7 @@ __all__ = ["project_rows"]
 
 
 @nb.njit(**COMPILED)
-def project_rows(inverses, pulls, turn, back):  # type: ignore[no-untyped-def]
+def project_rows(inverses, pulls, turn, back):
     """One pass over the rows t_k of `turn` (K, K), which `back` is the inverse of; both are changed in place.
 
     inverses (K, K, K) are those of M_k, pulls (K, K) are M_k^-1 v_k: the row becomes M_k^-1 (v_k + a / c), where a is

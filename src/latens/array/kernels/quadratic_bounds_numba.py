@@ -5,6 +5,9 @@ than a long one. Counts may be some columns of a wider table; a row of them is c
 together is vectorised. Serial, and without the GIL, like all kernels.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -19,7 +22,7 @@ LEAST_ETA = -40.0  # below it log softplus(eta) is eta to the last digit
 
 
 @nb.njit(**COMPILED)
-def touch_logistic(squares, seen, weight, precision, levels):  # type: ignore[no-untyped-def]
+def touch_logistic(squares, seen, weight, precision, levels):
     """Of y eta - log(1 + e^eta) where E[eta^2] is `squares`; constants are added up, times their rows' weights.
 
     squares, precision (n, D), which may be the same; seen (1 or n, D); weight (n,), or (0,) for ones; levels (D,). What
@@ -53,7 +56,7 @@ def touch_logistic(squares, seen, weight, precision, levels):  # type: ignore[no
 
 
 @nb.njit(**COMPILED)
-def touch_softplus(y, eta, seen, weight, response, levels):  # type: ignore[no-untyped-def]
+def touch_softplus(y, eta, seen, weight, response, levels):
     """Of y log softplus(eta) - softplus(eta) at `eta`, with curvature 1/4 + .17 y; response (n, D) may be eta."""
     n, d = eta.shape
     value, keep, at = np.empty(d), np.empty(d), np.empty(d)

@@ -3,6 +3,9 @@
 Scratch is in double precision whatever the rows are in. Serial, and without the GIL, like all kernels.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -16,7 +19,7 @@ N_SIDE = 128  # rows side by side where numbers of many rows lie together
 
 
 @nb.njit(cache=True, nogil=True)
-def _factor(low):  # type: ignore[no-untyped-def]
+def _factor(low):
     """Cholesky factor in the lower triangle, in place; False where the matrix is not definite."""
     k = low.shape[0]
     for j in range(k):
@@ -35,7 +38,7 @@ def _factor(low):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def invert_rows(gram, diagonal, out):  # type: ignore[no-untyped-def]
+def invert_rows(gram, diagonal, out):
     """(gram + diag(diagonal_n))^-1 of every row into `out`; gram has a leading axis of 1 or n. NaN if not definite."""
     n, k = diagonal.shape
     last = gram.shape[0] - 1
@@ -66,7 +69,7 @@ def invert_rows(gram, diagonal, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def log_determinant_rows(matrices, out):  # type: ignore[no-untyped-def]
+def log_determinant_rows(matrices, out):
     """log|matrix| of every row into `out`; NaN if not definite."""
     n, k, _ = matrices.shape
     low = np.empty((k, k), np.float64)
@@ -83,7 +86,7 @@ def log_determinant_rows(matrices, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def _less(total, a, b, first, last):  # type: ignore[no-untyped-def]
+def _less(total, a, b, first, last):
     """total (side,) less the products of some rows of a and b, four at a time: the total is what is read most."""
     c = first
     while c + 4 <= last:
@@ -100,7 +103,7 @@ def _less(total, a, b, first, last):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):  # type: ignore[no-untyped-def]
+def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):
     """Inverses of gram + diag(diagonal) into `spread`, their log determinants, and their products with the drive.
 
     drive, mean (K, n); gram (P, 1 or m) packed, diagonal (K, 1 or m), spread (K, K, m), volume (m,), m being 1 or n.

@@ -4,6 +4,9 @@ Arrays are (what, rows): the numbers of many rows for one coefficient or one pro
 rows at once are vectorised. Serial, and without the GIL, like all kernels; scratch is in double precision.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -19,7 +22,7 @@ N_SUMS = 8  # rows summed before they are written out
 
 
 @nb.njit(**COMPILED)
-def _lay(values, start, out):  # type: ignore[no-untyped-def]
+def _lay(values, start, out):
     """Entries from `start` on into `out`, of numbers for each row or of one for all."""
     if values.shape[0] == 1:
         out[:] = values[0]
@@ -28,7 +31,7 @@ def _lay(values, start, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def _carry(gram, places, a, start, change, left):  # type: ignore[no-untyped-def]
+def _carry(gram, places, a, start, change, left):
     """What is left of the drive once coefficient a has changed."""
     for b in range(left.shape[0]):
         row, there = left[b], gram[places[a, b]]
@@ -42,9 +45,7 @@ def _carry(gram, places, a, start, change, left):  # type: ignore[no-untyped-def
 
 
 @nb.njit(**COMPILED)
-def spike_sweep(  # type: ignore[no-untyped-def]
-    drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, gain, sums, n_side
-):
+def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, gain, sums, n_side):
     """One pass of coordinate ascent over K coefficients, in all of n rows, from where they `was` to what it finds.
 
     drive, was, on, slab, variance, mean (K, n); gram (P, 1 or n) packed, as `places` says; scale (1 or n,);
@@ -112,7 +113,7 @@ def spike_sweep(  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def subtract_listed(bounds, listed, values, whole, there, out):  # type: ignore[no-untyped-def]
+def subtract_listed(bounds, listed, values, whole, there, out):
     """out (P, n): in each column `whole` (P,) if it is `there`, less the columns of `values` listed for it (CSR)."""
     p, n_values = values.shape
     wide = (p + LINE - 1) // LINE * LINE
@@ -147,7 +148,7 @@ def subtract_listed(bounds, listed, values, whole, there, out):  # type: ignore[
 
 
 @nb.njit(**COMPILED)
-def moment_pairs(mean, spread, out):  # type: ignore[no-untyped-def]
+def moment_pairs(mean, spread, out):
     """E[x_a x_b], a <= b, of columns with that mean; their first entries have a covariance (K, K, 1 or n)."""
     width, k = mean.shape[0], spread.shape[0]
     at = 0
@@ -169,7 +170,7 @@ def moment_pairs(mean, spread, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(**COMPILED)
-def coefficient_pairs(mean, square, out):  # type: ignore[no-untyped-def]
+def coefficient_pairs(mean, square, out):
     """The same of independent coefficients (K, D) with those second moments."""
     at = 0
     for a in range(mean.shape[0]):

@@ -118,7 +118,8 @@ class MultiViewAnswers(Answers):
 
         def codes(rows: Rows, local: Any) -> tuple[Array, Array]:
             answer_parts = self._model.curved(self.posterior_, rows, local) if return_std else local
-            return self._model.codes(rows, answer_parts)  # type: ignore[no-any-return]
+            mean, variance = self._model.codes(rows, answer_parts)
+            return mean, variance
 
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         mean, variance = self._ask(table.rows, codes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
@@ -39,7 +39,7 @@ def contained(axis: Axis, name: str = "") -> Callable[[Method], Method]:
             kind = _get_output_config("transform", self)["dense"]
             return found if kind == "default" else in_container(found, kind, X, _names(self, axis), name)
 
-        return answer  # type: ignore[return-value]
+        return cast("Method", answer)
 
     return decorate
 

@@ -9,7 +9,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def batch_by_batch(partial_fit: Method) -> Method:
             partial_fit(self, block.numbers, *rest, **options, **weight)
         return self
 
-    return fit_batches  # type: ignore[return-value]
+    return cast("Method", fit_batches)
 
 
 def lazily(method: Method) -> Method:
@@ -100,7 +100,7 @@ def lazily(method: Method) -> Method:
             return map_chunks(_OnNumbers(method, to_be_sent(self), rest, options), X)
         return method(self, X, *rest, **options)
 
-    return answer  # type: ignore[return-value]
+    return cast("Method", answer)
 
 
 def to_be_sent(estimator: Any) -> Any:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def into_parts(method: Method) -> Method:
         about = [type(self).__name__, self.posterior_, self._units, names, rest, options]
         return _write(_blocks_of(method(self, X, *rest, **options), X), names, about, _folder(out))
 
-    return answer  # type: ignore[return-value]
+    return cast("Method", answer)
 
 
 @dataclass(frozen=True)

@@ -271,11 +271,11 @@ def _places(rare: Floats) -> tuple[Index, Index]:
 
 def _part(rows: Rows, place: Index) -> Rows:
     """Some columns; made once, as they are asked for in every step."""
-    parts: Any = rows.cached(
+    parts: Rows = rows.cached(
         f"columns {place.tobytes().hex()}",
         lambda: Rows(take(rows.x, place, axis=1), None if rows.seen is None else take(rows.seen, place, axis=1)),
     )
-    return parts  # type: ignore[no-any-return]
+    return parts
 
 
 def _side_by_side(parts: tuple[Array, Array], order: Index) -> Array:

@@ -35,6 +35,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
@@ -74,11 +75,11 @@ class MultiViewPosterior:
         return int(self.activity.mean.shape[1])
 
     def only(self, keep: Index) -> MultiViewPosterior:
-        columns = (slice(None), keep)
+        columns: Any = (slice(None), keep)  # factors are the second axis
         return MultiViewPosterior(
             {name: view.only(keep) for name, view in self.views.items()},
-            self.activity.only(columns),  # type: ignore[arg-type]
-            self.usage and self.usage.only(columns),  # type: ignore[arg-type]
+            self.activity.only(columns),
+            self.usage and self.usage.only(columns),
         )
 
     def sample(self, rng: np.random.Generator) -> MultiViewPosterior:

@@ -84,7 +84,7 @@ class CausePosterior:
         return self.profiles.mean @ self.usage.mean
 
     def only(self, keep: Index) -> CausePosterior:
-        within = self.usage.only((slice(None), keep))  # type: ignore[arg-type]
+        within = self.usage.only((slice(None), keep))  # type: ignore[arg-type]  # causes are its second axis
         return replace(self, usage=within, causes=self.causes.only(keep))
 
     def with_cause(self, k: int, strength: Floats) -> CausePosterior:
@@ -101,6 +101,7 @@ class CausePosterior:
     def sample(self, rng: np.random.Generator) -> CausePosterior:
         parts = (self.profiles, self.usage, self.causes, self.leak)
         profiles, usage, causes, leak = (part.sample(rng) for part in parts)
+        # each is a point of its own family, which the loop over all four does not tell
         return CausePosterior(PointDirichlet(profiles.mean), usage, causes, leak)  # type: ignore[arg-type]
 
     @cached_property

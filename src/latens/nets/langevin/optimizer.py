@@ -111,7 +111,7 @@ class LangevinSteps:
                 raise ValueError(f"{name}={value!r}; expected a number above 0{' and below 1' if most == 1 else ''}.")
         if isinstance(n_rows, bool) or int(n_rows) != n_rows or n_rows < 1:
             raise ValueError(f"n_rows={n_rows!r}; expected the number of training rows.")
-        super().__init__(params, {"lr": lr})  # type: ignore[call-arg]
+        super().__init__(params, {"lr": lr})  # type: ignore[call-arg]  # torch's, an optional package
         size = sum(p.numel() for p in self._weights)
         if size > MOST_WEIGHTS:
             raise ValueError(
@@ -180,7 +180,7 @@ class LangevinSteps:
 
     def _look(self, closure: Callable[[], Any], weights: Floats, slope: Floats) -> None:
         """The same rows at the weights before and a little beside the present ones."""
-        there, slope_there = self._before  # type: ignore[misc]
+        there, slope_there = self._before  # type: ignore[misc]  # not None: a step was made before this one
         self._write(there)
         gap = self._gradient(closure)[1] - slope_there
         step = probe(weights, self._rng)
@@ -243,7 +243,7 @@ class LangevinSteps:
             "before": [torch.tensor(vector) for vector in before],
             "random": self._rng.bit_generator.state,
         }
-        return {**super().state_dict(), "langevin": learnt}  # type: ignore[misc]
+        return {**super().state_dict(), "langevin": learnt}  # type: ignore[misc]  # torch's
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave.
@@ -260,7 +260,7 @@ class LangevinSteps:
         if any(matrix.shape != self._secants.steps.shape for matrix in matrices):
             raise ValueError(f"the state is of other weights: its curvature has shape {matrices[0].shape}.")
         rest = {key: value for key, value in state_dict.items() if key != "langevin"}
-        super().load_state_dict(rest)  # type: ignore[misc]
+        super().load_state_dict(rest)  # type: ignore[misc]  # torch's
         self._pilot = int(learnt["pilot"])
         self._secants = Secants(int(learnt["n"]), *matrices[:3])
         self._kernel = Kernel(float(learnt["step"]), *matrices[3:]) if matrices[3:] else None

@@ -158,5 +158,6 @@ def langevin_path(
             weights = weights - rate * slope if kernel is None else kernel.move(weights, slope, rng)
         kernel = Kernel.of(*secants.curvature(), share)
     for _ in range(n_steps - sum(lengths)):
+        # there were pilots, so that there is a kernel
         weights = kernel.move(weights, gradient(weights, batches()), rng)  # type: ignore[union-attr]
         yield weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,9 +129,9 @@ def _room(labels: list[str], n: int) -> tuple[float, float]:
     return left, (WIDTH - left - 4 - GAP * (n - 1)) / n
 
 
-def _area(places: object, x: np.ndarray, panel: Band, times: int, opacity: float) -> Markup:
+def _area(places: Callable[..., np.ndarray], x: np.ndarray, panel: Band, times: int, opacity: float) -> Markup:
     high, low = panel.mean + times * panel.spread, panel.mean - times * panel.spread
-    around = np.concatenate([places(x, high), places(x, low)[::-1]])  # type: ignore[operator]
+    around = np.concatenate([places(x, high), places(x, low)[::-1]])
     return AREA.format(_listed(around), opacity)
 
 

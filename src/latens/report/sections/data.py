@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -72,12 +73,12 @@ def reproduce(entry: Entry) -> Section | None:
     return Section("Reproduce", text, body=Markup().join([*blocks, *downloads(entry)]), anchor="reproduce")
 
 
-def constructor_call(model: object) -> str:
+def constructor_call(model: Any) -> str:
     """The constructor's call with what differs from its defaults."""
     kind = type(model)
-    given = model.get_params(deep=False)  # type: ignore[attr-defined]
+    given = model.get_params(deep=False)
     try:
-        usual = kind().get_params(deep=False)  # type: ignore[attr-defined]
+        usual = kind().get_params(deep=False)
     except TypeError:
         usual = {}
     own = [

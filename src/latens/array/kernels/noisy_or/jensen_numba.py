@@ -8,6 +8,9 @@ looked at to see whether it would grow. A row's ones come as CSR bounds and colu
 Serial, without the GIL.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -23,7 +26,7 @@ LEAST_GAIN = 1e-12  # nats: a step of the weights that brings less ends them
 
 
 @nb.njit(cache=True, nogil=True)
-def _log_lit(t):  # type: ignore[no-untyped-def]
+def _log_lit(t):
     """1 - e^-t and its logarithm."""
     if t > CERTAIN:
         return 1.0, 0.0
@@ -32,7 +35,7 @@ def _log_lit(t):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _leaks(leak):  # type: ignore[no-untyped-def]
+def _leaks(leak):
     """The same of the leak of every column."""
     firsts, bases = np.empty(len(leak)), np.empty(len(leak))
     for j in range(len(leak)):
@@ -41,7 +44,7 @@ def _leaks(leak):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _above(values, floor, who):  # type: ignore[no-untyped-def]
+def _above(values, floor, who):
     """Where values exceed the floor; into `who`, and how many."""
     count = 0
     for b in range(len(values)):
@@ -52,7 +55,7 @@ def _above(values, floor, who):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _worth(who, on, rate, leak, first, base, weight, lit, gain):  # type: ignore[no-untyped-def]
+def _worth(who, on, rate, leak, first, base, weight, lit, gain):
     """Of one one; fills the chances `lit` and what weight brings, `gain`, of its causes `who`."""
     worth = 0.0
     for b in who:
@@ -69,7 +72,7 @@ def _worth(who, on, rate, leak, first, base, weight, lit, gain):  # type: ignore
 
 
 @nb.njit(cache=True, nogil=True)
-def _step(old, on, rate, leak, base, weight, lit, gain, bold, new, who):  # type: ignore[no-untyped-def]
+def _step(old, on, rate, leak, base, weight, lit, gain, bold, new, who):
     """r_k d worth / d r_k, normalised, into `new`; those of more than the least weight, `old` so far, into `who`.
 
     A bold step goes twice as far: r_k times the square of the slope.
@@ -111,7 +114,7 @@ def _step(old, on, rate, leak, base, weight, lit, gain, bold, new, who):  # type
 
 
 @nb.njit(cache=True, nogil=True)
-def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps):  # type: ignore[no-untyped-def]
+def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps):
     """Weights of all ones, then causes, in turn; on (n, K) and weight (ones, K) in place.
 
     Steps of the weights go up a concave function, and each is kept only where it does not fall; they are bold until one
@@ -158,7 +161,7 @@ def weigh_ones(indptr, indices, rate, leak, drive, on, weight, n_sweeps, n_steps
 
 
 @nb.njit(cache=True, nogil=True)
-def count_lit(indptr, indices, rate, leak, on, weight, times, caused, leaked, level):  # type: ignore[no-untyped-def]
+def count_lit(indptr, indices, rate, leak, on, weight, times, caused, leaked, level):
     """Add expected counts of ones by cause (D, K) and by leak (D,), a row counting `times`; set each row's `level`.
 
     That is sum_{x = 1} [ f(leak) + leak + sum_k r_k on_k (f(z_k) + z_k - f(leak) - leak) ], z = leak + rate / r.

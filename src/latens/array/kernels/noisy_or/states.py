@@ -114,7 +114,7 @@ def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | None, words
         return distinct(words, _score_plain(effects, x, mask, bits))
     from latens.array.kernels.noisy_or.states_numba import score_words
 
-    score = score_words(*_arguments(effects, mask, ones), words)  # type: ignore[call-arg]
+    score = score_words(*_arguments(effects, mask, ones), words)  # type: ignore[call-arg]  # Numba declares no arguments
     score = score + _base(effects, x, mask)[:, None]
     return distinct(words, score.astype(mask.dtype, copy=False))
 
@@ -147,7 +147,7 @@ def improve(
     inner = np.array(score - base, dtype=np.float64, order="C")
     arguments = _arguments(effects, mask, ones)
     for _ in range(n_rounds):
-        flip_words(*arguments, effects.growth, words, inner, n_parents)  # type: ignore[call-arg]
+        flip_words(*arguments, effects.growth, words, inner, n_parents)  # type: ignore[call-arg]  # the same
     return words, (inner + base).astype(mask.dtype, copy=False)
 
 
@@ -232,7 +232,8 @@ def _levels_plain(effects: Effects, x: Array, bits: Array) -> Array:
     return xp.maximum(a, like(float(xp.finfo(x.dtype).smallest_normal), x))
 
 
-def _arguments(effects: Effects, mask: Array, ones: Ones) -> tuple[Any, ...]:
+def _arguments(effects: Effects, mask: Array, ones: Ones) -> Any:
+    """What all compiled kernels of states take first: a row's ones, what each cause adds, and what is paid for it."""
     cost = np.ascontiguousarray(-(np.asarray(mask, dtype=np.float64) @ effects.dark.T))
     return (
         *ones,

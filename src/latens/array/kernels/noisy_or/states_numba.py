@@ -6,6 +6,9 @@ Each row gathers its columns once. All are serial and release the GIL; the plain
 `cost` is (1, K), or (n, K) with holes.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -17,7 +20,7 @@ RARE = 1e-13  # a share of a row too small to be counted
 
 
 @nb.njit(cache=True, nogil=True)
-def _log_sum(values):  # type: ignore[no-untyped-def]
+def _log_sum(values):
     if len(values) == 1:
         return values[0]
     top = values.max()
@@ -28,7 +31,7 @@ def _log_sum(values):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _log_product(lit):  # type: ignore[no-untyped-def]
+def _log_product(lit):
     """Few logarithms: of products of eight, unless one underflows."""
     total = 0.0
     for at in range(0, len(lit), 8):
@@ -44,7 +47,7 @@ def _log_product(lit):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _gather(ones, first, flash, leaks, lights):  # type: ignore[no-untyped-def]
+def _gather(ones, first, flash, leaks, lights):
     """A row's columns of the chances to be lit, side by side."""
     for t in range(len(ones)):
         leaks[t] = first[ones[t]]
@@ -54,7 +57,7 @@ def _gather(ones, first, flash, leaks, lights):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _price(ones, theta, cost, own):  # type: ignore[no-untyped-def]
+def _price(ones, theta, cost, own):
     """What each cause costs a row before its odds: the zeros it would have lit. Into `own`."""
     for b in range(theta.shape[0]):
         value = cost[b]
@@ -64,7 +67,7 @@ def _price(ones, theta, cost, own):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _light(word, leaks, lights, own, profile, odds, lit, logits):  # type: ignore[no-untyped-def]
+def _light(word, leaks, lights, own, profile, odds, lit, logits):
     """Chances that the ones are lit and the profiles' logits under a state; returns minus its cost."""
     value, n_ones, n_profiles = 0.0, len(leaks), len(profile)
     for t in range(n_ones):
@@ -85,7 +88,7 @@ def _light(word, leaks, lights, own, profile, odds, lit, logits):  # type: ignor
 
 
 @nb.njit(cache=True, nogil=True)
-def score_words(indptr, indices, first, flash, theta, cost, profile, odds, words):  # type: ignore[no-untyped-def]
+def score_words(indptr, indices, first, flash, theta, cost, profile, odds, words):
     """(n, C), log joint of each row and state, less what no state changes; odds (K, P)."""
     n, c = words.shape
     k = flash.shape[0]
@@ -104,7 +107,7 @@ def score_words(indptr, indices, first, flash, theta, cost, profile, odds, words
 
 
 @nb.njit(cache=True, nogil=True)
-def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth, words, score, n_parents):  # type: ignore[no-untyped-def]
+def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth, words, score, n_parents):
     """Single flips of each row's best states replace its worst, if better and new. In place; growth = e^odds."""
     n, c = words.shape
     k, n_profiles = flash.shape[0], len(profile)
@@ -160,7 +163,7 @@ def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth
 
 
 @nb.njit(cache=True, nogil=True)
-def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused, leaked, on, used):  # type: ignore[no-untyped-def]
+def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused, leaked, on, used):
     """Add each row's expected counts, mass (n, C) being its chances times its weight: who caused its ones.
 
     odds and on are (K, P).
@@ -206,7 +209,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
 
 
 @nb.njit(cache=True, nogil=True)
-def cover_ones(indptr, indices, first, flash, theta, cost, weight, on, most):  # type: ignore[no-untyped-def]
+def cover_ones(indptr, indices, first, flash, theta, cost, weight, on, most):
     """(n,), log chance of each row under point parameters, less what no state changes, summed over all 2^K states.
 
     Causes come one after another; what is carried is the chance that exactly a set of the row's ones has been lit so

@@ -5,6 +5,9 @@ has its plain array form in `sweeps`, which is what other array libraries run an
 the tests compare against. A Gram has a leading axis of 1 (shared) or n (one per row).
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of compiled functions from what they are called with.
+
 from __future__ import annotations
 
 import numba as nb
@@ -18,7 +21,7 @@ N_LANES = 16  # rows side by side in a sweep; not a constant to the compiler, wh
 
 
 @nb.njit(**COMPILED)
-def expit_lanes(x, out):  # type: ignore[no-untyped-def]
+def expit_lanes(x, out):
     """Logistic function of a few numbers at once, into `out`."""
     for i in range(len(x)):
         grown = 0.0 if abs(x[i]) > FARTHEST else shrunk(abs(x[i]))[0]
@@ -26,7 +29,7 @@ def expit_lanes(x, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):  # type: ignore[no-untyped-def]
+def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):
     """Coordinate ascent on q(z_k = 1), all K updates of a row while it is in cache. In place.
 
     Rows go side by side, so that their exponentials are taken together; none sees another, and each rests on its own.
@@ -75,7 +78,7 @@ def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):  # type: ignore[no-unt
 
 
 @nb.njit(cache=True, nogil=True)
-def flip_rows(drive, gram, words, score, n_parents):  # type: ignore[no-untyped-def]
+def flip_rows(drive, gram, words, score, n_parents):
     """Single flips of each row's best states replace its worst, if better and new. In place."""
     n, c = words.shape
     k = drive.shape[1]
@@ -120,7 +123,7 @@ def flip_rows(drive, gram, words, score, n_parents):  # type: ignore[no-untyped-
 
 
 @nb.njit(cache=True, nogil=True)
-def pair_rows(x, out):  # type: ignore[no-untyped-def]
+def pair_rows(x, out):
     """Each row followed by the products of its columns, every pair once. Into `out`."""
     n, d = x.shape
     for i in range(n):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -54,7 +54,7 @@ def in_view_blocks(method: Method) -> Method:
         blocks = ViewBlocks(scans, bool(self.layout_.groups))
         return LazyRows(lambda block: method(self, block.views, **{**asked, **block.known}), blocks)
 
-    return answer  # type: ignore[return-value]
+    return cast("Method", answer)
 
 
 def view_by_view(partial_fit: Method) -> Method:
@@ -71,7 +71,7 @@ def view_by_view(partial_fit: Method) -> Method:
             partial_fit(self, block.views, *rest, **options, **block.known)
         return self
 
-    return fit_batches  # type: ignore[return-value]
+    return cast("Method", fit_batches)
 
 
 @dataclass(frozen=True)
