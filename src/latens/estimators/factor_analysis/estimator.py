@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
+from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
 from latens.estimators.factor_analysis.starts import (
@@ -23,7 +24,6 @@ from latens.estimators.factor_analysis.starts import (
     relevant_starts,
     signed,
     turned,
-    varimax,
 )
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
 from latens.estimators.fitting.checkpoints import checkpointing

@@ -34,7 +34,6 @@ __all__ = [
     "relevant_starts",
     "signed",
     "turned",
-    "varimax",
 ]
 
 N_CONTEST_STEPS = 40  # after which one of two starts is ahead
@@ -192,20 +191,6 @@ def guessed(q: FactorPosterior, units: Units) -> FactorPosterior:
     shape = np.where(unseen, 2.0, w.weights.shape)  # the smallest whole number for which the noise has a mean
     rate = np.where(unseen, variance / (1 + uncertain), w.weights.rate)
     return FactorPosterior(replace(w, weights=replace(w.weights, mean=mean, shape=shape, rate=rate)), center)
-
-
-def varimax(loadings: Floats) -> Floats:
-    """(K, K), the rotation R for which R @ loadings has squares that vary most within each factor (Kaiser 1958)."""
-    turn, height = np.eye(len(loadings)), 0.0
-    for _ in range(200):
-        at = loadings.T @ turn
-        squares = at * at  # a cube by `**` would cost more than all the rest
-        u, s, v = np.linalg.svd(loadings @ (at * (squares - np.mean(squares, axis=0))))
-        turn = np.asarray(u @ v)
-        if s.sum() <= height * (1 + 1e-10):
-            break
-        height = float(s.sum())
-    return turn.T
 
 
 def _relevant(loadings: Floats, noise: Floats, mean: Floats, n: float) -> FactorPosterior:

@@ -10,8 +10,8 @@ import numpy as np
 
 from latens.array import Floats
 from latens.array.transfer import column_sums, host, like
+from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State
-from latens.estimators.factor_analysis.starts import varimax
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.priors import WEAK
 from latens.estimators.rows.units import Units

@@ -49,7 +49,7 @@ from latens.models.gaussian_rows import (
     sharp,
     with_ones,
 )
-from latens.models.known_codes import for_switches
+from latens.models.known_codes import KNOWN, for_switches
 
 __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
 
@@ -124,7 +124,9 @@ class BinaryFactors:
     def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
         batch = sharp(batch, q.loadings.tau)
         drive, gram = self._evidence(q, batch, batch.x @ like((q.loadings.tau * q.loadings.mean).T, batch.x))
-        return self.e_step.infer(for_switches(batch, drive, gram), gram, q.usage.mean, warm)
+        if KNOWN in batch.aux:
+            drive = for_switches(drive, batch.aux[KNOWN], gram)
+        return self.e_step.infer(drive, gram, q.usage.mean, warm)
 
     def statistics(self, batch: Rows, local: Switches | States) -> CodeStatistics:
         k = local.mean.shape[1]

@@ -43,7 +43,7 @@ from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
 from latens.families.sticks import Sticks
-from latens.models.known_codes import for_components
+from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, look
 from latens.models.mixture.missing import Filled, student
 from latens.models.mixture.moves import propose
@@ -126,7 +126,9 @@ class Mixture:
 
     def local_step(self, q: MixturePosterior, batch: Rows, warm: Memberships | None = None) -> Memberships:
         joint, view = self._look(q, batch)
-        solved = softmax_entropy(for_components(batch, joint))
+        if KNOWN in batch.aux:
+            joint = for_components(joint, batch.aux[KNOWN])
+        solved = softmax_entropy(joint)
         return Memberships(solved[0], view, solved)
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:

@@ -53,7 +53,7 @@ from latens.families.dirichlet import Dirichlet
 from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
 from latens.models.binary_factors.posteriors import States
-from latens.models.known_codes import for_states
+from latens.models.known_codes import KNOWN, for_states
 from latens.models.noisy_or.moves import propose
 from latens.models.noisy_or.sampling import DrawnCauses, draw_firings, draw_profiles, draw_states
 
@@ -187,7 +187,9 @@ class NoisyOrCauses:
     def local_step(self, q: CausePosterior, batch: Rows, warm: ListedStates | None = None) -> ListedStates:
         k, words = q.n_components, None
         if self.exact_local(q):
-            score = for_states(batch, score_all(q.expected, batch.x, batch.mask), k)
+            score = score_all(q.expected, batch.x, batch.mask)
+            if KNOWN in batch.aux:
+                score = for_states(score, batch.aux[KNOWN], k)
         else:
             words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + 2
             if warm is not None and warm.words is not None:
