@@ -55,7 +55,7 @@ class Gamma:
         """E[1 - e^-t], the chance of at least one event at this rate."""
         return -np.expm1(self.shape * np.log(self.rate / (self.rate + 1)))
 
-    def count(self, events: Floats, exposure: Floats) -> Gamma:
+    def observe_events(self, events: Floats, exposure: Floats) -> Gamma:
         """Posterior of a rate after that many events in that much exposure; both may be fractional."""
         return Gamma(self.shape + events, self.rate + exposure)
 

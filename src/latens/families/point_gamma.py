@@ -30,7 +30,7 @@ class PointGamma:
         """1 - e^-t, the chance of at least one event."""
         return -np.expm1(-self.mean)
 
-    def count(self, events: Floats, exposure: Floats) -> PointGamma:
+    def observe_events(self, events: Floats, exposure: Floats) -> PointGamma:
         return PointGamma(np.clip(events / np.maximum(exposure, SMALLEST), SMALLEST, LARGEST))
 
     def log_counts(self, events: Floats, exposure: Floats) -> float:

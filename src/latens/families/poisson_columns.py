@@ -69,11 +69,11 @@ class PoissonColumns:
     def observe(self, seen: Floats, x: Floats, xx: Floats, base: Floats | None = None) -> PoissonColumns:
         """Posterior after seen_kd entries that add up to x_kd."""
         prior = self._gamma
-        return PoissonColumns(prior.count(x, np.broadcast_to(seen, x.shape)))
+        return PoissonColumns(prior.observe_events(x, np.broadcast_to(seen, x.shape)))
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
         """(K,), log evidence of each cluster's entries under the prior `self`, but for the base measure."""
-        before, after = self._gamma, self._gamma.count(x, np.broadcast_to(seen, x.shape))
+        before, after = self._gamma, self._gamma.observe_events(x, np.broadcast_to(seen, x.shape))
         return np.asarray(np.sum(_log_norm(after) - _log_norm(before), axis=1))
 
     def kl(self, other: PoissonColumns) -> float:

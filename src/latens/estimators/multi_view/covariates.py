@@ -104,10 +104,8 @@ class Covariates:
         return np.array(parts, dtype=float).T
 
 
-def learn_covariates(table: WideTable, covariates: Any, views: Any) -> Covariates | None:
-    """What is to be known of the covariates of a fit; None where none were given."""
-    if covariates is None:
-        return None
+def learn_covariates(table: WideTable, covariates: Any, views: Any) -> Covariates:
+    """What is to be known of the covariates of a fit."""
     weight = table.rows.weight
     return Covariates.learnt(
         _columns(covariates, views, table), np.ones(len(table.rows)) if weight is None else np.asarray(host(weight))

@@ -34,7 +34,7 @@ from latens.estimators.multi_view.starts import (
 from latens.estimators.multi_view.streams import ViewStreams
 from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.tables.input import is_long, is_plain
-from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, levels_of, with_levels
+from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.split import names_columns, split_views
 from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out
@@ -410,13 +410,16 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if frame is not None:
             self.encodings_, chosen = {"x": frame.encoding}, frame.likelihoods
         doubt_table(table, by_kind=frame is not None)
-        learnt = learn_covariates(table, covariates, X)
+        learnt = None if covariates is None else learn_covariates(table, covariates, X)
         if self.__sklearn_is_fitted__() and not (
             learnt is self._covariates or (learnt and learnt.same_as(self._covariates))
         ):
             del self.posterior_  # that of other coefficients is no start
         self._covariates = learnt
-        table = with_precision(with_covariates(table, covariates, X, learnt), precision, None)
+        if learnt is not None:
+            table = with_covariates(table, covariates, X, learnt)
+        if precision is not None:
+            table = with_precision(table, precision, None)
         return table, ChosenKinds(chosen, None if frame is None else frame.encoding)
 
     def _chosen_before(self) -> ChosenKinds:
@@ -444,11 +447,13 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         other = [name for name in table.layout.precise if kinds[name] != "gaussian"]
         if other:
             raise ValueError(f"precision is for Gaussian views; {other[0]!r} is {kinds[other[0]]}.")
-        table = with_exposure(table, exposure, views, kinds_of(kinds, self.likelihoods))
-        levels = levels_of(table, kinds)
-        if chosen.encoding is not None:
-            levels = with_level_names(levels, chosen.encoding)
-        table = with_levels(table, levels)
+        if exposure is not None:
+            table = with_exposure(table, exposure, views, kinds_of(kinds, self.likelihoods))
+        levels: dict[str, LevelColumns] = {}
+        if any(kind in LEVEL_KINDS for kind in kinds.values()):
+            levels = levels_of(table, kinds)
+            levels = levels if chosen.encoding is None else with_level_names(levels, chosen.encoding)
+            table = with_levels(table, levels)
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds

@@ -173,8 +173,8 @@ class JensenNoisyOr:
         prior = self.prior(len(stats.on))
         return RatePosterior(
             usage=prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0)),
-            causes=prior.causes.count(stats.caused, np.broadcast_to(stats.exposed, stats.caused.shape)),
-            leak=prior.leak.count(stats.leaked, stats.seen),
+            causes=prior.causes.observe_events(stats.caused, np.broadcast_to(stats.exposed, stats.caused.shape)),
+            leak=prior.leak.observe_events(stats.leaked, stats.seen),
         )
 
     def data_terms(self, q: RatePosterior, stats: RateStatistics) -> dict[str, float]:
