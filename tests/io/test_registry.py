@@ -21,6 +21,7 @@ from latens.io.checkpoint import StoredEntry, StoredFit, StoredJournal
 from latens.io.checks.multi_view_checks import sizes_of_views
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes, switches_of
 from latens.io.estimator_state import EstimatorState
+from latens.io.foreign_locals import ForeignLocal
 from latens.io.registry import (
     collected,
     estimator_class,
@@ -64,7 +65,7 @@ def test_the_records_are_what_the_models_can_reach_and_no_more() -> None:
                 reached |= records_declared(get_type_hints(getattr(model, method))["return"])
         for kept in getattr(estimator, "kept", ()):
             reached |= records_declared(get_type_hints(estimator)[kept])
-    reached |= {StoredJournal, StoredEntry, StoredFit, *LOCAL_POSTERIORS}  # what checkpoints hold
+    reached |= {StoredJournal, StoredEntry, StoredFit, ForeignLocal, *LOCAL_POSTERIORS}  # what checkpoints hold
     # views declare no more than what a likelihood must answer
     reached |= {Measured, SoftplusPoisson, *LIKELIHOODS.values()}
     assert {cls.__name__ for cls in reached} == set(records())

@@ -10,7 +10,19 @@ from scipy.sparse import issparse
 
 from latens.array import Array, Floats
 
-__all__ = ["cast", "column_sums", "cross_sums", "detached", "host", "is_sparse", "like", "take", "total"]
+__all__ = [
+    "cast",
+    "column_sums",
+    "cross_sums",
+    "detached",
+    "host",
+    "is_sparse",
+    "like",
+    "of_library",
+    "take",
+    "to_numpy",
+    "total",
+]
 
 
 def like(values: Any, x: Array) -> Array:
@@ -29,6 +41,17 @@ def host(values: Array) -> Floats:
     if is_torch_array(values) or is_cupy_array(values):
         values = to_device(values, "cpu")
     return np.asarray(values, dtype=np.float64)
+
+
+def to_numpy(values: Array) -> Any:
+    """The same numbers of NumPy, in the precision they have."""
+    values = detached(values)
+    return np.asarray(to_device(values, "cpu") if is_torch_array(values) or is_cupy_array(values) else values)
+
+
+def of_library(values: Any, x: Array) -> Array:
+    """Numbers of NumPy as an array of x's library and device, in the precision they have."""
+    return array_namespace(x).asarray(np.array(values), device=device(x))
 
 
 def detached(x: Array) -> Array:

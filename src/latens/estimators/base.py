@@ -22,7 +22,7 @@ from latens.core import Compressing, Fit, Model, Posterior, Reducible, Rows, Sta
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing, refuse_foreign_rows
+from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
@@ -228,11 +228,10 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     def _recorded(self, context: FitContext, checkpoint: Checkpoint, model: Model, *, going_on: bool) -> FitContext:
         """The same fit with a journal, and with the generator of the fit that it goes on with."""
         data = context.given
-        if isinstance(data, InMemory) and not data.may_be_threaded:
-            refuse_foreign_rows(self)
+        foreign = data.rows.x if isinstance(data, InMemory) and not data.may_be_threaded else None
         begun_from = [fit for fit in (self if going_on else None, self._smaller) if fit is not None]
         about = [model, data.fingerprint(context.sample), [fit._state.q for fit in begun_from]]
-        journal, rng = checkpoint.journal(self, context.rng, about, context.over)
+        journal, rng = checkpoint.journal(self, context.rng, about, context.over, foreign)
         return replace(context, journal=journal, rng=rng)
 
     def _tell_interrupt(self, n_iterations: int, journal: Record) -> None:

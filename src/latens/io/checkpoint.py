@@ -16,6 +16,7 @@ from latens.inference.search.journal import Entry, Notes
 from latens.io.archive.reading import read_archive
 from latens.io.archive.writing import Kind, write_archive
 from latens.io.encoding import decode, encode
+from latens.io.foreign_locals import for_file, for_fit
 from latens.io.trace import from_columns, to_columns
 from latens.system.atomic_write import remove_abandoned_drafts, replacing, special_file
 
@@ -62,10 +63,12 @@ class CheckpointStore:
         The name of its class.
     fingerprint : str
         Of the question and the data.
+    rows : array, optional
+        The rows of the fit where another library than NumPy holds them: local posteriors are brought back to it.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], estimator: str, fingerprint: str) -> None:
-        self.estimator, self.fingerprint = estimator, fingerprint
+    def __init__(self, folder: str | os.PathLike[str], estimator: str, fingerprint: str, rows: Any = None) -> None:
+        self.estimator, self.fingerprint, self.rows = estimator, fingerprint, rows
         self.path = Path(folder) / f"{estimator}-{fingerprint[:16]}.checkpoint"
         self.previous = self.path.with_suffix(".checkpoint.previous")
 
@@ -155,26 +158,28 @@ class CheckpointStore:
         stored = decode(header["journal"], take, "the journal")
         if not isinstance(stored, StoredJournal):
             raise FileRefused(f"its journal is given as a {type(stored).__name__}; expected a StoredJournal.")
-        return _notes(stored)
+        return _notes(stored, self.rows)
 
 
 def _stored(notes: Notes) -> StoredJournal:
     entries = [StoredEntry(entry.depth, _stored_answer(entry.answer), entry.generator) for entry in notes.entries]
-    return StoredJournal(notes.seed, entries, notes.state, to_columns(notes.trace))
+    state = None if notes.state is None else for_file(notes.state)
+    return StoredJournal(notes.seed, entries, state, to_columns(notes.trace))
 
 
 def _stored_answer(answer: Any) -> Any:
     if not isinstance(answer, Fit):
         return answer
-    return StoredFit(answer.state, to_columns(answer.trace), answer.converged, answer.stopped)
+    return StoredFit(for_file(answer.state), to_columns(answer.trace), answer.converged, answer.stopped)
 
 
-def _notes(stored: StoredJournal) -> Notes:
-    entries = tuple(Entry(entry.depth, _answer(entry.answer), entry.generator) for entry in stored.entries)
-    return Notes(stored.seed, entries, stored.state, from_columns(stored.trace))
+def _notes(stored: StoredJournal, rows: Any) -> Notes:
+    entries = tuple(Entry(entry.depth, _answer(entry.answer, rows), entry.generator) for entry in stored.entries)
+    state = None if stored.state is None else for_fit(stored.state, rows)
+    return Notes(stored.seed, entries, state, from_columns(stored.trace))
 
 
-def _answer(stored: Any) -> Any:
+def _answer(stored: Any, rows: Any) -> Any:
     if not isinstance(stored, StoredFit):
         return stored
-    return Fit(stored.state, from_columns(stored.trace), stored.converged, stopped=stored.stopped)
+    return Fit(for_fit(stored.state, rows), from_columns(stored.trace), stored.converged, stopped=stored.stopped)

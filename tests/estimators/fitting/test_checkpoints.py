@@ -337,12 +337,30 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy"]
 
 
+OF_TORCH = ("binary, exact", "binary, mean field", "binary, truncated", "noisy-OR, truncated", "ICA", "views")
+
+
 @pytest.mark.extras
-def test_rows_of_other_libraries_are_refused_where_their_posteriors_would_be_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_rows_of_torch_go_on_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    rows = torch.asarray(X)
-    with pytest.raises(ValueError, match=r"checkpoint= keeps what NoisyICA finds of each row.*leave checkpoint out"):
-        latens.NoisyICA(2).fit(rows, checkpoint=tmp_path)
-    model = fitted(lambda: latens.GaussianMixture(2, random_state=0), rows, tmp_path)
-    assert np.isfinite(model.elbo_)
+    make, rows = FITS[name]
+    rows = {view: torch.asarray(x) for view, x in rows.items()} if isinstance(rows, dict) else torch.asarray(rows)
+    model, n_lives = lives(make, rows, tmp_path, count(1, 2), monkeypatch)
+    assert n_lives > 1
+    assert sha256(model) == sha256(fitted(make, rows))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.extras
+def test_a_checkpoint_of_rows_of_torch_is_not_that_of_the_same_rows_of_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    make, rows = FITS["ICA"]
+    for each in (torch.asarray(rows), rows):
+        with dying_after(1, monkeypatch), pytest.raises(Killed):
+            fitted(make, each, tmp_path)
+    assert len(list(tmp_path.glob("*.checkpoint"))) == 2

@@ -15,7 +15,7 @@ import latens
 from latens.inference.search.journal import Journal
 from latens.system.fingerprint import fingerprint
 
-__all__ = ["Checkpoint", "checkpointing", "refuse_foreign_rows"]
+__all__ = ["Checkpoint", "checkpointing"]
 
 # parameters that change neither the answer nor the way to it
 IRRELEVANT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
@@ -34,10 +34,12 @@ class Checkpoint:
         rng: np.random.Generator,
         about: list[Any],
         over: Callable[[], bool] | None = None,
+        foreign: Any = None,
     ) -> tuple[Journal, np.random.Generator]:
         """One more journal, and the generator to draw from: where nobody gave a seed, that of the fit that goes on.
 
-        `about` tells the model, its data and its start from others; `over()`, whether the time of the fit has passed.
+        `about` tells the model, its data and its start from others; `over()`, whether the time of the fit has passed;
+        `foreign` is the rows where another library than NumPy holds them.
         """
         is_seeded = estimator.random_state is not None
         asked = {
@@ -51,7 +53,9 @@ class Checkpoint:
             "random": _state(rng) if is_seeded else None,
             "about": about,
         }
-        store = latens.CheckpointStore(self.folder, type(estimator).__name__, fingerprint(asked))
+        if foreign is not None:  # it rounds in its own way
+            asked["library"] = type(foreign).__module__
+        store = latens.CheckpointStore(self.folder, type(estimator).__name__, fingerprint(asked), foreign)
         journal = Journal(store, secrets.randbits(128), over)
         self._journals.append(journal)
         return journal, rng if is_seeded else np.random.default_rng(journal.notes.seed)
@@ -71,21 +75,6 @@ def checkpointing(checkpoint: Any) -> Iterator[Checkpoint | None]:
     opened = Checkpoint(_folder(checkpoint))
     yield opened
     opened.close()
-
-
-def refuse_foreign_rows(estimator: Any) -> None:
-    """Local posteriors are kept like the rows, and files hold arrays of NumPy alone.
-
-    Raises
-    ------
-    ValueError
-        Where a fit of rows of another library, which keeps their posteriors, is to have a checkpoint.
-    """
-    if "row_posteriors" in estimator.get_params(deep=False):
-        raise ValueError(
-            f"checkpoint= keeps what {type(estimator).__name__} finds of each row, for which X must be an array of "
-            "NumPy; give one, or leave checkpoint out."
-        )
 
 
 def _state(rng: np.random.Generator) -> list[Any]:
