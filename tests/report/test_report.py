@@ -221,7 +221,7 @@ def test_a_curve_is_called_what_it_is(tmp_path: Path) -> None:
         "The log-likelihood at the estimated": latens.FactorAnalysis(2).fit(X),
         "bound of the log-likelihood at the estimated": latens.NoisyICA(2, prior="ml", max_iter=5, tol=0).fit(X),
         "The log evidence, all constants in": latens.BayesianLinearRegression().fit(X, y),
-        "foretold when it came": latens.FactorAnalysis(2, solver="online-em", random_state=0).fit(X),
+        "prequential log score": latens.FactorAnalysis(2, solver="online-em", random_state=0).fit(X),
     }
     gamma = latens.BayesianLinearRegression("gamma", "gamma").fit(X, y)
     exact = latens.NoisyOr(2, prior="ml", max_iter=5, tol=0, random_state=0).fit(bits)
@@ -231,7 +231,7 @@ def test_a_curve_is_called_what_it_is(tmp_path: Path) -> None:
         assert words in text
         others = {other for other in pages if other != words}
         assert not [other for other in others if other in text]
-        online = words == "foretold when it came"
+        online = words == "prequential log score"
         assert ("converged" in text.lower()) != online
         assert ("Terms of the" in text) != online
         assert "log score (nats)" in text or not online

@@ -244,7 +244,7 @@ def _groups(table: Intake, given: str) -> Any:
     from latens.intake import read
 
     if ":" not in given:
-        return [None if label is None or label != label else str(label) for label in table.aside("groups")]  # type: ignore[union-attr]
+        return [None if label is None or label != label else str(label) for label in table.aside("groups") or ()]
     path, _, column = given.rpartition(":")
     other = read(path, groups=column)
     labels = other.aside("groups")

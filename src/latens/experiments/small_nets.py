@@ -29,12 +29,15 @@ class Data:
 
     x: Any
     y: Any
-    rows: Any  # (M, most), indices, padded at their end
-    counts: Any  # (M,), how many of them hold
+    rows: Any  # (M, most), indices of the rows to learn from, padded with 0 at their end
+    counts: Any  # (M,), how many of these are indices, the rest being padding
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray, chosen: np.ndarray) -> Data:
-        """From targets (M, N, C), one-hot where they are classes, and a mask (M, N) of the rows to learn from."""
+        """Rows x (M, N, D) and targets y (M, N, C) of M nets, one-hot where they are classes.
+
+        `chosen` (M, N) is true for the rows that each net learns from.
+        """
         torch = require("torch", "torch")
         rows = [torch.as_tensor(np.flatnonzero(mask)) for mask in chosen]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)

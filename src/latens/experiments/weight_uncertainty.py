@@ -217,7 +217,7 @@ def _moons(
     return (
         [places[side == 0], places[side == 1]],
         [Field(name, p.reshape(shape) - 0.5) for name, p in answers.items()],
-        sureness,  # type: ignore[return-value]
+        sureness,  # type: ignore[return-value]  # a name and two numbers each
     )
 
 

@@ -2,8 +2,8 @@
 
     log p(y | eta)  >=  constant + response eta - precision eta^2 / 2
 
-Told is what moves with eta: it is (n, D), and 0 where `seen` (n, D) says that nothing was; None: everything was. The
-constants are given as their sums (D,) over rows, each as often as `weight` (n,) says; None: once.
+Response and precision are returned as (n, D), 0 at unobserved entries: `seen` (n, D) is true at observed ones, None
+where all are. Constants are returned as their sums (D,) over rows, each row counted `weight` (n,) times; None: once.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ LINE = (
 class NotebookView:
     """Mixed into every estimator, before scikit-learn's base, whose diagram is shown until `fit`."""
 
+    # That base is not known here, which is why type checks are told to pass over four lines.
+
     @property
     def _repr_html_(self) -> Any:
         if not self.__sklearn_is_fitted__():  # type: ignore[attr-defined]

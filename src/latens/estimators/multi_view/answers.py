@@ -518,7 +518,7 @@ class MultiViewAnswers(Answers):
         mean = self._ask(table.rows, lambda rows, local: self._model.codes(rows, local))[0]
         return np.asarray(host(mean)) * signs(self.posterior_), table.row_names
 
-    def _rows_of_fit(  # type: ignore[override]
+    def _rows_of_fit(  # type: ignore[override]  # takes what `fit` of views takes
         self,
         X: Any,
         groups: Any = None,

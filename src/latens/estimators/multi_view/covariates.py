@@ -91,7 +91,7 @@ class Covariates:
         return np.asarray(self.turn @ of_regressors.T)
 
     def _numbers(self, values: Labelled) -> Floats:
-        """(n, encoded)."""
+        """(n, encoded): numbers as they are, labels as a column of 0 and 1 for each level but the first."""
         parts: list[Any] = []
         for name, own in zip(self.columns, self.levels, strict=True):
             column = values[name][0]

@@ -368,7 +368,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         return self.transform(X, groups=groups, **given)
 
     @property
-    def sample_size(self) -> int:  # type: ignore[override]
+    def sample_size(self) -> int:  # type: ignore[override]  # a constant elsewhere
         """Samples that starts and moves look at: wide tables need fewer."""
         return int(np.clip(SAMPLE_FLOATS // self.layout_.n_columns, 512, 4096))
 

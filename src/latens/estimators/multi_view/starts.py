@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -142,11 +143,11 @@ def principal_start(
     del parts
     starts = [State(posterior_from_codes(model, sample, each)) for each in codes]
     if len(starts) == 1:
-        return starts[0].q  # type: ignore[no-any-return]
+        return cast("MultiViewPosterior", starts[0].q)
     ahead = best_of(starts, partial(_try, model, sample, min(TRIED, max_iter)))
     if ahead.interrupted:
         raise KeyboardInterrupt
-    return ahead.state.q  # type: ignore[no-any-return]
+    return cast("MultiViewPosterior", ahead.state.q)
 
 
 def _standing_out(parts: list[Floats], k: int) -> int:

@@ -123,7 +123,7 @@ class ViewStreams(VariationalTransformer):
             table = self._next_table(X, groups, sample_weight, precision, exposure, covariates)
             if not len(occupied(table.rows)):
                 return
-            self._waiting = self._waiting.joined(table)  # type: ignore[union-attr]
+            self._waiting = self._waiting.joined(table)  # type: ignore[union-attr]  # a stream that waits, or it is first
             fitted = self._waiting.table
             del self.posterior_  # no start: what few samples closed stays closed
         k = min(table.layout.n_columns, MOST_FACTORS) if self.n_components is None else self.n_components
@@ -145,7 +145,7 @@ class ViewStreams(VariationalTransformer):
             self._forget_samples()
 
     def _tell_fit(self, data: Data, each: float) -> None:
-        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]
+        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]  # in memory: a reservoir
 
     def _tell_batch(self, rows: Rows) -> None:
         self.deviances_ = self.deviances_ + self._deviances_of(rows)
@@ -170,7 +170,7 @@ class ViewStreams(VariationalTransformer):
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any, covariates: Any
     ) -> WideTable:
         """Samples as one wide table like that of those that wait; groups may join it."""
-        known = self._waiting.layout  # type: ignore[union-attr]
+        known = self._waiting.layout  # type: ignore[union-attr]  # there are samples that wait
         table = lay_out(
             encoded_views(self, X),
             groups=groups,

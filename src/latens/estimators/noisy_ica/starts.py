@@ -20,7 +20,7 @@ from latens.families.relevance import Relevance
 from latens.models.factor_analysis.newton import best_rank, most_likely
 from latens.models.factor_analysis.newton_wide import Root
 from latens.models.factor_analysis.sums import Scatter, summed
-from latens.models.factor_analysis.sums_wide import FewRows, collected
+from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
 from latens.models.noisy_ica.priors import GAUSSIAN
@@ -86,7 +86,7 @@ def _sums(sample: Rows) -> tuple[Scatter | FewRows, Floats | Root]:
     if len(sample) >= sample.x.shape[1]:
         total = summed(sample)
         return total, total.covariance
-    few = collected(sample)
+    few = rows_or_sums(sample)
     return (few, few.root) if isinstance(few, FewRows) else (few, few.covariance)
 
 

@@ -48,6 +48,7 @@ def kinds(value: Any, where: str) -> dict[str, type]:
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
+    """What a value directly holds, each part with what is to be appended to the value's path to name it."""
     if is_dataclass(value):
         yield from ((f".{f.name}", getattr(value, f.name)) for f in fields(value))
     elif isinstance(value, dict):

@@ -38,7 +38,7 @@ from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.models.factor_analysis.missing_patterns import HolePatterns
 from latens.models.factor_analysis.sums import Covariance, Scatter
-from latens.models.factor_analysis.sums_wide import FewRows, collected
+from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 
 __all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
 
@@ -358,7 +358,7 @@ class ExactFactors(Factors):
     """Rows are seen once, and summed; all iterations are on their covariance."""
 
     def compress(self, batch: Rows) -> FewRows | Scatter:
-        return collected(batch)
+        return rows_or_sums(batch)
 
 
 def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:

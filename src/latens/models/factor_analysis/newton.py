@@ -114,8 +114,9 @@ def most_likely(cov: Floats | Root, k: int, floor: Floats, share: Floats | float
 
 
 def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion: str = "bic") -> int:
-    """The number of factors with the smallest -2 log L + parameters log n, looked for from none upwards.
+    """The number of factors with the smallest -2 log L + parameters log n.
 
+    Looked for from none upwards, until it has risen twice. Parameters are loadings but for their rotation.
     "hannan-quinn" asks 2 log log n for a parameter: it too finds the true number as n grows, and sooner.
     """
     price = float(np.log(max(n, 2.0)) if criterion == "bic" else 2 * np.log(np.log(max(n, 3.0))))

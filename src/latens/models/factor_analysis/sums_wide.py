@@ -20,7 +20,7 @@ from latens.core import Rows
 from latens.models.factor_analysis.newton_wide import Root
 from latens.models.factor_analysis.sums import Scatter, smallest_noise, summed
 
-__all__ = ["FewRows", "collected"]
+__all__ = ["FewRows", "rows_or_sums"]
 
 
 @record(eq=False)
@@ -99,8 +99,8 @@ class FewRows:
         return smallest_noise(self.variance, self.rows.squares / self._counts)
 
 
-def collected(batch: Rows) -> FewRows | Scatter:
-    """Rows that are few as they are, in double precision on the host; of more rows, their sums."""
+def rows_or_sums(batch: Rows) -> FewRows | Scatter:
+    """What stands for a batch: rows that are fewer than columns, in double precision on the host, else their sums."""
     if len(batch) >= batch.x.shape[1]:
         return summed(batch, apart=True)
     xp = array_namespace(batch.x)

@@ -63,7 +63,7 @@ class Counts(Likelihood):
         return cls((means < COMMON).astype(float))
 
     @property
-    def even(self) -> bool:  # type: ignore[override]
+    def even(self) -> bool:  # type: ignore[override]  # a constant of most likelihoods
         return not self.rare.any()
 
     @property

@@ -30,8 +30,8 @@ from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predi
 
 __all__ = ["SoftplusPoisson"]
 
-NEVER = 2.0**-52  # rates are no less
-RARE = 1e-3  # columns with fewer counts per row start here
+SMALLEST_RATE = 2.0**-52
+SMALLEST_START = 1e-3  # counts per row that a column starts with at least
 
 
 @record
@@ -68,11 +68,11 @@ class SoftplusPoisson(Likelihood):
         return 2 * (y * (log_y - log_rate) - y + rate)
 
     def link(self, level: Floats, columns: Columns | None = None) -> Floats:
-        rate = np.maximum(level, NEVER)
+        rate = np.maximum(level, SMALLEST_RATE)
         return np.where(rate > 30, rate, np.log(np.expm1(np.minimum(rate, 30.0))))
 
     def start(self, level: Floats) -> tuple[Floats, Floats]:
-        eta = self.link(np.maximum(level, RARE))
+        eta = self.link(np.maximum(level, SMALLEST_START))
         return eta, 1 / (1 + np.exp(-eta))
 
     def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:

@@ -113,7 +113,8 @@ class ClusterStatistics(Statistics):
 @record
 class Mixture:
     weights: Weights = part(k="1")  # prior, for one component
-    clusters: Clusters = part(k="1", columns="1")  # prior of one cluster
+    # prior of one cluster; type checks pass over what all members of this union but its points can do
+    clusters: Clusters = part(k="1", columns="1")
     # variance of what rounding took from each entry, of normal clusters; None: numbers are as they are
     rounding: Floats | None = sized("d", default=None)
 

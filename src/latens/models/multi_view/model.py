@@ -175,6 +175,7 @@ class MultiView:
         if log_odds is None:
             prior = precision if rows is None or self.n_groups == 1 else precision[rows]
             return JointCodes.best(drive, inner, prior, tangents, kind)
+        # codes with a usage are improved from a start, which `local_step` makes where there is none
         return warm.improved(drive, inner, precision, log_odds, tangents)  # type: ignore[union-attr]
 
     def statistics(self, batch: Rows, local: Codes) -> MultiViewStatistics:

@@ -71,6 +71,8 @@ class ScaledSources:
 class JointNoisyIca(NoisyIca):
     """With `diagonal` and heavy sources only."""
 
+    # Its local posteriors are ScaledSources throughout, which narrows what three methods take.
+
     def local_step(self, q: IcaPosterior, batch: Rows, warm: ScaledSources | None = None) -> ScaledSources:  # type: ignore[override]
         drive, gram = evidence(q.loadings, batch, q.n_components)
         return _inferred(q.shapes, drive, gram, warm, self.n_sweeps)

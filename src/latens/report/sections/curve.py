@@ -32,10 +32,10 @@ BELOW_LIKELIHOOD = Curve(
     "so that it cannot choose that.",
 )
 EVIDENCE = Curve("log evidence", "The log evidence, all constants in, at precisions that were given or maximise it.")
-FORETOLD = Curve(
+PREQUENTIAL = Curve(
     "log score",
-    "How well each row was foretold when it came: the sum of the rows' log densities, each under the parameters it "
-    "met. It is no bound, and later rows say more about the fit than earlier ones.",
+    "The prequential log score: the sum of the rows' log densities, each under the parameters that the rows before it "
+    "had led to. It is no bound, and later rows say more about the fit than earlier ones.",
     climbed=False,
 )
 
@@ -53,7 +53,7 @@ def curve_of(estimator: Any) -> Curve:
         return BOUND
     model, trace = fitted_parts(estimator).model, estimator.trace_
     if "prequential" in trace[-1].terms:
-        return FORETOLD
+        return PREQUENTIAL
     exact = model.exact_local(estimator.posterior_)
     if isinstance(model, PointEstimating) and model.points:
         return LIKELIHOOD if exact else BELOW_LIKELIHOOD

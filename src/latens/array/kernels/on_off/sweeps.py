@@ -92,7 +92,10 @@ def flips_plain(words: Array, score: Array, drive: Array, gram: Array, n_parents
 def best_flips(
     words: Array, score: Array, rate: Callable[[Array], Array], k: int, n_parents: int
 ) -> tuple[Array, Array]:
-    """The best distinct states among `words` (n, C) and the flips of each row's best, `rate` scoring (n, ., K) bits."""
+    """For each row, the best C distinct states among `words` (n, C) and their children, with their scores (n, C).
+
+    Children are the `n_parents` best states with one code flipped; `rate` scores states given as bits (n, ., K).
+    """
     xp, (n, c) = array_namespace(score), words.shape
     best = xp.argsort(score, axis=1, descending=True, stable=True)[:, : min(n_parents, c)]
     parents = unpack(xp.take_along_axis(words, best, axis=1), k, score)
