@@ -99,11 +99,13 @@ def test_digits_are_compared_by_likelihood_and_calibration():
     experiment = find("digits-nets")
     result = experiment.run(experiment.quick, np.random.default_rng(50005), lambda _: None)
     summary, pairs, costs, runs = result.tables
-    assert [row[0] for row in summary.rows] == list(digits_nets.METHODS)
+    assert [row[0] for row in summary.rows] == list(digits_nets.COMPARED)
     told = {row[0]: row[1:] for row in summary.rows}
     assert told["several SGD"][0] > told["SGD"][0]
-    assert all(-0.5 < height < 0 and 0 < error < 0.1 and misread < 10 for height, error, misread, _ in told.values())
-    assert len(runs.rows) == len(digits_nets.METHODS) * experiment.quick.n_splits
+    assert all(-0.5 < row[0] < 0 and 0 < row[1] < 0.1 and row[2] < 10 for row in told.values())
+    assert all((row[4] == 1) == (name in digits_nets.PLAIN.values()) for name, row in told.items())
+    assert told["SGD"][2] == told["SGD, T = 1"][2]  # a temperature changes no answer, only how sure it is
+    assert len(runs.rows) == len(digits_nets.COMPARED) * experiment.quick.n_splits
     assert {row[1] for row in costs.rows} == set(collected_weights.KINDS)
     for one, other, gap, _, _ in pairs.rows:
         assert gap == pytest.approx(told[one][0] - told[other][0])

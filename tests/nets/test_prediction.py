@@ -180,3 +180,19 @@ def test_random_numbers_may_come_from_another_device():
     there = torch.empty(2, dtype=torch.float64, device="meta")
     assert random_numbers(5, torch.Generator().manual_seed(0), there).device == there.device
     assert random_numbers(5, torch.Generator().manual_seed(0), there).dtype == there.dtype
+
+
+def test_one_snapshot_each_of_several_trained_nets_makes_their_plain_mixture():
+    import torch
+
+    torch.manual_seed(3)
+    nets = [torch.nn.Linear(3, 4) for _ in range(3)]
+    several = MultiPosterior([SWAG(one, rank=0).update() for one in nets])
+    answer = several.predict(batches(), n_samples=3, scale=0.0)
+    with torch.no_grad():
+        each = [torch.softmax(one(torch.cat(batches())), dim=1).numpy() for one in nets]
+    assert answer.probabilities == pytest.approx(np.mean(each, axis=0), abs=1e-6)
+    assert (answer.mutual_information > 1e-3).all()  # the nets disagree
+    assert torch.equal(several.members[0].sample(0.0)["weight"], nets[0].weight)
+    with pytest.raises(ValueError, match="seen 1 snapshots and needs at least 2"):
+        several.predict(batches(), n_samples=3)

@@ -11,8 +11,9 @@ import latens
 from latens.core import Iteration
 from latens.estimators.fitted_parts import fitted_parts
 from latens.experiments.against_print.binary_relevance import Printed
+from latens.experiments.printed import binary_relevance as printed
 
-__all__ = ["Course", "from_data", "from_document"]
+__all__ = ["Course", "from_data", "from_document", "from_truth"]
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,11 @@ class Relevances:
         return tuple(alpha / scale**2 for label, alpha in self.seen if label == restart)
 
 
-def from_document(x: np.ndarray, k: int, rng: np.random.Generator, iterations: int) -> Course:
-    """The document's listing; a factor is in use that at least one row has on."""
-    printed_run = Printed(x, k, iterations, rng)
+def from_document(
+    x: np.ndarray, k: int, rng: np.random.Generator, iterations: int, start: printed.Start | None = None
+) -> Course:
+    """The document's listing, from its random start or another; a factor is in use that at least one row has on."""
+    printed_run = Printed(x, k, iterations, rng, start)
     return Course(
         k,
         printed_run.bounds,
@@ -73,6 +76,14 @@ def from_document(x: np.ndarray, k: int, rng: np.random.Generator, iterations: i
         printed_run.in_use(len(x)),
         printed_run.sums,
     )
+
+
+def from_truth(x: np.ndarray, truth: Any, k: int, rng: np.random.Generator, iterations: int) -> Course:
+    """The listing with the true factors and codes among those it starts from; the spare ones start as printed."""
+    codes, factors, usage, sigma = printed.init_params(*x.shape, k, rng)
+    true = len(truth.components)
+    factors[:, :true], codes[:, :true] = truth.components.T, np.clip(truth.codes, 0.01, 0.99)
+    return from_document(x, k, rng, iterations, (codes, factors, usage, sigma))
 
 
 def from_data(x: np.ndarray, k: int, seed: int, *, moves: bool, **options: Any) -> Course:

@@ -32,7 +32,7 @@ class Settings:
     n_components: int = 4
     upper_bound: int = 8  # sources to start from, where their number is to be found
     snrs: tuple[float, ...] = (-5.0, 0.0, 5.0, 10.0, 20.0)  # dB
-    n_data_sets: int = 5
+    n_data_sets: int = 3
     n_rule: int = 200  # iterations of the document's rule for the number of sources
 
 

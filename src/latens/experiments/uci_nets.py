@@ -37,13 +37,13 @@ from latens.system.optional_imports import require
 
 __all__ = ["EXPERIMENT"]
 
-RECOMMENDED = SEVERAL[LAST_LAYER]
+LAST_LAYERS = SEVERAL[LAST_LAYER]
 OURS = {
     "FactorPosterior": ("SGD", "SWAG"),
     "MultiPosterior": ("SGD", "SWAG", "MultiSWAG", "several SGD"),
     "several transport": ("MultiSWAG", "several SGD"),
     LAST_LAYER: ("SGD",),
-    RECOMMENDED: ("several SGD", "MultiPosterior"),
+    LAST_LAYERS: ("several SGD", "MultiPosterior"),
 }
 FREEDOM = 4.0  # degrees of it
 LEVELS = np.linspace(0.05, 0.95, 19)  # at which coverage is compared with what was promised
@@ -325,7 +325,7 @@ def _scales(answers: dict[str, dict[str, Answers]], settings: Settings) -> Numbe
 
 def _landscapes(answers: dict[str, dict[str, Answers]], settings: Settings) -> Section:
     at, figures = np.log10(settings.scales), []
-    shown = {"MultiSWAG": 4, "MultiPosterior": 0, "several transport": 1, RECOMMENDED: 2}
+    shown = {"MultiSWAG": 4, "MultiPosterior": 0, "several transport": 1, LAST_LAYERS: 2}
     for name, all_ in answers.items():
         base = all_["several SGD"].heights
         lines = [
@@ -368,8 +368,8 @@ def _notes(found: dict[str, dict[str, np.ndarray]], settings: Settings) -> tuple
         f"MultiSWAG {over('MultiPosterior', 'MultiSWAG')}; less as many trainings by SGD "
         f"{over('MultiPosterior', 'several SGD')}.",
         f"The last layer's posterior about the trained weights, of {settings.n_members} trainings: less as many "
-        f"trainings by SGD {over(RECOMMENDED, 'several SGD')}; less MultiPosterior "
-        f"{over(RECOMMENDED, 'MultiPosterior')}. Transport less MultiSWAG {over('several transport', 'MultiSWAG')}.",
+        f"trainings by SGD {over(LAST_LAYERS, 'several SGD')}; less MultiPosterior "
+        f"{over(LAST_LAYERS, 'MultiPosterior')}. Transport less MultiSWAG {over('several transport', 'MultiSWAG')}.",
         "All that is collected sees the same snapshots and is taken as it is, with a scale of 1; of the last layer the "
         "scale with the highest log-likelihood of training rows left out is taken. The scale "
         f"of the noise, of Student's t with {FREEDOM:g} degrees of freedom, is chosen for each method by "

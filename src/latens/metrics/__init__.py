@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from latens.metrics.calibration import brier, coverage, expected_calibration_error, reliability
+from latens.metrics.calibration import (
+    best_temperature,
+    brier,
+    coverage,
+    expected_calibration_error,
+    reliability,
+    tempered,
+)
 from latens.metrics.evidence import LogEvidence, log_evidence
 from latens.metrics.gaussians import covariance_distance, gaussian_kl, wasserstein2
 from latens.metrics.matching import Match, match_components
@@ -12,6 +19,7 @@ __all__ = [
     "LogEvidence",
     "Match",
     "amari_distance",
+    "best_temperature",
     "brier",
     "covariance_distance",
     "coverage",
@@ -21,5 +29,6 @@ __all__ = [
     "match_components",
     "reliability",
     "source_correlation",
+    "tempered",
     "wasserstein2",
 ]

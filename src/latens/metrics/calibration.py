@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, ndtri
 
 from latens.array import Floats
 
-__all__ = ["brier", "coverage", "expected_calibration_error", "reliability"]
+__all__ = ["best_temperature", "brier", "coverage", "expected_calibration_error", "reliability", "tempered"]
+
+MOST_TEMPERATURE = 20.0  # and its inverse the least
+LEAST_PROBABILITY = 1e-300  # of a class that a prediction leaves out
 
 
 def expected_calibration_error(probabilities: Any, y: Any, n_bins: int = 15) -> float:
@@ -102,6 +106,73 @@ def brier(probabilities: Any, y: Any) -> float:
     return float(np.mean(np.sum((p - truth) ** 2, axis=1)) / (2 if single else 1))
 
 
+def tempered(probabilities: Any, temperature: float) -> Floats:
+    """Probabilities to the power of 1 / T that sum to 1 again: above 1 less sure, below 1 surer.
+
+    Parameters
+    ----------
+    probabilities : array of shape (N, C), or (N,)
+        Of the classes 0 to C - 1; of class 1 where there is one column.
+    temperature : float
+        T, above 0. Which class is the likeliest does not change.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `probabilities`.
+
+    Examples
+    --------
+    >>> from latens.metrics import tempered
+    >>> tempered([[0.9, 0.1], [0.5, 0.5]], 2.0)
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    if not 0 < temperature < np.inf:
+        raise ValueError(f"temperature={temperature!r}; expected a number above 0, 1 leaves everything as it is.")
+    p = _probabilities(probabilities)
+    told = np.exp(_log_tempered(p, temperature))
+    return np.asarray(told[:, 1] if np.ndim(probabilities) == 1 else told)
+
+
+def best_temperature(probabilities: Any, y: Any) -> float:
+    """The temperature with which probabilities give true classes the highest likelihood.
+
+    Take rows that the model did not learn from, and temper its other predictions by what comes out.
+
+    Parameters
+    ----------
+    probabilities : array of shape (N, C), or (N,)
+        Of the classes 0 to C - 1; of class 1 where there is one column.
+    y : array of shape (N,)
+        True classes.
+
+    Returns
+    -------
+    float
+        From .05 to 20: the ends where being surer, or less sure, would always be better.
+
+    Examples
+    --------
+    >>> from latens.metrics import best_temperature
+    >>> round(best_temperature([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]), 3)  # three of four is what .75 promises
+    2.0
+    """
+    p, y = _classes(probabilities, y)
+
+    def loss(log_temperature: float) -> float:
+        return -float(_log_tempered(p, float(np.exp(log_temperature)))[np.arange(len(y)), y].mean())
+
+    end = float(np.log(MOST_TEMPERATURE))
+    found = minimize_scalar(loss, bounds=(-end, end), method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))
+
+
+def _log_tempered(p: Floats, temperature: float) -> Floats:
+    powers = np.log(np.maximum(p, LEAST_PROBABILITY)) / temperature
+    return np.asarray(powers - logsumexp(powers, axis=1, keepdims=True))
+
+
 def coverage(y: Any, mean: Any, variance: Any, level: float = 0.95) -> float:
     """Share of targets inside their central Gaussian interval; it should be `level`.
 
@@ -133,14 +204,19 @@ def coverage(y: Any, mean: Any, variance: Any, level: float = 0.95) -> float:
     return float(np.mean(np.abs(y - mean) <= half))
 
 
-def _classes(probabilities: Any, y: Any) -> tuple[Floats, np.ndarray]:
-    """Probabilities (N, C) and classes as indices."""
-    p = np.asarray(probabilities, dtype=np.float64)
+def _probabilities(given: Any) -> Floats:
+    """(N, C)."""
+    p = np.asarray(given, dtype=np.float64)
     if p.ndim == 1:
         p = np.column_stack([1 - p, p])
     if p.ndim != 2 or p.size == 0 or not ((p >= 0) & (p <= 1)).all() or (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
         raise ValueError(f"probabilities of shape {p.shape} are none; expected rows (N, C) from 0 to 1 that sum to 1.")
-    y = np.asarray(y)
+    return p
+
+
+def _classes(probabilities: Any, y: Any) -> tuple[Floats, np.ndarray]:
+    """Probabilities (N, C) and classes as indices."""
+    p, y = _probabilities(probabilities), np.asarray(y)
     if y.shape != (len(p),) or not np.array_equal(y, y.astype(int)) or y.min() < 0 or y.max() >= p.shape[1]:
         raise ValueError(f"y of shape {y.shape} is not {len(p)} classes from 0 to {p.shape[1] - 1}.")
     return p, y.astype(int)

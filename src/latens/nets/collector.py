@@ -258,7 +258,9 @@ class Collector(Draws):
 
     @without_autocast
     def _draw(self, scale: float, source: Any) -> dict[str, Tensor]:
-        """One z shared by all tensors."""
+        """One z shared by all tensors; with a scale of 0 the mean, for which one snapshot will do."""
+        if scale == 0:
+            return self.selection.state(self.mean)
         mixing, noise = self._low_rank()
         z = random_numbers(len(mixing), source, self._mean)
         draw = (z @ mixing) @ self._rows if len(mixing) else self._mean.new_zeros(self.selection.size)

@@ -41,7 +41,7 @@ class Draws(ABC):
         Parameters
         ----------
         scale : float
-            Multiplies the covariance.
+            Multiplies the covariance; 0 gives the mean.
         into : module, optional
             Copy the draw into this module, such as `posterior.module`. See `restoring` for the way back.
         random_state : int, Generator or None
@@ -87,7 +87,8 @@ class Draws(ABC):
             Returns the outputs; for regression it may return (mean, variance of the noise). By default the module is
             given the batch, or its first entry where it is a tuple, on the module's device.
         scale : float
-            Multiplies the covariance of the weights.
+            Multiplies the covariance of the weights. 0 predicts with the means alone: one snapshot each of several
+            trained nets in a `MultiPosterior` makes their plain mixture, of which `n_samples` may be their number.
         noise_variance : float
             Regression: variance of the noise about the module's mean, where `forward` does not give it.
         progress : bool or function of (done, total)

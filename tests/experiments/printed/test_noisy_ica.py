@@ -36,18 +36,20 @@ def test_the_rule_for_the_number_of_sources_solves_its_equation(value: float) ->
     assert digamma(noisy_ica.solve_digamma(value) / 2) == pytest.approx(value, rel=1e-10, abs=1e-10)
 
 
-def test_sources_by_the_rule_have_the_numbers_of_three_rounds() -> None:
+@pytest.mark.parametrize("nu", [None, 2.5])
+def test_sources_by_the_rule_have_the_numbers_of_three_rounds(nu: float | None) -> None:
     N, D, K = 9, 4, 2
     X = np.random.default_rng(0).normal(size=(N, D))
-    told = noisy_ica.learn_sources(X, K, 3, np.random.default_rng(1))
+    told = noisy_ica.learn_sources(X, K, 3, np.random.default_rng(1), nu)
     x = X - X.mean(axis=0)
     variance = np.mean(x**2, axis=0)
     A = np.random.default_rng(1).standard_normal((D, K)) * math.sqrt(variance.mean() / K)
     psi, u, alpha = variance / 2, np.ones((N, K)), np.full(K, 3.0)
+    V = np.zeros((K, K))  # covariance of a sensor's loadings, in units of its noise
     for step in range(3):
         zz, zx, logs, squares = np.zeros((K, K)), np.zeros((K, D)), np.zeros(K), np.zeros(K)
         for n in range(N):
-            S = np.linalg.inv(np.diag(u[n]) + A.T @ np.diag(1 / psi) @ A)
+            S = np.linalg.inv(np.diag(u[n]) + A.T @ np.diag(1 / psi) @ A + D * V)
             z = S @ A.T @ np.diag(1 / psi) @ x[n]
             zz += S + np.outer(z, z)
             zx += np.outer(z, x[n])
@@ -57,8 +59,19 @@ def test_sources_by_the_rule_have_the_numbers_of_three_rounds() -> None:
                 logs[k] += (digamma((alpha[k] + 1) / 2) - math.log(1 + square / 2)) / N
                 u[n, k] = (alpha[k] + 1) / 2 / (1 + square / 2)
         alpha = np.array([noisy_ica.solve_digamma(value) for value in logs])
+        if nu is not None:
+            zz += nu * np.eye(K)
+            V = np.linalg.inv(zz)
         A = np.array([np.linalg.solve(zz, zx[:, d]) for d in range(D)])
         psi = np.array([variance[d] - A[d] @ zx[:, d] / N for d in range(D)])
         assert told.alpha[step] == pytest.approx(alpha, rel=1e-10)
         assert told.variance[step] == pytest.approx(squares * (A**2).sum(axis=0), rel=1e-10)
     assert told.A == pytest.approx(A, rel=1e-10, abs=1e-10)
+
+
+def test_alpha_of_a_source_without_loadings_grows_like_the_root_of_twice_the_iterations() -> None:
+    """Q(z) is then the prior given <u>, and the rule moves alpha by about 1 / alpha."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    told = noisy_ica.learn_sources(X, 1, 400, np.random.default_rng(1), nu=1e9)
+    assert told.variance[-1] == pytest.approx(0, abs=1e-3)
+    assert told.alpha[-1] == pytest.approx(math.sqrt(2 * 400), rel=0.1)

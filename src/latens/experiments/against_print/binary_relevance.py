@@ -14,8 +14,10 @@ __all__ = ["Printed", "run_listing", "true_bound"]
 class Printed:
     """One run of the listing with the bound that its sum should have been."""
 
-    def __init__(self, x: Floats, k: int, iterations: int, rng: np.random.Generator) -> None:
-        self.learnt = printed.learn_bin_factors(x, k, iterations, rng)
+    def __init__(
+        self, x: Floats, k: int, iterations: int, rng: np.random.Generator, start: printed.Start | None = None
+    ) -> None:
+        self.learnt = printed.learn_bin_factors(x, k, iterations, rng, start)
         self.sums = self.learnt.free_energies
         self.bounds = np.array([true_bound(x, *step) for step in self.learnt.path])
 

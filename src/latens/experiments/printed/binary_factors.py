@@ -49,9 +49,9 @@ def mean_field(
 
 
 def clip(Lambda: Floats) -> None:
-    """In place: codes near 0 or 1 by `isclose`, whose tolerance is relative to the 1 and absolute at the 0."""
-    Lambda[np.isclose(Lambda, 0)] = CONSTANT
-    Lambda[np.isclose(Lambda, 1)] = 1 - CONSTANT
+    """In place: codes near 0 or 1 by NumPy's `isclose`, whose tolerance is 1e-8, and 1e-5 more at the 1."""
+    Lambda[np.abs(Lambda) <= 1e-8] = CONSTANT
+    Lambda[np.abs(Lambda - 1) <= 1e-8 + 1e-5] = 1 - CONSTANT
 
 
 def free_energy(X: Floats, mu: Floats, squares: Floats, sigma: float, pie: Floats, Lambda: Floats) -> float:
@@ -80,10 +80,11 @@ def likelihood(X: Floats, mu: Floats, squares: Floats, sigma: float, Lambda: Flo
 
 
 def sweep(X: Floats, mu: Floats, squares: Floats, sigma: float, pie: Floats, Lambda: Floats) -> None:
-    """Equation 10 for each factor in turn, in place."""
+    """Equation 10 for each factor in turn, in place; products with the loadings are formed once."""
+    seen, products = X @ mu, mu.T @ mu
     for i in range(Lambda.shape[1]):
-        others = Lambda @ mu.T - np.outer(Lambda[:, i], mu[:, i])
-        field = np.log(pie[0, i]) - np.log(1 - pie[0, i]) + (X - others) @ mu[:, i] / sigma**2
+        others = Lambda @ products[:, i] - Lambda[:, i] * products[i, i]
+        field = np.log(pie[0, i]) - np.log(1 - pie[0, i]) + (seen[:, i] - others) / sigma**2
         Lambda[:, i] = expit(field - squares[i] / (2 * sigma**2))
 
 

@@ -72,18 +72,20 @@ def solve_digamma(E_log_u_k: float) -> float:
     return 2 * (low if low == high else float(brentq(lambda a: digamma(a) - E_log_u_k, low, high, rtol=1e-13)))
 
 
-def learn_sources(X: Floats, K: int, iterations: int, rng: np.random.Generator) -> Sources:
+def learn_sources(X: Floats, K: int, iterations: int, rng: np.random.Generator, nu: float | None = None) -> Sources:
     """Section 2.4.2 run: u_k ~ Gamma(alpha_k / 2, 1) with its rule for alpha_k, on centred rows (N, D).
 
-    Q(z) of a row is Gaussian, Q(u) = Gamma((alpha + 1) / 2, 1 + <z^2> / 2), loadings and noise by least squares.
+    Q(z) of a row is Gaussian, Q(u) = Gamma((alpha + 1) / 2, 1 + <z^2> / 2). Loadings are points by least squares, or,
+    with `nu`, have the posterior Normal(A_d, Psi_dd V) that equation 14 wants, about mu_0 = 0; the noise is a point.
     """
     N, D = X.shape
     X = X - X.mean(axis=0)
     A = rng.standard_normal((D, K)) * np.sqrt(X.var(axis=0).mean() / K)
     psi, u, alpha = X.var(axis=0) / 2, np.ones((N, K)), np.full(K, 3.0)
+    V = np.zeros((K, K))
     alphas, variances = [], []
     for _ in range(iterations):
-        gram = A.T @ (A / psi[:, None])
+        gram = A.T @ (A / psi[:, None]) + D * V
         S = np.linalg.inv(u[:, :, None] * np.eye(K) + gram)  # (N, K, K)
         z = np.einsum("nij,nj->ni", S, X @ (A / psi[:, None]))
         squares = z**2 + np.einsum("nii->ni", S)
@@ -91,7 +93,9 @@ def learn_sources(X: Floats, K: int, iterations: int, rng: np.random.Generator) 
         E_log_u = digamma((alpha + 1) / 2) - np.log1p(squares / 2)
         alpha = np.array([solve_digamma(value) for value in E_log_u.mean(axis=0)])
         zz = z.T @ z + S.sum(axis=0)
-        A = np.linalg.solve(zz, z.T @ X).T
+        precision = zz if nu is None else zz + nu * np.eye(K)
+        A = np.linalg.solve(precision, z.T @ X).T
+        V = V if nu is None else np.linalg.inv(precision)
         psi = np.maximum(np.mean(X**2, axis=0) - np.sum(A * (X.T @ z), axis=1) / N, 1e-9 * X.var())
         alphas.append(alpha)
         variances.append(squares.mean(axis=0) * np.sum(A**2, axis=0))
@@ -119,9 +123,16 @@ LISTINGS = (
         "section 2.4.2, equation 22 and below",
         learn_sources,
         repairs=(
-            Repair("Q(u_k)", "not printed", "Gamma((alpha + 1) / 2, 1 + <z^2> / 2)", "conjugacy leaves no choice"),
+            Repair(
+                "Q(u_k)", "not printed", "Gamma((alpha + 1) / 2, 1 + <z^2> / 2)", "conjugate where z and u are apart"
+            ),
             Repair("alpha_k", "no sum over rows", "the mean over rows", "each row has its own u_k"),
-            Repair("A, Psi", "equations 15 to 18", "least squares on the sources", "the print never uses the sources"),
+            Repair(
+                "A, Psi",
+                "equations 15 to 18",
+                "least squares on the sources, or with nu the posterior of that regression",
+                "the print never uses the sources",
+            ),
         ),
         errors=("alpha_k sets scale and tails at once",),
     ),
