@@ -80,7 +80,7 @@ def from_document(
 
 def from_truth(x: np.ndarray, truth: Any, k: int, rng: np.random.Generator, iterations: int) -> Course:
     """The listing with the true factors and codes among those it starts from; the spare ones start as printed."""
-    codes, factors, usage, sigma = printed.init_params(*x.shape, k, rng)
+    codes, factors, usage, sigma = printed.init_params(len(x), x.shape[1], k, rng)
     true = len(truth.components)
     factors[:, :true], codes[:, :true] = truth.components.T, np.clip(truth.codes, 0.01, 0.99)
     return from_document(x, k, rng, iterations, (codes, factors, usage, sigma))
