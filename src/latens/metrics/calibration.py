@@ -131,8 +131,8 @@ def tempered(probabilities: Any, temperature: float) -> Floats:
     if not 0 < temperature < np.inf:
         raise ValueError(f"temperature={temperature!r}; expected a number above 0, 1 leaves everything as it is.")
     p = _probabilities(probabilities)
-    told = np.exp(_log_tempered(p, temperature))
-    return np.asarray(told[:, 1] if np.ndim(probabilities) == 1 else told)
+    values = np.exp(_log_tempered(p, temperature))
+    return np.asarray(values[:, 1] if np.ndim(probabilities) == 1 else values)
 
 
 def best_temperature(probabilities: Any, y: Any) -> float:
