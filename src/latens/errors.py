@@ -132,7 +132,7 @@ class LooksTransposed(LatensWarning):
 
 
 class DoubtfulScale(LatensWarning):
-    """A view is on a scale its likelihood describes badly, such as raw counts; its logarithm would serve better."""
+    """Columns are on a scale that a model describes badly, such as raw counts, or units without a common prior."""
 
 
 class ConstantColumns(LatensWarning):

@@ -16,6 +16,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "evidence": {},
     "gamma": {"weight_precision": "gamma", "noise_precision": "gamma"},
     "given": {"weight_precision": 0.5, "noise_precision": 3.0},
+    "standardized": {"standardize": True},
     "mixed": {"weight_precision": "gamma", "noise_precision": "variance", "fit_intercept": False},
 }
 

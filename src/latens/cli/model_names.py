@@ -66,7 +66,11 @@ MODELS = {
     "noisy-or": NamedModel("NoisyOr", "hidden causes of yes/no rows", "cause", ("binary", "category")),
     "noisy-ica": NamedModel("NoisyICA", "independent sources in sensors or signals", "source", NUMBERS),
     "linear-regression": NamedModel(
-        "BayesianLinearRegression", "weights that predict --target, and how sure they are", "weight", ANY
+        "BayesianLinearRegression",
+        "weights that predict --target, and how sure they are",
+        "weight",
+        ANY,
+        (("standardize", True),),  # columns of a file have no common unit
     ),
 }
 

@@ -4,7 +4,8 @@
     y_n | x_n      ~ Normal(c + theta'x_n, 1 / beta)
 
 Posterior family: q(theta) = Normal(m, V), exact given alpha and beta; the intercept c is a point. alpha and beta are
-each given, chosen to maximise the evidence, or have Gamma posteriors, q(theta) q(alpha) q(beta). With numbers and
+each given, chosen to maximise the evidence, or have Gamma posteriors, q(theta) q(alpha) q(beta). Standardized, theta is
+that of columns divided by their standard deviations, whatever units they came in. With numbers and
 evidence the bound is the log evidence itself. Rows enter through their first two moments alone, which add; columns may
 differ in size by many powers of ten (`latens.array.graded_eigen`).
 
@@ -111,6 +112,11 @@ class RegressionSums(Statistics):
         xx = np.where(varied & varied[:, None], 0.5 * (xx + xx.T), 0.0)
         return xx, np.where(varied & target_varies, xy, 0.0), float(yy) if target_varies else 0.0
 
+    def deviations(self, centred: bool) -> Floats:
+        """(D,), of the columns, about their means if so asked; that of the largest for those that never vary."""
+        found = np.sqrt(np.diag(self.about(centred)[0]) / self.n)
+        return np.where(found > 0, found, float(found.max()) or 1.0)
+
     @cached_property
     def centred_spectrum(self) -> Spectrum:
         return Spectrum.of(self.n, *self.about(True))
@@ -118,6 +124,18 @@ class RegressionSums(Statistics):
     @cached_property
     def plain_spectrum(self) -> Spectrum:
         return Spectrum.of(self.n, *self.about(False))
+
+    @cached_property
+    def centred_standard_spectrum(self) -> Spectrum:
+        return self._standard_spectrum(True)
+
+    @cached_property
+    def plain_standard_spectrum(self) -> Spectrum:
+        return self._standard_spectrum(False)
+
+    def _standard_spectrum(self, centred: bool) -> Spectrum:
+        (xx, xy, yy), unit = self.about(centred), self.deviations(centred)
+        return Spectrum.of(self.n, xx / unit / unit[:, None], xy / unit, yy)
 
 
 def regression_sums(x: Floats, y: Floats, weight: Floats | None) -> RegressionSums:
@@ -189,6 +207,7 @@ class LinearRegression:
     beta_prior: tuple[float, float] = (1e-6, 1e-6)
     intercept: bool = True
     resolution: float = 1e-200  # mean square of y below which there is no information: that of its rounding
+    standardized: bool = False  # whether weights, and their prior, are those of columns over their deviations
 
     def prior(self, k: int) -> RegressionPosterior:
         d, (alpha, beta) = self.n_features, self._priors
@@ -233,7 +252,13 @@ class LinearRegression:
         return "gamma" not in (self.alpha, self.beta)
 
     def spectrum(self, stats: RegressionSums) -> Spectrum:
-        return stats.centred_spectrum if self.intercept else stats.plain_spectrum
+        if not self.standardized:
+            return stats.centred_spectrum if self.intercept else stats.plain_spectrum
+        return stats.centred_standard_spectrum if self.intercept else stats.plain_standard_spectrum
+
+    def column_units(self, stats: RegressionSums) -> Floats:
+        """(D,), what each column is divided by before it meets its weight."""
+        return stats.deviations(self.intercept) if self.standardized else np.ones(self.n_features)
 
     @property
     def _priors(self) -> tuple[Gamma | float, Gamma | float]:

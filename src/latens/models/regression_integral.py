@@ -4,14 +4,18 @@ Where alpha or beta were found from the rows, a posterior given their best value
 rho = alpha / beta runs over a grid, and what is left has a closed form at each of its points. With X'X = V diag(d2) V',
 columns about their means and c = V'theta,
 
-    both free       p(beta) = 1 / beta, and r = rho^-1/2, the size of weights beside that of the noise, is half-Cauchy:
+    both free       p(beta) = 1 / beta; r = rho^-1/2 is the size of weights beside that of the noise, and r s_d, that of
+                    what a column of standard deviation s_d adds to y, is half-Cauchy for one of the columns:
                     theta | rho  ~ Student-t of nu = n - 1 degrees, scale (RSS_rho / nu) (X'X + rho)^-1
-                    log weight   = 1/2 sum log(rho / (d2 + rho)) - nu/2 log RSS_rho + log r - log(1 + r^2)
+                    log weight   = 1/2 sum log(rho / (d2 + rho)) - nu/2 log RSS_rho
+                                   + log mean_d [r s_d / (1 + r^2 s_d^2)]
     alpha given     beta = alpha / rho;  theta | rho ~ Normal, weighted by the evidence of that beta
-    beta given      theta | rho ~ Normal, weighted by the evidence of alpha = rho beta and by the same half-Cauchy
+    beta given      theta | rho ~ Normal, weighted by the evidence of alpha = rho beta and by the same half-Cauchys
 
-A flat intercept takes one degree of freedom; without one nu = n. Where alpha is free each column is measured in its own
-standard deviation, so that the answer does not depend on units. Cost O(D^3) once, O(D) for a point of the grid.
+A flat intercept takes one degree of freedom; without one nu = n. The prior of the weights given rho is that of the
+estimates, so that these are the posterior means at one point of the grid. Columns of one size share one half-Cauchy;
+the mean over columns keeps a few large ones from ruling out weights that only small columns need, and makes the answer
+the same in another unit of all columns. Cost O(D^3) once, O(D) for a point of the grid.
 
 References: Gelman (2006) for the half-Cauchy; O'Hagan & Forster (2004), chapter 11.
 """
@@ -23,7 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammainc, gammaincinv, gammaln, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import gammainc, gammaincinv, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 from latens.array import Floats
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RegressionIntegral", "integrated"]
 
-GRID_POINTS = 97
+GRID_POINTS = 97  # at least; more where a posterior is so wide that they would lie further apart than the next
 COARSE_STEP = 0.25  # e-folds of rho, in the search for where its posterior lies
 REACH = 40.0  # e-folds beyond the data's own scales, to either side, of that search
 NEGLIGIBLE = 12.0  # nats below the highest weight: the grid ends there
@@ -127,13 +131,8 @@ def integrated(model: LinearRegression, stats: RegressionSums) -> RegressionInte
     weights_free, noise_free = isinstance(model.alpha, str), isinstance(model.beta, str)
     if not (weights_free or noise_free) or (noise_free and dof <= 0):
         return None
-    at, unit = model.spectrum(stats), np.ones(model.n_features)
-    if weights_free:
-        xx, xy, yy = stats.about(model.intercept)
-        unit = np.sqrt(np.diag(xx) / stats.n)
-        unit = np.where(unit > 0, unit, float(unit.max()) or 1.0)
-        at = type(at).of(stats.n, xx / unit / unit[:, None], xy / unit, yy)
-    logs, heights = _grid(model, at, dof)
+    at, unit = model.spectrum(stats), model.column_units(stats)
+    logs, heights = _grid(model, at, dof, 2 * np.log(stats.deviations(model.intercept) / unit))
     shares, ratios = np.exp(heights - heights.max()), np.exp(logs)
     if noise_free and weights_free:
         noise = at.left(ratios, model.resolution) / dof
@@ -159,15 +158,19 @@ def integrated(model: LinearRegression, stats: RegressionSums) -> RegressionInte
     )
 
 
-def _log_weights(model: LinearRegression, at: Spectrum, dof: float, logs: Floats) -> Floats:
-    """(J,), log posterior density of log rho at these points, but for a constant."""
+def _log_weights(model: LinearRegression, at: Spectrum, dof: float, columns: Floats, logs: Floats) -> Floats:
+    """(J,), log posterior density of log rho at these points, but for a constant.
+
+    `columns` are the logarithms of the columns' variances.
+    """
     ratios = np.exp(logs)
     if not isinstance(model.alpha, str):
         alpha = float(model.alpha)
         # the flat intercept takes half a log beta
         evidence = at.log_evidences(alpha, alpha / ratios, model.resolution)
         return np.asarray(evidence - 0.5 * model.intercept * np.log(alpha / ratios))
-    half_cauchy = -0.5 * logs - np.logaddexp(0.0, -logs)
+    strengths = columns[:, None] - logs  # log (r s_d)^2
+    half_cauchy = logsumexp(0.5 * strengths - np.logaddexp(0.0, strengths), axis=0)
     if not isinstance(model.beta, str):
         beta = float(model.beta)
         return np.asarray(at.log_evidences(ratios * beta, beta, model.resolution) + half_cauchy)
@@ -175,18 +178,18 @@ def _log_weights(model: LinearRegression, at: Spectrum, dof: float, logs: Floats
     return np.asarray(volume - 0.5 * dof * np.log(at.left(ratios, model.resolution)) + half_cauchy)
 
 
-def _grid(model: LinearRegression, at: Spectrum, dof: float) -> tuple[Floats, Floats]:
+def _grid(model: LinearRegression, at: Spectrum, dof: float, columns: Floats) -> tuple[Floats, Floats]:
     """(J,) each, log rho at equal steps over all that its posterior does not rule out, and its log density there."""
     scales = np.log(at.axes.values) if len(at.axes.values) else np.zeros(1)
     if not isinstance(model.alpha, str):  # rho is as large as the noise may be small
         noise = np.log(max(at.yy / at.n, model.resolution) * float(model.alpha))
         scales = np.append(scales, noise)
     coarse = np.arange(float(scales.min()) - REACH, float(scales.max()) + REACH, COARSE_STEP)
-    heights = _log_weights(model, at, dof, coarse)
+    heights = _log_weights(model, at, dof, columns, coarse)
     likely = np.flatnonzero(heights >= heights.max() - NEGLIGIBLE)
     low, high = max(likely[0] - 1, 0), min(likely[-1] + 1, len(coarse) - 1)
-    logs = np.linspace(coarse[low], coarse[high], GRID_POINTS)
-    return logs, _log_weights(model, at, dof, logs)
+    logs = np.linspace(coarse[low], coarse[high], max(GRID_POINTS, int(high - low + 1)))
+    return logs, _log_weights(model, at, dof, columns, logs)
 
 
 def _mixture_quantile(shares: Floats, centres: Floats, scales: Floats, dof: float, level: float) -> Floats:

@@ -35,12 +35,23 @@ def complete_target(y: Any) -> Any:
     try:
         values = np.asarray(0.0 if y is None else y, dtype=np.float64)
     except (TypeError, ValueError):
+        _refuse_text(y)
         return y  # refused by scikit-learn, in its words
     except OverflowError as error:
         raise ValueError("y holds a whole number beyond the range of floats; choose a larger unit.") from error
     if not np.isfinite(values).all():
         raise ValueError(missing_message("y", values))
     return y
+
+
+def _refuse_text(y: Any) -> None:
+    values = np.asarray(y, dtype=object)
+    words = [value for value in values.ravel().tolist() if isinstance(value, str)]
+    if values.ndim == 1 and words:
+        raise ValueError(
+            f"y holds text, such as {words[0]!r}; a regression predicts numbers. Give y as floats, or each answer its "
+            "number: np.where(y == 'yes', 1.0, 0.0)."
+        )
 
 
 def missing_message(name: str, values: Floats) -> str:

@@ -28,8 +28,9 @@ from latens.estimators.parameters import (
     whole_number,
     yes_or_no,
 )
+from latens.estimators.regression.column_sizes import doubt_column_sizes
 from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
-from latens.estimators.regression.precisions import model_of
+from latens.estimators.regression.precisions import model_of, weight_unit
 from latens.estimators.regression.uncertainty import CENTRAL, WIDTH, RegressionUncertainty
 from latens.estimators.regression.units import RegressionUnits, SumBlock
 from latens.estimators.rows.lazy import lazily
@@ -63,7 +64,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
     weight_precision : float, "evidence" or "gamma"
         Prior precision of the weights, 1 over the variance of each: given, chosen to maximise the evidence, or with a
         Gamma posterior. It is one number for all weights, in the units of the columns, so that other units of single
-        columns give another answer: where they have nothing in common, standardise them first.
+        columns give another answer: where they have nothing in common, `standardize`.
     noise_precision : float, "evidence", "gamma" or "variance"
         Precision of the noise, 1 over its variance, likewise. "variance" is 1 / Var(y), which ignores the fit and is
         far too small where the columns explain anything; it is there to reproduce others' work.
@@ -73,6 +74,10 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         are as sure as q(theta) says.
     fit_intercept : bool
         Whether there is an intercept, with a flat prior; rows are then centred.
+    standardize : bool
+        Whether the prior is that of weights per standard deviation of a column, so that no column counts for less
+        because of its unit. Weights, intervals and predictions are in data units all the same; `weight_precision`,
+        `weight_variance_prior` and `weight_precision_` are then those of weights per standard deviation.
     max_iter, tol : int, float
         Iterations at most where "gamma" is asked for, and the gain of the bound in nats per row that ends them.
     max_time : float, optional
@@ -93,7 +98,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
     intercept_ : float
         Expected target where all columns are 0, in the unit of y.
     weight_precision_, noise_precision_ : float
-        In the units of the data; posterior means with "gamma". They are alpha and beta of the source document;
+        In the units of the data, but for `standardize`; posterior means with "gamma". They are alpha and beta of the
+        source document;
         scikit-learn's BayesianRidge calls them `lambda_` and `alpha_`.
     column_spread_ : array (D,)
         Standard deviations of the columns, of all rows seen.
@@ -144,6 +150,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         weight_variance_prior: tuple[float, float] | None = None,
         noise_variance_prior: tuple[float, float] | None = None,
         fit_intercept: bool = True,
+        standardize: bool = False,
         max_iter: int = 1000,
         max_time: float | None = None,
         tol: float = 1e-10,
@@ -154,6 +161,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self.weight_variance_prior = weight_variance_prior
         self.noise_variance_prior = noise_variance_prior
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.max_iter = max_iter
         self.max_time = max_time
         self.tol = tol
@@ -299,7 +307,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
 
     def _columns(self) -> Floats:
         names = getattr(self, "feature_names_in_", None)
-        return np.array([f"x{d}" for d in range(len(self.coef_))]) if names is None else np.asarray(names)
+        return np.array([f"x{d}" for d in range(self.n_features_in_)]) if names is None else np.asarray(names)
 
     def _see(
         self,
@@ -329,7 +337,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         inside, target = units.enter(Rows(x)).x, units.target.enter(Rows(y[:, None])).x[:, 0]
         sums = regression_sums(inside, target, weight)
         journal = UNRECORDED if checkpoint is None else checkpoint.journal(self, rng, [x, y, weight])[0]
-        self._solve(sums if before is None else before + sums, units, journal)
+        self._solve(sums if before is None else before + sums, units, journal, streaming=streaming)
         return self
 
     def _numbers(self, X: Any, *y: Any, **options: Any) -> Any:
@@ -364,8 +372,10 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self._solve(journal.once(lambda: source.total(SumBlock(units))), units, journal)
         return self
 
-    def _solve(self, sums: RegressionSums, units: RegressionUnits, journal: Record) -> None:
+    def _solve(self, sums: RegressionSums, units: RegressionUnits, journal: Record, *, streaming: bool = False) -> None:
         model = self._build(sums, units)
+        if not streaming:  # the first rows of a stream do not tell the sizes of its columns
+            doubt_column_sizes(model, sums, [str(name) for name in self._columns()], float(units.scale))
         max_iter, tol = whole_number("max_iter", self.max_iter), positive_number("tol", self.tol, zero=True)
         ascent = partial(ascend, model, [sums], max_iter=max_iter, tol=tol, log_scale=units.target.log_scale)
         limit = None if self.max_time is None else time.monotonic() + positive_number("max_time", self.max_time)
@@ -392,7 +402,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
 
     def _keep(self, model: LinearRegression, units: RegressionUnits, fit: Fit) -> None:
         """Store the state and publish it in the units of the data."""
-        q, sums, along, step = fit.state.q, fit.state.stats, units.target, units.target.scale / units.scale
+        q, sums, along = fit.state.q, fit.state.stats, units.target
+        step = along.scale / units.scale / model.column_units(sums)
         if np.max(step) > LARGEST_STEP:
             raise ValueError(
                 f"values of X are so small beside those of y, by {np.max(step):.3g}, that variances of the weights are "
@@ -402,27 +413,29 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self._state = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
         self._integral = None if self._precisions_given else integrated(model, sums)
-        self._keep_spread(q, step)
+        self._keep_spread(q, step, along.scale / units.scale)
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
         self._center = units.leave(means[0])
         level = float(along.leave(np.array([means[1]]))[0])
         self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
         with np.errstate(over="ignore"):  # of columns that explain nothing, in huge units
-            self.weight_precision_ = min(float(expected(q.alpha) / step / step), LARGEST_FLOAT)
+            unit = weight_unit(units, model.standardized)
+            self.weight_precision_ = min(float(expected(q.alpha) / unit / unit), LARGEST_FLOAT)
             self.noise_precision_ = min(float(expected(q.beta) / along.scale / along.scale), LARGEST_FLOAT)
         self._noise = (along.scale / expected(q.beta)) * along.scale * (1 + model.intercept / sums.n)
         self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * units.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
 
-    def _keep_spread(self, q: RegressionPosterior, step: float) -> None:
+    def _keep_spread(self, q: RegressionPosterior, step: Floats, common: float) -> None:
+        """`step` are the units of the weights of q, `common` is that of the integral."""
         if self._integral is None:
-            self.coef_covariance_ = q.covariance * step * step
+            self.coef_covariance_ = q.covariance * step * step[:, None]
             if not self._precisions_given:  # one row, of which an intercept takes all: nothing tells the noise
                 self.coef_covariance_ = np.diag(np.full(len(q.mean), np.inf))
             self.coef_std_ = np.sqrt(np.diag(self.coef_covariance_))
             return
-        low, high = self._integral.weight_quantiles(CENTRAL) * step
+        low, high = self._integral.weight_quantiles(CENTRAL) * common
         self.coef_std_ = (high - low) / WIDTH
         spread = self._integral.covariance
         ratio = self.coef_std_ / np.sqrt(np.diag(spread))

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.estimators.parameters import positive_number
+from latens.estimators.parameters import positive_number, yes_or_no
 from latens.estimators.priors import no_prior, variance_prior
 from latens.estimators.regression.units import RegressionUnits
 from latens.models.linear_regression import LinearRegression, RegressionSums
 
-__all__ = ["model_of"]
+__all__ = ["model_of", "weight_unit"]
 
 NAMES = ("evidence", "gamma")
 
@@ -19,11 +19,12 @@ NAMES = ("evidence", "gamma")
 def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
     """The model that the parameters of an estimator tell, in these units; the priors are of the size of the data."""
     along, intercept = units.target, bool(estimator.fit_intercept)
-    step = along.scale / units.scale
+    standardized = yes_or_no("standardize", estimator.standardize)
+    step = weight_unit(units, standardized)
     xx, _, yy = sums.about(intercept)
     resolution = _rounding(sums, float(along.origin[0]) / along.scale)
     spread = max(yy / sums.n, resolution)
-    width = float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
+    width = 1.0 if standardized else float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
     variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
     alpha, beta = (_precision(name, getattr(estimator, name)) for name in ("weight_precision", "noise_precision"))
     for name, kind in (("weight_variance_prior", alpha), ("noise_variance_prior", beta)):
@@ -40,7 +41,16 @@ def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> Li
         ),
         intercept=intercept,
         resolution=resolution,
+        standardized=standardized,
     )
+
+
+def weight_unit(units: RegressionUnits, standardized: bool) -> float:
+    """What one unit of the model's weights is in the data, in which precisions are given: a target over a column.
+
+    Standardized columns have no unit.
+    """
+    return float(units.target.scale if standardized else units.target.scale / units.scale)
 
 
 def _square(unit: float) -> float:

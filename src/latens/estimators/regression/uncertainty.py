@@ -17,9 +17,10 @@ from latens.core import Rows, State
 from latens.errors import caller_level
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
+from latens.estimators.regression.column_sizes import SHARED_PRIOR, too_different
 from latens.estimators.regression.units import RegressionUnits, SumBlock
 from latens.estimators.rows.validation import check_weight, encoded_rows, is_foreign
-from latens.models.linear_regression import RegressionPosterior, expected, regression_sums
+from latens.models.linear_regression import LinearRegression, RegressionPosterior, expected, regression_sums
 from latens.models.regression_integral import RegressionIntegral
 from latens.scale.scan import Scan
 from latens.system.seeds import generator
@@ -37,6 +38,7 @@ class RegressionUncertainty:
     if TYPE_CHECKING:
         posterior_: RegressionPosterior
         _integral: RegressionIntegral | None
+        _model: LinearRegression
         _units: RegressionUnits
         _state: State
         _center: Floats
@@ -67,9 +69,14 @@ class RegressionUncertainty:
         """
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        step = self._units.target.scale / self._units.scale
-        drawn = self.posterior_.draws(rng, n) if self._integral is None else self._integral.draws(rng, n)
-        return np.asarray(drawn * step)
+        if self._integral is None:
+            return np.asarray(self.posterior_.draws(rng, n) * self._step)
+        return np.asarray(self._integral.draws(rng, n) * (self._units.target.scale / self._units.scale))
+
+    @property
+    def _step(self) -> Floats:
+        """(D,), what one unit of each of the posterior's weights is in the data."""
+        return np.asarray(self._units.target.scale / self._units.scale / self._model.column_units(self._state.stats))
 
     def sample_posterior(
         self, n_samples: int = 1, method: str = "mean-field", X: Any = None, sample_weight: Any = None
@@ -99,11 +106,11 @@ class RegressionUncertainty:
             self._refuse_other_rows(X, sample_weight)
         along, sums = self._units.target, self._state.stats
         if narrow or self._integral is None:
-            weights, noise = self.posterior_.draws(rng, n), np.full(n, 1 / expected(self.posterior_.beta))
+            coef, noise = self.posterior_.draws(rng, n) * self._step, np.full(n, 1 / expected(self.posterior_.beta))
             level = sums.y / sums.n + rng.normal(size=n) * np.sqrt(noise / sums.n)
         else:
             weights, level, noise = self._integral.joint_draws(rng, n)
-        coef = weights * (along.scale / self._units.scale)
+            coef = weights * (along.scale / self._units.scale)
         line = along.leave(level[:, None])[:, 0] - coef @ self._center
         return {
             "coef": np.asarray(coef),
@@ -155,8 +162,7 @@ class RegressionUncertainty:
         ends = (0.5 * (1 - level), 0.5 * (1 + level))
         narrow = method == "mean-field" and not self._precisions_given
         parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
-        sound = not narrow and (self._precisions_given or self._integral is not None)
-        why = "" if sound else "precisions taken as known" if narrow else "one row does not tell the noise"
+        why = self._doubt(narrow)
         estimates = {
             "coef": self.coef_,
             "intercept": np.array([self.intercept_]),
@@ -164,11 +170,19 @@ class RegressionUncertainty:
         }
         names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "noise_precision": [""]}
         rows = [
-            (name, "", feature, "", float(estimate), float(std), float(low), float(high), sound, why)
+            (name, "", feature, "", float(estimate), float(std), float(low), float(high), not why, why)
             for name in asked
             for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
         ]
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
+
+    def _doubt(self, narrow: bool) -> str:
+        """Why intervals may not hold what they claim; empty where they do."""
+        if narrow:
+            return "precisions taken as known"
+        if not self._precisions_given and self._integral is None:
+            return "one row does not tell the noise"
+        return SHARED_PRIOR if too_different(self._model, self._state.stats) else ""
 
     def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
@@ -176,10 +190,10 @@ class RegressionUncertainty:
         assert integral is not None
         step, origin = along.scale / self._units.scale, self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x
         low, high = integral.weight_quantiles(ends) * step
-        line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
+        line = np.zeros((4, 1))  # without an intercept, it is 0 for certain
+        if self.fit_intercept:
+            line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
         noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * along.scale * along.scale)
-        if not self.fit_intercept:
-            line = np.zeros_like(line)
         return {
             "coef": (self.coef_std_, low, high),
             "intercept": ((line[3] - line[2]) / WIDTH, line[0], line[1]),
@@ -188,8 +202,7 @@ class RegressionUncertainty:
 
     def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """The same given `weight_precision_` and `noise_precision_`: Normals, and a noise that is known."""
-        step = self._units.target.scale / self._units.scale
-        covariance = self.posterior_.covariance * step * step
+        covariance = self.posterior_.covariance * self._step * self._step[:, None]
         std = np.sqrt(np.diag(covariance))
         line = np.zeros(1)
         if self.fit_intercept:

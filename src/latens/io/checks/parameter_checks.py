@@ -77,6 +77,7 @@ def _listing(model: Any) -> str | None:
 
 # by estimator: parameters that a model records, and how
 TELLING: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "BayesianLinearRegression": {"standardize": lambda model: model.standardized},
     "BernoulliMixture": {"weight_prior": _weight_prior},
     "BinaryFactorAnalysis": {
         "prior": _prior,

@@ -32,7 +32,9 @@ def weights(entry: Entry) -> Section | None:
     ]
     rows.append(("intercept", number(float(model.intercept_)), "", ""))
     spread = model.column_spread_
-    facts = {"precision of the weights": model.weight_precision_, "precision of the noise": model.noise_precision_}
+    per = " per s.d. of a column" if model.standardize else ""
+    facts = {f"precision of the weights{per}": model.weight_precision_}
+    facts["precision of the noise"] = model.noise_precision_
     facts["noise (s.d.)"] = 1 / np.sqrt(model.noise_precision_)
     chart = interval_chart(
         [names[i] for i in drawn],
