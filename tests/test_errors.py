@@ -47,7 +47,7 @@ def test_a_cause_is_told_once_within_a_fit_and_the_owner_nests() -> None:
 def test_warnings_of_a_fit_are_kept_and_filed(tmp_path: Path) -> None:
     X = 2.0 * (np.random.default_rng(0).random((40, 5)) < 0.4)
     with pytest.warns(ValuesCut) as told:
-        model = latens.BernoulliMixture(2, random_state=0).fit(X)
+        model = latens.BernoulliMixture(5, random_state=0).fit(X)
     assert told[0].filename == __file__
     assert [record.code for record in model.warnings_] == ["values-cut"]
     record = model.warnings_[0]

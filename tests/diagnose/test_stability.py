@@ -82,7 +82,7 @@ def test_agreement_is_the_least_among_the_three_fits() -> None:
             return self.codes
 
     both = Codes(one + other)
-    agreed = halves._agreement(both, [Codes(-3 * one), Codes(other)], np.zeros((50, 1)))
+    agreed = halves._agreement(both, [Codes(-3 * one), Codes(other)], np.zeros((50, 1)), {})
     assert agreed == pytest.approx([abs(np.corrcoef(one[:, 0], other[:, 0])[0, 1])])
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import latens
+from latens.cli import main
+from latens.errors import FewerThanAsked, NothingFound
 from latens.report import Entry
 from latens.report.sections.head import verdicts
 
@@ -18,6 +23,7 @@ pytestmark = pytest.mark.extras
 
 RNG = np.random.default_rng(0)
 TWO = np.r_[RNG.normal(0, 1, (40, 2)), RNG.normal(8, 1, (40, 2))]
+NOISE = RNG.normal(size=(80, 6))
 LINE = RNG.normal(size=(60, 1)) @ RNG.normal(size=(1, 6)) + RNG.normal(size=(60, 6))
 
 
@@ -69,13 +75,30 @@ def raw_counts() -> Any:
     return latens.MultiViewFactorAnalysis(2, random_state=0, max_iter=5).fit({"rna": counts})
 
 
+def another_question() -> Any:
+    with TemporaryDirectory() as folder:
+        latens.GaussianMixture(2, random_state=0, max_time=1e-9).fit(TWO, checkpoint=folder)
+        latens.GaussianMixture(5, random_state=0).fit(TWO, checkpoint=folder)
+
+
+def typed(*words: str) -> Any:
+    """What the command line says, in a folder that holds one table."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "data.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+        (Path(folder) / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+        result = CliRunner().invoke(main, [word.replace("HERE", folder) for word in words])
+    raise SystemExit(result.output.strip().splitlines()[-1])
+
+
 # (mistake, what is done, class of what it meets, words that must occur)
 MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
+    ("1 fewer clusters than asked for", lambda: clusters(TWO, k=3), "FewerThanAsked",
+     ["2 of at most 3", "an upper bound", "with 3 the bound is 3.7 nats lower", "prune=False"]),
     ("2 a text column", lambda: clusters(frame({"age": TWO[:, 0], "town": ["Oslo", "Rome"] * 40})), "ValueError",
      ["'town'", "'Oslo'", "X.drop(columns=", "LatentClassAnalysis", "MultiViewFactorAnalysis"]),
     ("3 a code for missing", with_code, "MissingCodes", ["'age'", "-999", "4 times", "np.where(X == -999, np.nan, X)"]),
     ("4 a row counter", lambda: clusters(frame({"id": np.arange(80.0), "a": TWO[:, 0], "b": TWO[:, 1]})), "CountsRows",
-     ["'id'", "number the rows", "X.drop(columns=['id'])"]),
+     ["'id'", "number the rows", "X.set_index('id')", "X.drop(columns=['id'])"]),
     ("5 features x samples", lambda: latens.MultiViewFactorAnalysis(2).fit(
         {"a": RNG.normal(size=(1000, 20)), "b": RNG.normal(size=(500, 20))}), "ValueError",
      ["1000 and 500 rows but 20 columns each", "features x samples", "v.T"]),
@@ -92,15 +115,25 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
     ("10 comparing point estimates", point_estimates, "ValueError", ["point estimates", "X_test=", "prior='ard'"]),
     ("11 clusters of ratings", lambda: clusters(frame(RNG.integers(1, 8, (80, 3)), columns=["q1", "q2", "q3"])),
      "FewValues", ["'q1'", "7 distinct values", "latens.LatentClassAnalysis"]),
-    ("12 raw counts", raw_counts, "DoubtfulScale", ["'rna'", "counts up to", "'negative-binomial'", "np.log1p"]),
+    ("12 raw counts", raw_counts, "DoubtfulScale",
+     ["'rna'", "counts up to", "'negative-binomial'", "exposure='total'", "np.log1p"]),
     ("13 columns in another order", lambda: other_columns("bacdef"), "ValueError", ["X[model.feature_names_in_]"]),
     ("13 a column that is absent", lambda: other_columns("abcde"), "ValueError",
      ["- f", "X.reindex(columns=model.feature_names_in_)"]),
     ("14 a new level", new_level, "UnseenLevels", ["'town'", "1 value(s)", "'Lima'", "taken as missing"]),
     ("15 all are kept", lambda: clusters(TWO), "AllKept", ["all 2 components", "Raise n_components", "None"]),
-    ("17 sorted batches", sorted_batches, "StreamChanged", ["rows 301 to 360", "nats a row", "sorted"]),
+    ("16 nothing found", lambda: latens.BinaryFactorAnalysis(4, random_state=0).fit(NOISE), "NothingFound",
+     ["finds nothing", "nats without any component and", "with one", "Give more rows", "prune=False"]),
+    ("17 sorted batches", sorted_batches, "StreamChanged",
+     ["rows 301 to 360", "nats a row", "sorted", "shuffled", "latens.scan"]),
     ("18 too large", lambda: clusters(RNG.normal(size=(60, 20000)), k=50), "ValueError",
      ["160 GB", "are free", "covariance_type='diag'"]),
+    ("19 a checkpoint of another question", another_question, "CheckpointRefused",
+     ["begins anew", "of another question", "is kept", "the parameters and rows it was begun with"]),
+    ("20 a file instead of a command", lambda: typed("data.csv"), "SystemExit", ["did you mean latens fit data.csv?"]),
+    ("20 a misspelt file", lambda: typed("fit", "HERE/dta.csv"), "SystemExit",
+     ["there is no file", "did you mean", "data.csv?"]),
+    ("20 a spreadsheet without a reader", lambda: typed("fit", "HERE/old.xls"), "SystemExit", ["old.xls", "CSV"]),
 ]  # fmt: skip
 
 
@@ -111,7 +144,7 @@ def test_a_mistake_meets_its_remedy(mistake: str, act: Callable[[], Any], kind: 
         warnings.simplefilter("always")
         try:
             act()
-        except (ValueError, AttributeError, MemoryError) as error:
+        except (ValueError, AttributeError, MemoryError, SystemExit) as error:
             met.append((type(error).__name__, str(error)))
     met += [(each.category.__name__, str(each.message)) for each in caught]
     texts = [text for name, text in met if name == kind]
@@ -119,8 +152,26 @@ def test_a_mistake_meets_its_remedy(mistake: str, act: Callable[[], Any], kind: 
     assert [word for word in words if word not in texts[0]] == [], texts[0]
 
 
-def test_1_fewer_clusters_than_asked_for_are_explained_on_the_page() -> None:
-    model = clusters(TWO, k=3)
+@pytest.mark.parametrize("one", [latens.GaussianMixture, latens.LatentClassAnalysis, latens.FactorAnalysis,
+                                 latens.NoisyICA, latens.MultiViewFactorAnalysis])  # fmt: skip
+def test_the_nats_of_another_component_are_those_of_a_fit_with_it(one: Any) -> None:
+    settings = {"random_state": 0} | ({"prior": "ard"} if one is latens.FactorAnalysis else {})
+    rows = TWO if hasattr(one, "predict") else NOISE
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = one(4, **settings).fit(rows)
+        more = one(model.n_components_ + 1, prune=False, **settings).fit(rows)
+    told = next(str(each.message) for each in caught if each.category in (FewerThanAsked, NothingFound))
+    bounds = [float(each.replace(",", "")) for each in re.findall(r"-[\d,]+\.\d", told)]
+    assert more.n_components_ == model.n_components_ + 1
+    assert min(abs(bound - more.elbo_) for bound in bounds) < 0.5  # a search of its own may end a little higher
+    assert f"{model.elbo_:,.1f}" in told
+
+
+def test_fewer_clusters_than_asked_for_are_explained_on_the_page() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clusters(TWO, k=3)
     assert model.n_components_ == 2
     assert "2 clusters needed of at most 3 (an upper bound; prune=False keeps all)." in str(
         verdicts(Entry(model), "s1")

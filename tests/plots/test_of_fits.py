@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -141,3 +142,9 @@ def test_clusters_are_as_large_as_their_weights() -> None:
     ax = plots.usage(model)
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], model.weights_)
     assert ax.get_ylabel() == "share of rows"
+
+
+def test_scores_of_one_component_are_a_swarm() -> None:
+    codes = np.random.default_rng(0).normal(size=(30, 1))
+    ax = plots.scores(SimpleNamespace(transform=lambda X: X), codes)
+    assert sum(len(points.get_offsets()) for points in ax.collections) == 30

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,35 @@ from latens.cli.targets import new_file
 if TYPE_CHECKING:
     from latens.intake import Encoded
 
-__all__ = ["impute", "load_model", "predict", "report", "rows_for", "score", "transform"]
+__all__ = [
+    "ask",
+    "beside",
+    "impute",
+    "load_model",
+    "predict",
+    "report",
+    "row_options",
+    "rows_for",
+    "score",
+    "transform",
+]
 
 STABILITY_SECONDS = 300.0  # that fits of halves may take
 SHOWN = 10  # rows printed where no file was named
+
+
+def row_options(command: Any) -> Any:
+    """The options by which new rows are read as those of the fit were."""
+    for option in (
+        click.option("--sheet", help="Sheet of an Excel file."),
+        click.option("--sep", help="Separator of a text file (found otherwise)."),
+        click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them."),
+        click.option(
+            "--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def _about_rows(command: Callable[..., None]) -> click.Command:
@@ -32,12 +57,7 @@ def _about_rows(command: Callable[..., None]) -> click.Command:
         click.option("--quiet", is_flag=True, help="Print the path of the file only."),
         click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON."),
         click.option("--force", is_flag=True, help="Replace a file that exists."),
-        click.option("--sheet", help="Sheet of an Excel file."),
-        click.option("--sep", help="Separator of a text file (found otherwise)."),
-        click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them."),
-        click.option(
-            "--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."
-        ),
+        row_options,
         click.option("--out", type=FILE, help="Where to write: .csv, .tsv, .parquet or .npy."),
         click.argument("file", type=FILE, required=False),
         click.argument("model", type=FILE),
@@ -49,11 +69,11 @@ def _about_rows(command: Callable[..., None]) -> click.Command:
 @_about_rows
 def transform(model: Path, file: Path | None, **options: Any) -> None:
     """Hidden values of new rows, such as scores."""
-    fitted, rows, encoded = _ask(model, file, options)
+    fitted, rows, encoded = ask(model, file, options)
     if not hasattr(fitted, "transform"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which predicts: latens predict {model} FILE.")
     names = [str(name) for name in fitted.get_feature_names_out()]
-    values = np.asarray(fitted.transform(rows, **_beside(fitted, file, options)))
+    values = np.asarray(fitted.transform(rows, **beside(fitted, file, options)))
     _answer({name: values[:, k] for k, name in enumerate(names)}, encoded, options)
 
 
@@ -63,7 +83,7 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
 
     With the probability of the cluster, or the standard deviation of the number.
     """
-    fitted, rows, encoded = _ask(model, file, options)
+    fitted, rows, encoded = ask(model, file, options)
     if hasattr(fitted, "predict_proba"):
         probability = np.asarray(fitted.predict_proba(rows))
         best = probability.argmax(axis=1)
@@ -82,10 +102,10 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
 @_about_rows
 def impute(model: Path, file: Path | None, **options: Any) -> None:
     """Fill missing values by what the model expects."""
-    fitted, rows, encoded = _ask(model, file, options)
+    fitted, rows, encoded = ask(model, file, options)
     if not hasattr(fitted, "impute"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
-    filled = fitted.impute(rows, **_beside(fitted, file, options))
+    filled = fitted.impute(rows, **beside(fitted, file, options))
     columns: dict[str, Any] = {}
     if _takes_levels(fitted):
         _answer({str(name): filled[name].to_numpy() for name in filled.columns}, encoded, options)
@@ -99,10 +119,10 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
 @_about_rows
 def score(model: Path, file: Path | None, **options: Any) -> None:
     """Log density of each new row; the lowest are odd."""
-    fitted, rows, encoded = _ask(model, file, options)
+    fitted, rows, encoded = ask(model, file, options)
     if not hasattr(fitted, "score_samples"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which gives no density of rows.")
-    values = np.asarray(fitted.score_samples(rows, **_beside(fitted, file, options)))
+    values = np.asarray(fitted.score_samples(rows, **beside(fitted, file, options)))
     what = "bound on the log density" if getattr(fitted, "score_is_bound_", False) else "log density"
     _answer({what: values}, encoded, options, f"mean {what} of {len(values):,} rows: {values.mean():,.4f} nats")
 
@@ -110,11 +130,8 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.command()
 @click.argument("model", type=FILE)
 @click.option("--data", "file", type=FILE, help="The rows to show.")
-@click.option("--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it.")
 @click.option("--out", type=FILE, help="The page.  [default: MODEL.html]")
-@click.option("--sep", help="Separator of a text file (found otherwise).")
-@click.option("--sheet", help="Sheet of an Excel file.")
-@click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them.")
+@row_options
 @click.option("--metadata", type=FILE, help="A table of what else is known of the rows.")
 @click.option("--stability", is_flag=True, help="Fit halves of the rows, to say whether components come back.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
@@ -130,8 +147,8 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
             raise Refused("--stability fits halves of the rows; give them: --data FILE.")
     else:
         options = {"views": views, "sep": sep, "sheet": sheet, "exposure": exposure, "out": None, "force": False}
-        fitted, rows, _ = _ask(model, file, options)
-        about = {"given": _beside(fitted, file, options)}
+        fitted, rows, _ = ask(model, file, options)
+        about = {"given": beside(fitted, file, options)}
         if stability:
             about["stability"] = latens.stability(fitted, rows, max_time=STABILITY_SECONDS, **about["given"])
     known = None if metadata is None else read_metadata(metadata)
@@ -150,7 +167,7 @@ def load_model(path: Path) -> Any:
     return latens.load(path)
 
 
-def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded]]:
+def ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Encoded]]:
     """The model, the rows as it takes them, and the tables they came from."""
     fitted = load_model(path)
     if options["out"] is not None:
@@ -159,23 +176,42 @@ def _ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, A
     return fitted, *_read_for(fitted, source, options["sep"], options.pop("sheet", None))
 
 
-def _beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
-    """What a model asks for besides rows: exposures, from a column of their file."""
+def beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What a model asks for besides rows, from columns of their file: exposures, covariates, weights of a fit."""
+    given: dict[str, Any] = {}
+    exposure, weights = options.get("exposure"), options.get("weights")
+    if exposure is None and getattr(getattr(fitted, "layout_", None), "exposed", False):
+        raise Refused("the model was fitted with exposures; name their column: --exposure NAME, or total.")
+    if exposure is not None:
+        given["exposure"] = exposure if exposure == "total" else _aside(file, "exposure", exposure, options["sep"])
+    known = getattr(fitted, "_covariates", None)
+    if known is not None:
+        given["covariates"] = _covariates(file, known.columns, options["sep"])
+    if weights is not None:
+        given["sample_weight"] = _aside(file, "weights", weights, options["sep"])
+    return given
+
+
+def _covariates(file: Path | None, names: Sequence[str], sep: str | None) -> Any:
+    """The columns that the fit was given as covariates, which new rows must bring as well."""
     from latens.intake import read
 
-    name = options.get("exposure")
-    if name is None:
-        if getattr(getattr(fitted, "layout_", None), "exposed", ()):
-            raise Refused("the model was fitted with exposures; name their column: --exposure NAME, or total.")
-        return {}
-    if name == "total":
-        return {"exposure": name}
     if file is None:
-        raise Refused("--exposure NAME is a column of one file; with --view give --exposure total.")
-    values = read(file, sep=options["sep"], missing="none", exposure=name).aside("exposure")
+        raise Refused(f"the model wants the covariates {', '.join(names)}, columns of one file; --view has none.")
+    return read(file, sep=sep, missing="none", covariates=names).covariates()
+
+
+def _aside(file: Path | None, role: str, name: str, sep: str | None) -> Any:
+    """Numbers of a column that is no feature."""
+    from latens.intake import read
+
+    if file is None:
+        more = "; with --view give --exposure total" if role == "exposure" else ", not of several views"
+        raise Refused(f"--{role} NAME is a column of one file{more}.")
+    values = read(file, sep=sep, missing="none", **{role: name}).aside(role)  # type: ignore[arg-type]
     if values is None or values.dtype.kind != "f":
-        raise Refused(f"the column {name!r} of --exposure holds no numbers.")
-    return {"exposure": values}
+        raise Refused(f"the column {name!r} of --{role} holds no numbers.")
+    return values
 
 
 def rows_for(fitted: Any, file: Path) -> Any:

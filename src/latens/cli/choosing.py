@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import latens
-from latens.cli.apply import load_model, rows_for
+from latens.cli.apply import ask, beside, load_model, row_options, rows_for
 from latens.cli.console import Progress, open_page, printable
 from latens.cli.failures import Refused, debug_option
 from latens.cli.reading import FILE, read_table, reading_options
@@ -89,22 +89,27 @@ def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_
 
 @click.command()
 @click.argument("model", type=FILE)
-@click.option("--data", "file", type=FILE, required=True, help="The rows of its fit.")
+@click.option("--data", "file", type=FILE, help="The rows of its fit.")
+@row_options
+@click.option("--weights", metavar="NAME", help="The column of weights, if the fit had them.")
 @click.option("--samples", type=click.IntRange(min=2), default=50, show_default=True, help="Halves that are fitted.")
 @click.option("--max-time", type=float, default=300.0, show_default=True, help="Seconds for everything.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the halves.")
 @_answering
-def stability(model: Path, file: Path, samples: int, max_time: float, seed: int, out: Path | None, open_: bool,
-              as_json: bool, quiet: bool) -> None:  # fmt: skip
+def stability(model: Path, file: Path | None, weights: str | None, samples: int, max_time: float, seed: int,
+              out: Path | None, open_: bool, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Whether components return in halves of the rows."""
     page = None if out is None else new_file(out)
-    fitted = load_model(model)
+    options = {**reading, "weights": weights, "out": None}
+    if file is None and not reading["views"]:
+        raise Refused(f"name the rows of the fit: latens stability {model} --data FILE, or --view NAME=FILE.")
+    fitted, rows, _ = ask(model, file, options)
     if not hasattr(fitted, "n_components_"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which has no components.")
-    rows = rows_for(fitted, file)
+    given = beside(fitted, file, options)
     with Progress(quiet=quiet or as_json) as progress:
         progress("fitting halves of the rows")
-        found = latens.stability(fitted, rows, samples, max_time=_positive(max_time), random_state=seed)
+        found = latens.stability(fitted, rows, samples, max_time=_positive(max_time), random_state=seed, **given)
     coverage = None if found.coverage != found.coverage else found.coverage
     _answer(found, page, open_, as_json, quiet, {"coverage": coverage, "pairs": found.n_pairs}, "")
 

@@ -40,7 +40,7 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     height = max(map(len, headings))
     lines = [[heading[i] if i < len(heading) else "" for heading in headings] for i in range(height)]
     lines += [list(row) for row in rows]
-    lines = [[printable(cell) for cell in line] for line in lines]
+    lines = [[printable(" ".join(cell.splitlines())) for cell in line] for line in lines]
     widths = [max(len(line[j]) for line in lines) for j in range(len(columns))]
     return "\n".join(_line(line, widths) for line in lines)
 

@@ -141,40 +141,18 @@ def _write(entries: list[Entry], path: Path) -> Path:
 
 
 def _found(case: Case, entry: Entry) -> Found:
-    model, truth = entry.model, entry.truth
-    if case.name == "table":
-        n_true, n_found, width = (
-            len(truth.weights),
-            _classes_found(model.predict(entry.X), truth.labels),
-            len(truth.names),
-        )
-    else:
-        parts = [
-            np.concatenate(list(each.values()), axis=1) if isinstance(each, dict) else each
-            for each in (model.components_, truth.components)
-        ]
-        match = latens.metrics.match_components(*parts, signed=case.name == "views")
-        n_true, n_found, width = len(match.index), match.found(), parts[0].shape[1]
+    from latens.report.measures.recovered import recovered
+
+    found, true = recovered(entry) or (0, 0)
+    parts = list(entry.X.values()) if isinstance(entry.X, dict) else [entry.X]
     return Found(
         data=case.name,
-        rows=len(next(iter(entry.X.values())) if isinstance(entry.X, dict) else entry.X),
-        columns=width,
-        features_true=n_true,
-        features_found=n_found,
-        components=int(model.n_components_),
+        rows=len(next(iter(parts))),
+        columns=sum(int(np.shape(part)[1]) for part in parts),
+        features_true=true,
+        features_found=found,
+        components=int(entry.model.n_components_),
         upper_bound=MOST_COMPONENTS,
-        bound=float(model.elbo_),
+        bound=float(entry.model.elbo_),
         seconds=float(entry.duration),
-    )
-
-
-def _classes_found(label: np.ndarray, true: np.ndarray) -> int:
-    """True groups that one class holds, and hardly any other row: an overlap of 0.8 of both together.
-
-    >>> _classes_found(np.array([1, 1, 0, 0, 0]), np.array([0, 0, 2, 2, 1]))
-    1
-    """
-    return sum(
-        any(np.sum((true == g) & (label == k)) >= 0.8 * np.sum((true == g) | (label == k)) for k in np.unique(label))
-        for g in np.unique(true)
     )

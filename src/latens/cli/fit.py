@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,10 +28,25 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 MOST_LINES = 12  # of treated columns, and of components
+N_STRONGEST = 5  # columns named of each
 SUGGEST_SECONDS = 60.0  # in which --model auto chooses
-BESIDE = ("groups", "exposure")  # what a fit and its answers take besides rows
+BESIDE = ("groups", "exposure", "covariates")  # what a fit and its answers take besides rows
 TOTAL = "total"  # the exposure that is the sum of a row's counts
 INTERRUPTED = 130  # exit status, as shells have it
+# remedies of the library, and how the command line has them
+REMEDIES = (
+    (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
+     r"--likelihood \1=negative-binomial --exposure total"),
+    (r"np\.log1p of it", "--log1p all"),
+    (r"Raise max_iter or tol", "Raise --max-iter"),
+    (r"Raise max_time", "Raise --max-time"),
+    (r"n_components=(\d+) is an upper bound", r"-k \1 is an upper bound"),
+    (r" To have exactly (\d+): prune=False\.", r" In Python, prune=False has exactly \1."),
+    (r"Raise n_components, or give None to have the number found", "Raise -k, or give -k auto"),
+    (r"Give more rows, or n_components and prune=False to have that many all the same\.", "Give more rows."),
+    (r"Make them names of rows, X\.set_index\('([^']*)'\), or leave them out: .*arrays\.",
+     r"Make it the names of rows, --index-col \1, or leave it out: --drop \1."),
+)  # fmt: skip
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
     "binary-factors", "noisy-or", "noisy-ica", "linear-regression",
@@ -51,6 +68,7 @@ class Job:
     rows: Any = None  # as the model takes them
     model: Any = None
     target: Any = None  # of a regression
+    exposure: str | None = None  # the column of exposures, or total
     given: dict[str, Any] = field(default_factory=dict)  # what `fit` took besides rows
     command: str = ""  # as it was typed
     call: str = ""  # of latens.read, that takes the file in the same way
@@ -103,7 +121,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
 
     Reads CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu and mtx; says what it does with each column.
     """
-    from latens.cli.model_names import check_kinds, choose
+    from latens.cli.model_names import Choice, check_kinds, choose
 
     sizes = _sizes(components)
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
@@ -115,12 +133,18 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
     seconds = None if dry_run or before is not None else min(SUGGEST_SECONDS, max_time or SUGGEST_SECONDS)
     with FitProgress(quiet=quiet or as_json) as progress:
-        if model == "auto" and seconds is not None:
+        if model == "auto" and seconds is not None and not reading["covariates"]:
             progress("trying structures")
-        choice = choose(model, table, reading["target"], seconds)
+        asking = [name for name in ("covariates", "exposure") if reading[name]]
+        if model == "auto" and asking:
+            choice = Choice("multi-view", f"--{asking[0]} was given")
+        else:
+            choice = choose(model, table, reading["target"], seconds)
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
-    job = Job(table, choice, command=retyped(click.get_current_context(), "fit"), call=typed)
+    job = Job(
+        table, choice, exposure=reading["exposure"], command=retyped(click.get_current_context(), "fit"), call=typed
+    )
     if not (as_json or quiet):
         click.echo(_about_data(table, choice, note, everything=dry_run))
     if dry_run:
@@ -205,6 +229,11 @@ def _fit_arguments(
         if job.choice.name != "multi-view":
             raise Refused(f"--exposure is for counts of multi-view; {job.choice.name} has none.")
         given["exposure"] = TOTAL if exposure == TOTAL else _numbers_aside(job.table, "exposure", exposure)
+    covariates = job.table.covariates()
+    if covariates:
+        if job.choice.name != "multi-view":
+            raise Refused(f"--covariates is for multi-view; {job.choice.name} has none.")
+        given["covariates"] = covariates
     if likelihoods and job.choice.name != "multi-view":
         raise Refused(f"--likelihood is for multi-view; {job.choice.name} has none to choose.")
     if job.choice.name == "multi-view":
@@ -319,12 +348,8 @@ def _held_on(device: str | None, rows: Any) -> Any:
 
 def _in_options(words: str) -> str:
     """A remedy of the library in the words of the command line."""
-    for python, option in (
-        ("np.log1p of it", "--log1p all"),
-        ("Raise max_iter or tol", "Raise --max-iter"),
-        ("Raise max_time", "Raise --max-time"),
-    ):
-        words = words.replace(python, option)
+    for python, option in REMEDIES:
+        words = re.sub(python, option, words)
     return words
 
 
@@ -407,6 +432,8 @@ def _recipe(job: Job) -> list[str]:
     for name, value in job.given.items():
         if name in asides and not isinstance(value, str):
             words.append(f"{name}=table.aside({asides[name]!r})")
+        elif name == "covariates":
+            words.append("covariates=table.covariates()")
         elif name == "groups":
             words.append("groups=...")
         elif name != "checkpoint":
@@ -437,7 +464,7 @@ def _about_fit(job: Job, paths: dict[str, Path]) -> str:
         lines += [aligned(("K at most", "K found", "bound (nats)"), rows), ""]
     lines += [_sentence(job)]
     lines += [f"Warning: {words}" for words in job.warnings]
-    lines += ["", *_components(job.model), ""]
+    lines += ["", *_components(job), ""]
     lines += [f"{name}: {path}" for name, path in paths.items()]
     lines.append(_next(job, paths))
     return printable("\n".join(lines))
@@ -456,16 +483,48 @@ def _sentence(job: Job) -> str:
     return words if model.converged_ else f"{words}; not converged: --max-iter {2 * getattr(model, 'max_iter', 100)}"
 
 
-def _components(model: Any) -> list[str]:
+def _components(job: Job) -> list[str]:
+    model = job.model
     if not hasattr(model, "summary"):
         names = getattr(model, "feature_names_in_", range(len(model.coef_)))
         sd = [float(model.coef_covariance_[j, j]) ** 0.5 for j in range(len(model.coef_))]
         order = sorted(range(len(sd)), key=lambda j: -abs(model.coef_[j]) / max(sd[j], 1e-300))[:MOST_LINES]
         rows = [(str(names[j]), f"{model.coef_[j]:.4g}", f"{sd[j]:.2g}") for j in order]
         return [aligned(("weight of", "mean", "sd"), rows)]
+    rows = _with_columns(job)
+    if rows:
+        more = [f"... and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else []
+        return [_lines_of_words(rows[:MOST_LINES]), *more]
     table = str(model.summary()).splitlines()
     more = [f"... and {len(table) - MOST_LINES - 1} more"] if len(table) > MOST_LINES + 1 else []
     return [*table[: MOST_LINES + 1], *more]
+
+
+def _with_columns(job: Job) -> list[tuple[str, str, str]]:
+    """Name, share and strongest columns of each component, as the page has them; none where it has none."""
+    from latens.report.subject import Entry
+
+    entry = Entry(job.model, job.rows, given={name: value for name, value in job.given.items() if name in BESIDE})
+    sizes, profile = entry.sizes, entry.profile
+    if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
+        return []
+    return [
+        (
+            name,
+            f"{100 * sizes.share[k]:.1f} %",
+            ", ".join(
+                f"{'+' if profile.strength[d, k] > 0 else '-'}{profile.columns[d]}"
+                for d in profile.notable(k, N_STRONGEST)
+            ),
+        )
+        for k, name in enumerate(entry.labels)
+    ]
+
+
+def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:
+    """The same in columns, words to the left."""
+    name, share = (max(len(row[at]) for row in rows) for at in (0, 1))
+    return "\n".join(f"{row[0]:{name}}  {row[1]:>{share}}  {row[2]}" for row in rows)
 
 
 def _next(job: Job, paths: dict[str, Path]) -> str:
@@ -476,9 +535,7 @@ def _next(job: Job, paths: dict[str, Path]) -> str:
     if job.interrupted:
         return f"to go on: the same command with --continue {path}"
     act = "predict" if hasattr(job.model, "predict") else "transform"
-    exposure = job.given.get("exposure")
-    column = exposure if isinstance(exposure, str) else "NAME"
-    more = "" if exposure is None else f" --exposure {column}"
+    more = "" if job.exposure is None else f" --exposure {quote(job.exposure)}"
     return f"next: latens {act} {path} new.csv{more} --out new.csv.{act}.csv"
 
 

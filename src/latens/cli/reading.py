@@ -31,6 +31,8 @@ _OPTIONS = (
     click.option("--weights", metavar="NAME", help="The column that says how often a row counts."),
     click.option("--exposure", metavar="NAME", help="The column of how much each row was looked at; total: its sum "
                  "(counts of multi-view)."),
+    click.option("--covariates", multiple=True, metavar="NAMES", help="Columns that features are regressed on beside "
+                 "factors, such as batch or age (multi-view)."),
     click.option("--missing", default="auto", show_default=True, metavar="NUMBERS",
                  help="Numbers that stand for missing, such as -999; none: no such numbers."),
     click.option("--log1p", multiple=True, metavar="NAMES", help="Take log(1 + value) of these; all: of all numbers."),
@@ -75,7 +77,7 @@ def read_arguments(*, groups: str | None = None, **options: Any) -> dict[str, An
     """What `latens.read` takes for these options of the command line."""
     options = {name: value for name, value in options.items() if name != "views"}
     sheet = options.pop("sheet", None)
-    for name in ("columns", "drop", "category", "log1p"):
+    for name in ("columns", "drop", "category", "covariates", "log1p"):
         options[name] = _names(options[name])
     return options | {
         "sheet": int(sheet) - 1 if sheet and sheet.isdigit() else sheet,

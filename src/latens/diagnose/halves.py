@@ -10,8 +10,9 @@ one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,9 +121,11 @@ def stability(
             break
         halves = np.array_split(rng.permutation(n), 2)
         fits = [_fitted(alike, X, np.sort(half), fit_params) for half in halves]
-        agreement.append(_agreement(whole, fits, X))
+        agreement.append(_agreement(whole, fits, X, fit_params))
         if at < N_COVERED:
-            covered.append(_covered(fits[0], _taken(X, np.sort(halves[1])), rng))
+            other = np.sort(halves[1])
+            beside = {name: _taken(value, other) for name, value in fit_params.items()}
+            covered.append(_covered(fits[0], _taken(X, other), rng, beside))
         if at < N_SHUFFLED and whole.n_components_:
             shuffled.append(_by_chance(alike, X, halves, rng, fit_params))
     return _result(whole, np.array(agreement), shuffled, covered)
@@ -136,19 +139,26 @@ def _fitted(model: Any, X: Any, rows: Index | None, fit_params: dict[str, Any]) 
         return like(model, warm_start=False).fit(part, **given)
 
 
-def _agreement(whole: Any, fits: Sequence[Any], X: Any) -> Floats:
+def _agreement(whole: Any, fits: Sequence[Any], X: Any, fit_params: dict[str, Any]) -> Floats:
     """(K,), of each component the least correlation among it and its counterparts in two fits."""
-    every = _codes(whole, X)
+    every = _codes(whole, X, fit_params)
     find = _projected if isinstance(whole, FactorAnalysis) else _matched
-    one, other = (find(every, _codes(fit, X)) for fit in fits)
+    one, other = (find(every, _codes(fit, X, fit_params)) for fit in fits)
     pairs = ((every, one), (every, other), (one, other))
     return np.asarray(np.min([np.diagonal(_correlations(a, b)) for a, b in pairs], axis=0))
 
 
-def _codes(model: Any, X: Any) -> Floats:
+def _codes(model: Any, X: Any, fit_params: dict[str, Any]) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(host(model.transform(X)), dtype=float).reshape(_n_rows(X), -1)
+        codes = model.transform(X, **_wanted(model.transform, fit_params))
+        return np.asarray(host(codes), dtype=float).reshape(_n_rows(X), -1)
+
+
+def _wanted(answer: Callable[..., Any], fit_params: dict[str, Any]) -> dict[str, Any]:
+    """What an answer takes of what the fit took, such as exposures; weights are of the fit alone."""
+    known = signature(answer).parameters
+    return {name: value for name, value in fit_params.items() if name in known}
 
 
 def _matched(every: Floats, other: Floats) -> Floats:
@@ -179,10 +189,10 @@ def _by_chance(
     """Agreement of as many components where columns have nothing to do with each other."""
     noise = _shuffled(X, rng)
     every = _fitted(alike, noise, None, fit_params)
-    return _agreement(every, [_fitted(alike, noise, np.sort(half), fit_params) for half in halves], noise)
+    return _agreement(every, [_fitted(alike, noise, np.sort(half), fit_params) for half in halves], noise, fit_params)
 
 
-def _covered(fit: Any, X: Any, rng: np.random.Generator) -> tuple[int, int]:
+def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any]) -> tuple[int, int]:
     """How many hidden cells lie in their interval, and how many there are; of numbers only."""
     if getattr(fit, "binary", False) or not hasattr(fit, "impute") or is_sparse(X):
         return 0, 0
@@ -196,7 +206,8 @@ def _covered(fit: Any, X: Any, rng: np.random.Generator) -> tuple[int, int]:
     blank = {name: np.where(hidden[name], np.nan, view) for name, view in values.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mean, sd = fit.impute(blank if isinstance(X, dict) else blank[""], return_std=True)
+        rows = blank if isinstance(X, dict) else blank[""]
+        mean, sd = fit.impute(rows, return_std=True, **_wanted(fit.impute, beside))
     inside = total = 0
     for name, view in values.items():
         centre, spread = (host(each[name] if isinstance(X, dict) else each) for each in (mean, sd))
@@ -260,6 +271,8 @@ def _taken(X: Any, rows: Index) -> Any:
         return {name: _taken(view, rows) for name, view in X.items()}
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if isinstance(X, str):  # a name, such as "total"
+        return X
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 

@@ -159,7 +159,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, checkpoint=opened)
-            doubt_fit(self, context.given)
+            doubt_fit(self, context)
         return self
 
     def _fit(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+
+from latens.system.memory import free_memory
 
 __all__ = ["side_by_side"]
 
@@ -36,8 +37,6 @@ def side_by_side(
 
 
 def _memory() -> float:
-    """Gigabytes that may be filled: nine tenths of the machine's, or 8 where it does not say."""
-    try:
-        return 0.9 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
-    except (AttributeError, OSError, ValueError):
-        return 8.0
+    """Gigabytes that may be filled: nine tenths of what is free, or 8 where nobody says."""
+    free = free_memory()
+    return 8.0 if free is None else 0.9 * free / 1e9

@@ -11,6 +11,7 @@ from latens.system.wording import listed
 __all__ = ["KEPT", "KINDS", "Column", "counted_kinds", "plural"]
 
 KEPT = "kept"
+COVARIATE = "covariate"
 # Kinds of columns that models take, with their plural in a sentence.
 KINDS = {
     "number": "numbers",
@@ -126,7 +127,7 @@ def counted_kinds(columns: tuple[Column, ...]) -> str:
         if count:
             parts.append(f"{count:,} {several if count > 1 else {'binary': 'yes/no'}.get(kind, kind)}")
     text = f"{len(columns):,} {plural('column', len(columns))}: {', '.join(parts) or 'none kept'}"
-    for role in ("row names", "target", "weights", "groups", "exposure"):
+    for role in ("row names", "target", "weights", "groups", "exposure", COVARIATE):
         text += "".join(f"; {role}: {column.name}" for column in columns if column.role == role)
     dropped = [column.name for column in columns if column.role == "dropped"]
     if dropped:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.columns import Column, counted_kinds, plural
+from latens.intake.columns import COVARIATE, Column, counted_kinds, plural
 from latens.intake.encoding import Encoded, Encoding, unique_names
 from latens.intake.layouts import SparseTable, looks_long, looks_transposed
 from latens.intake.raw_table import RawTable, Values, level_text
@@ -38,6 +38,12 @@ class Part:
         """Values of the column with a role, such as the target; None where there is none."""
         at = next((j for j, column in enumerate(self.columns) if column.role == role), None)
         return None if at is None or isinstance(self.table, SparseTable) else self.table.values[at]
+
+    def covariates(self) -> dict[str, Values]:
+        """Values of the columns that were named as covariates."""
+        if isinstance(self.table, SparseTable):
+            return {}
+        return {c.name: self.table.values[j] for j, c in enumerate(self.columns) if c.role == COVARIATE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +120,10 @@ class Intake:
         found = [values for part in self.parts.values() if (values := part.aside(role)) is not None]
         return found[0] if found else None
 
+    def covariates(self) -> dict[str, Values]:
+        """The columns that were named as covariates, as `fit(..., covariates=)` takes them."""
+        return {name: values for part in self.parts.values() for name, values in part.covariates().items()}
+
     def sentence(self) -> str:
         """Rows, columns by kind, and what was dropped, in a line."""
         lines = [counted_kinds(part.columns) for part in self.parts.values()]
@@ -149,6 +159,7 @@ def read(
     weights: str | None = None,
     groups: str | None = None,
     exposure: str | None = None,
+    covariates: Sequence[str] = (),
     missing: Sequence[float] | str = "auto",
     log1p: Sequence[str] = (),
     transpose: bool = False,
@@ -176,6 +187,8 @@ def read(
         Columns to keep, and no others; to leave out; to take as categories whatever they hold.
     target, weights, groups, exposure : str, optional
         Columns that are no features, to be had by `aside`.
+    covariates : sequence of str
+        Columns that are known of the rows and no features, such as batch or age, to be had by `covariates`.
     missing : "auto", "none" or sequence of float
         Numbers that stand for missing: an extreme such as -999 that is far from the rest and repeated, none, or these.
     log1p : sequence of str
@@ -210,7 +223,7 @@ def read(
     """
     choices = Choices(
         index_col, None if columns is None else tuple(columns), tuple(drop), tuple(category), target, weights, groups,
-        exposure, _codes(missing), tuple(log1p),
+        exposure, _codes(missing), tuple(log1p), tuple(covariates),
     )  # fmt: skip
     several = isinstance(source, Mapping)
     given: Mapping[str, Any] = source if several else {"": source}
@@ -295,6 +308,7 @@ def _part(
             weights=None if choices.weights not in table.names else choices.weights,
             groups=None if choices.groups not in table.names else choices.groups,
             exposure=None if choices.exposure not in table.names else choices.exposure,
+            covariates=_present(choices.covariates, table),
         )  # fmt: skip
     columns, values = treat(table, choices)
     names = next((column.name for column in columns if column.role == "row names"), None)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.columns import Column
+from latens.intake.columns import COVARIATE, Column
 from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, number_in, number_style
 from latens.intake.missing_codes import missing_codes
@@ -51,10 +51,12 @@ class Choices:
     exposure: str | None = None
     missing: tuple[float, ...] | None = None  # None looks for codes; () takes numbers as they are
     log1p: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse names that are no columns, with the nearest that are."""
-        given = [*(self.columns or ()), *self.drop, *self.category, *(name for name in self.log1p if name != "all")]
+        given = [*(self.columns or ()), *self.drop, *self.category, *self.covariates]
+        given += [name for name in self.log1p if name != "all"]
         roles = (self.index_col, self.target, self.weights, self.groups, self.exposure)
         given += [name for name in roles if name is not None]
         for name in given:
@@ -93,6 +95,8 @@ def _chosen(column: Column, choices: Choices) -> Column:
         name = getattr(choices, role)
         if column.name == name:
             return replace(column, role=role, note=column.note if column.is_kept else "")
+    if column.name in choices.covariates:
+        return replace(column, role=COVARIATE, note=column.note if column.is_kept else "")
     if column.name in choices.drop:
         return replace(column, role="dropped", note="as asked")
     if choices.columns is not None and column.name not in (*choices.columns, choices.index_col):

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["usage"]
 
 
+MOST_LETTERS = 42  # of names that stand side by side below the bars
+
+
 def usage(model: Any, ax: Axes | None = None) -> Axes:
     """Draw how often each component is switched on, or how large each cluster is.
 
@@ -41,7 +44,7 @@ def usage(model: Any, ax: Axes | None = None) -> Axes:
     names = component_names(model, len(shares))
     ax = axes_for(ax)
     ax.bar(np.arange(len(shares)), shares)
-    crowded = len(shares) > 12 and max(map(len, names)) > 2
+    crowded = sum(map(len, names)) > MOST_LETTERS
     ax.set_xticks(np.arange(len(shares)), names, rotation=90 if crowded else 0)
     ax.set_xlabel("component")
     ax.set_ylabel("usage" if what == "usage_" else "share of rows")

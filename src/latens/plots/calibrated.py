@@ -61,6 +61,9 @@ def _reliability(probabilities: Any, y: Any, n_bins: int, label: str | None, ax:
     half = 2 * np.sqrt(right * (1 - right) / counts)
     ax.errorbar(sure, right, half, fmt="none", color=line.get_color(), alpha=0.6)
     ax.scatter(sure, right, LARGEST * counts / counts.max() + 8, color=line.get_color())
+    ax.set_ylim(
+        bottom=min(ax.get_ylim()[0], float(np.min(right - half)) - 0.02)
+    )  # the diagonal alone is not low enough
     ax.set_xlabel("probability of the predicted class")
     ax.set_ylabel("share that is right")
     ax.legend(loc="upper left", frameon=False)

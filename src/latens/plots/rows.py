@@ -24,9 +24,9 @@ N_BINS = 40  # of a swarm
 def scores(
     model: Any,
     X: Any,
-    components: Sequence[int | str] = (0, 1),
+    components: Sequence[int | str] | None = None,
     by: Any = None,
-    kind: str = "scatter",
+    kind: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw hidden values of rows: two components as points, or several as swarms.
@@ -37,10 +37,11 @@ def scores(
         Anything with `transform`.
     X : as given to `fit`
     components : sequence of int or str
-        Two for points; any number for swarms.
+        Two for points, the first two otherwise; any number for swarms.
     by : array of shape (N,), optional
         What is known of each row; numbers colour by a scale, labels by a colour each.
-    kind : "scatter" or "beeswarm"
+    kind : "scatter" or "beeswarm", optional
+        Points, or swarms where there is one component.
     ax : matplotlib Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -57,9 +58,12 @@ def scores(
     >>> plots.scores(model, np.random.default_rng(0).normal(size=(9, 2)), by=list("aab") * 3).get_xlabel()
     '0'
     """
-    if kind not in ("scatter", "beeswarm"):
+    if kind not in (None, "scatter", "beeswarm"):
         raise ValueError(f"kind={kind!r} is not one of 'scatter' and 'beeswarm'.")
     codes = codes_of(model, X)
+    if components is None:
+        components = (0,) if codes.shape[1] == 1 and kind != "scatter" else (0, 1)
+        kind = "beeswarm" if len(components) == 1 else kind
     chosen = [component_number(model, component, codes.shape[1]) for component in components]
     names = component_names(model, codes.shape[1])
     keep = np.arange(len(codes))[:: max(1, -(-len(codes) // MOST_POINTS))]

@@ -55,6 +55,7 @@ class Table:
     prose: bool = False
     sortable: bool = False  # by a click on a heading, where the page's script runs
     even: bool = False  # whether columns of prose share the width, each broken into lines
+    headed: bool = False  # whether cells name their column where a narrow screen has no room for headings
 
     @property
     def words(self) -> frozenset[int]:

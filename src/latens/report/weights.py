@@ -46,6 +46,11 @@ def write_weights(
     y : array of shape (N,), optional
         Classes or targets of those rows.
     """
+    if prediction is not None and not hasattr(prediction, "n_samples"):
+        raise TypeError(
+            f"the page of a posterior takes what its predict answered, not a {type(prediction).__name__}: "
+            "latens.report(posterior, posterior.predict(loader), path, y=targets)."
+        )
     members = getattr(posterior, "members", [posterior])
     factors, noise = (host(part) for part in posterior.covariance_factors())
     variance = np.sum(factors**2, axis=0) + noise  # (D,)

@@ -323,7 +323,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                     )
                 )
             if not self._as_printed:
-                doubt_fit(self, context.given)
+                doubt_fit(self, context)
                 doubt_noise(self, self._feature_names())
         return self
 

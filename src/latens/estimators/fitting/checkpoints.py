@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import latens
+from latens.errors import CheckpointRefused, warn
 from latens.inference.search.journal import Journal
 from latens.system.fingerprint import fingerprint
 
@@ -27,6 +28,7 @@ class Checkpoint:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._journals: list[Journal] = []
+        self._left_behind = sorted(folder.glob("*.checkpoint"))  # by fits that did not end
 
     def journal(
         self,
@@ -56,9 +58,27 @@ class Checkpoint:
         if foreign is not None:  # it rounds in its own way
             asked["library"] = type(foreign).__module__
         store = latens.CheckpointStore(self.folder, type(estimator).__name__, fingerprint(asked), foreign)
+        self._tell_of_others(store.path)
         journal = Journal(store, secrets.randbits(128), over)
         self._journals.append(journal)
         return journal, rng if is_seeded else np.random.default_rng(journal.notes.seed)
+
+    def _tell_of_others(self, own: Path) -> None:
+        """Say that a fit begins anew beside checkpoints of others, where somebody may have meant to go on from them.
+
+        Only of its first journal: what a fit that goes on has not come to yet is new as well.
+        """
+        alike = [path for path in self._left_behind if path.name.partition("-")[0] == own.name.partition("-")[0]]
+        if self._journals or not alike or own in alike:
+            return
+        which = repr(alike[0].name) + (f" and {len(alike) - 1} more" if len(alike) > 1 else "")
+        warn(
+            CheckpointRefused(
+                f"the fit begins anew: {which} in {str(own.parent)!r} is of another question (other parameters, rows "
+                "or version), and is kept.",
+                "To go on from it, give the parameters and rows it was begun with.",
+            )
+        )
 
     def close(self) -> None:
         """The fit has ended well: its journals are not needed any more."""

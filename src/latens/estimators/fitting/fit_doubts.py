@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from latens.errors import AllKept, FewerThanAsked, HeywoodCase, NothingFound, WorseThanIndependent, warn
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
-from latens.estimators.rows.data import Data, InMemory
+from latens.estimators.fitting.one_more import FEW_ASKED, height_with_one_more
+from latens.estimators.rows.data import InMemory
 from latens.system.wording import listed
 
 __all__ = ["doubt_fit", "doubt_noise", "doubt_number"]
@@ -18,18 +20,19 @@ FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their o
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
 
 
-def doubt_fit(estimator: Any, data: Data) -> None:
+def doubt_fit(estimator: Any, context: FitContext) -> None:
     """Warn of a number of components that says little, and of a fit that independent columns would beat.
 
     The latter takes rows that are in memory.
     """
     if not estimator.converged_ and estimator.n_iter_ < estimator.max_iter:
         return  # interrupted, or stopped by a callback: it was not given the time to describe the rows well
-    doubt_number(estimator)
+    doubt_number(estimator, context)
+    data = context.given
     if not isinstance(data, InMemory) or data.rows.n < FEWEST_ROWS:
         return
-    if estimator.binary and not estimator.n_components_:
-        return  # these are independent columns
+    if not estimator.n_components_:
+        return  # these are independent columns, and it was said that nothing is found
     rows = data.rows
     alone = independent_bound(rows, binary=bool(estimator.binary))
     if alone is not None and alone - estimator.elbo_ > max(PER_COLUMN * rows.x.shape[1], PER_ROW * rows.n):
@@ -42,12 +45,13 @@ def doubt_fit(estimator: Any, data: Data) -> None:
         )
 
 
-def doubt_number(estimator: Any) -> None:
+def doubt_number(estimator: Any, context: FitContext) -> None:
     """Warn where all components allowed were kept, or fewer are there than were asked for."""
     if estimator.n_components_ == 0:
+        bounds = _both_bounds(estimator.elbo_, height_with_one_more(estimator, context))
         warn(
             NothingFound(
-                f"{type(estimator).__name__} finds nothing: the bound is highest without any component.",
+                f"{type(estimator).__name__} finds nothing: {bounds}.",
                 "Give more rows, or n_components and prune=False to have that many all the same.",
             )
         )
@@ -61,6 +65,15 @@ def doubt_number(estimator: Any) -> None:
             FewerThanAsked(
                 f"{found} of the {asked} components asked for are there; the others explain nothing.",
                 f"Ask for n_components={found}.",
+            )
+        )
+    elif not exact and found < asked <= FEW_ASKED:
+        warn(
+            FewerThanAsked(
+                f"{found} of at most {asked} components {'is' if found == 1 else 'are'} needed: "
+                f"n_components={asked} is an upper bound"
+                f"{_cost_of_one_more(found + 1, estimator.elbo_, height_with_one_more(estimator, context))}.",
+                f"To have exactly {asked}: prune=False.",
             )
         )
     elif not exact and found == asked > 1 and estimator.moves:
@@ -86,6 +99,22 @@ def doubt_noise(estimator: Any, names: Any) -> None:
                 f"Try n_components={fewer}, prior='ard', or leave the columns out.",
             )
         )
+
+
+def _both_bounds(bound: float, other: float) -> str:
+    """The bound without a component beside that with one, where it was tried."""
+    if np.isnan(other):
+        return "the bound is highest without any component"
+    numbers = f"the bound is {bound:,.1f} nats without any component and {other:,.1f} with one"
+    if other > bound:
+        return f"{numbers}, which heavy tails of single columns explain as well"
+    return numbers
+
+
+def _cost_of_one_more(k: int, bound: float, other: float) -> str:
+    if not other < bound:  # not tried, or not settled
+        return ""
+    return f"; with {k} the bound is {bound - other:,.1f} nats lower ({other:,.1f}, not {bound:,.1f})"
 
 
 def _remedy(estimator: Any) -> str:

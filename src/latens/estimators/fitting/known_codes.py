@@ -79,7 +79,7 @@ class KnownCodes(FitSearch):
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
-            doubt_fit(self, context.given)
+            doubt_fit(self, context)
         return self
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:

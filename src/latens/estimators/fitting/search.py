@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
+from latens.inference.search.grown import grown
 from latens.inference.search.journal import Record
 from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
@@ -30,9 +30,6 @@ from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map
 
 __all__ = ["FitSearch", "all_or_sample"]
-
-N_GROWN = 3  # starts that are made of a smaller fit
-
 
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 ROW_POSTERIORS = ("auto", "keep", "recompute")
@@ -75,11 +72,7 @@ class FitSearch:
 
     def _grown_starts(self, model: Any, context: FitContext) -> list[State]:
         """The smaller fit with one component more, as its moves propose it."""
-        if self._smaller is None or not isinstance(model, Movable):
-            return []
-        state, k = self._smaller._state, self._smaller._state.q.n_components + 1
-        proposed = model.candidates(state.q, state.stats, context.sample, context.rng, k)
-        return [State(q) for q in islice((q for q in proposed if q.n_components == k), N_GROWN)]
+        return [] if self._smaller is None else list(grown(model, self._smaller._state, context.sample, context.rng))
 
     def _search_from(
         self, model: Model, context: FitContext, starts: list[State], moves: bool, afresh: bool = True

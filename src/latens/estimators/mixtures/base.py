@@ -142,7 +142,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
             self._classify(context.given)
-            doubt_fit(self, context.given)
+            doubt_fit(self, context)
         return self
 
     @contained("components", "cluster")

@@ -236,7 +236,7 @@ class LatentClassAnalysis(MixtureEstimator):
                 rows = self._first_rows(X, sample_weight)
                 context, _ = self._fit(rows, None, moves=self.moves, known=known, checkpoint=opened)
             self._classify(context.given)
-            doubt_number(self)
+            doubt_number(self, context)
             self._doubt_identity()
         return self
 

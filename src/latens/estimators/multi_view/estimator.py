@@ -322,9 +322,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             table, chosen = self._first_table(X, groups, sample_weight, precision, covariates)
             # the wide table was made here and may be written over, unless it is the caller's own array
             spare = not self._plain
-            self._fit_views(table, chosen, spare=spare, exposure=exposure, views=X, checkpoint=opened)
+            context = self._fit_views(table, chosen, spare=spare, exposure=exposure, views=X, checkpoint=opened)
             self._waiting = None
-            doubt_number(self)
+            doubt_number(self, context)
         return self
 
     @keywords_after_y("groups", "sample_weight", "precision")
@@ -439,7 +439,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         exposure: Any = None,
         views: Any = None,
         checkpoint: Checkpoint | None = None,
-    ) -> None:
+    ) -> FitContext:
         """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
         several = len(table.layout.groups) > 1
         table = table if several else ungrouped(table)
@@ -463,6 +463,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             table = with_levels(remembered if several else ungrouped(remembered), levels)
             entered = self._units.enter(occupied(table.rows))
         self._note(table, entered)
+        return context
 
     def _fit_blocks(
         self,

@@ -14,6 +14,7 @@ from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer
+from latens.estimators.fitting.context import FitContext
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.exposure import with_exposure
@@ -52,7 +53,7 @@ class ViewStreams(VariationalTransformer):
         _row_bounds: Callable[[Rows], Any]
         _first_table: Callable[..., tuple[WideTable, ChosenKinds]]
         _chosen_before: Callable[[], ChosenKinds]
-        _fit_views: Callable[..., None]
+        _fit_views: Callable[..., FitContext]
         _parts: Callable[[Rows], list[Rows]]
 
         @property

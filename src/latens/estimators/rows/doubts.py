@@ -81,7 +81,8 @@ def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -
         warn(
             CountsRows(
                 f"column(s) {listed(map(str, found))} number the rows: every value occurs once, at equal steps.",
-                f"Leave them out: X.drop(columns={[str(name) for name in found[:5]]}), or np.delete for arrays.",
+                f"Make them names of rows, X.set_index({str(found[0])!r}), or leave them out: "
+                f"X.drop(columns={[str(name) for name in found[:5]]}), np.delete for arrays.",
             )
         )
 

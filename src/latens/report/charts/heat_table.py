@@ -8,7 +8,7 @@ from markupsafe import Markup
 from latens.report.charts.numbers import MINUS, number
 from latens.report.charts.svg import shortened
 
-__all__ = ["component_name", "heat_table", "signed"]
+__all__ = ["MOST_WIDE", "WRITTEN", "component_name", "heat_table", "signed"]
 
 STEPS = (0.1, 0.3, 0.6, 1.0, 1.6)  # strengths from which colours deepen
 WRITTEN = 0.3  # strength from which a cell tells its number

@@ -17,7 +17,13 @@ BAND = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="cur
 
 
 def interval_chart(
-    names: list[str], centres: np.ndarray, errors: np.ndarray, *, label: str, tones: list[int] | None = None
+    names: list[str],
+    centres: np.ndarray,
+    errors: np.ndarray,
+    *,
+    label: str,
+    tones: list[int] | None = None,
+    width: float = WIDTH,
 ) -> Markup:
     """A dot for each estimate, with a thick bar of one and a thin one of two standard errors, and a line at 0.
 
@@ -33,15 +39,15 @@ def interval_chart(
     low, high = min(0.0, float(np.min(centres - 2 * reach))), max(0.0, float(np.max(centres + 2 * reach)))
     margin = 0.05 * (high - low) or 1.0
     low, high = low - margin, high + margin
-    left = 12 + 0.92 * LETTER * max(map(len, names), default=1)
-    scale = (WIDTH - left - RIGHT) / (high - low)
+    left = 14 + LETTER * max(map(len, names), default=1)
+    scale = (width - left - RIGHT) / (high - low)
     bottom = TOP + len(names) * PITCH
 
     def place(value: float) -> float:
         return left + (value - low) * scale
 
     steps = ticks(low, high)
-    parts = [TEXT.format("label", WIDTH - RIGHT, 16, "end", label)]
+    parts = [TEXT.format("label", width - RIGHT, 16, "end", label)]
     for value, text in zip(steps, tick_labels(steps), strict=True):
         parts.append(RULE.format("grid", place(value), TOP, place(value), bottom))
         parts.append(TEXT.format("tick", place(value), bottom + 16, "middle", text))
@@ -49,8 +55,8 @@ def interval_chart(
     for i, (name, centre, error) in enumerate(zip(names, centres, errors, strict=True)):
         y = TOP + (i + 0.5) * PITCH
         drawn = Markup()
-        for times, width in ((2, 1.5), (1, 4)) if np.isfinite(error) else ():
-            drawn += BAND.format(place(centre - times * error), y, place(centre + times * error), y, width)
+        for times, thick in ((2, 1.5), (1, 4)) if np.isfinite(error) else ():
+            drawn += BAND.format(place(centre - times * error), y, place(centre + times * error), y, thick)
         parts.append(TEXT.format("tick", left - 8, y + 4, "end", name))
         parts.append(TONED.format(tones[i] % N_TONES, drawn + DOT.format(place(centre), y)))
-    return PICTURE.format(WIDTH, bottom + BOTTOM, label, Markup().join(parts))
+    return PICTURE.format(width, bottom + BOTTOM, label, Markup().join(parts))

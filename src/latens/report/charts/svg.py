@@ -16,6 +16,7 @@ from latens.report.charts.numbers import log_ticks, number, tick_labels, ticks
 __all__ = ["Line", "bar_chart", "heat_map", "line_chart", "picture_rows"]
 
 WIDTH, HEIGHT = 440.0, 250.0  # user units; a chart is about this many pixels wide on a page
+WIDE = 960.0  # of a chart that has the width of the page
 TOP, RIGHT, BOTTOM = 30.0, 12.0, 38.0
 KEY_HEIGHT, SWATCH = 18.0, 20.0  # of the key that tells curves apart
 N_TONES = 6

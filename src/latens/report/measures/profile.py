@@ -80,7 +80,16 @@ class Profile:
         """The columns in which component k is strongest."""
         return [int(d) for d in np.argsort(-np.abs(self.strength[:, k]), kind="stable")[:n]]
 
+    def notable(self, k: int, n: int) -> list[int]:
+        """Those of them that stand out: no tiny strengths, no probabilities that are raised and yet below the usual."""
+        lift = np.full(self.strength.shape, np.nan) if self.lift is None else self.lift
+        return [
+            d for d in self.top(k, n)
+            if abs(self.strength[d, k]) >= NEGLIGIBLE and not (self.strength[d, k] > 0 and lift[d, k] < 1)
+        ]  # fmt: skip
 
+
+NEGLIGIBLE = 0.05  # strengths, in standard deviations of a column
 LOADINGS = "what a component adds to a column, in standard deviations of that column"
 RAW = "what a component adds to a column, in the column's own unit (without rows there is no standard deviation)"
 GAPS = "how far a cluster's mean is from that of all rows, in standard deviations of the column"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def sizes_of(entry: Entry) -> Sizes | None:
     """Shares of rows for clusters, of the ones for causes of binary rows, else of the variance; None if unknown."""
     model = entry.model
     if entry.grouped:
-        return Sizes(np.asarray(model.weights_, dtype=np.float64), ROWS, "Shares of the rows; they add up to 100 %.")
+        return Sizes(_of_members(model), ROWS, "Shares of the rows; they add up to 100 %.")
     if entry.family == "views":
         return _of_views(entry)
     known = getattr(model, "share_", None)
@@ -45,6 +45,14 @@ def sizes_of(entry: Entry) -> Sizes | None:
     if exact is not None:
         return Sizes(exact, VARIANCE, ADD_UP)
     return None if known is None else Sizes(np.asarray(known), VARIANCE, "Shares of the model's variance.")
+
+
+def _of_members(model: Any) -> np.ndarray:
+    """(K,), of the rows that were assigned to each; the weights of the model where these are not known."""
+    counts = np.asarray(getattr(model, "classification_", np.zeros((0, 0))), dtype=np.float64)
+    if not counts.size or not counts.sum() > 0:
+        return np.asarray(model.weights_, dtype=np.float64)
+    return np.asarray(counts.sum(axis=1) / counts.sum())
 
 
 def _of_rows(entry: Entry) -> np.ndarray | None:
@@ -63,9 +71,9 @@ def _of_rows(entry: Entry) -> np.ndarray | None:
 
 def _of_views(entry: Entry) -> Sizes:
     """The share that all factors explain, averaged over views, divided by what each explains alone."""
-    explained = entry.model.explained_
-    alone = np.maximum(explained["per_factor"], 0.0).mean(axis=(0, 1))
-    total = float(np.mean(explained["total"]))
+    explained = entry.explained
+    alone = np.maximum(explained.single, 0.0).mean(axis=(0, 1))
+    total = float(np.mean(explained.total))
     share = total * alone / max(float(alone.sum()), np.finfo(float).tiny)
     note = "What all factors explain together, averaged over views, divided in proportion to what each explains alone."
     return Sizes(share, VARIANCE, note)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from latens.estimators.fitting.one_more import FEW_ASKED
 from latens.report.charts.numbers import number
 from latens.report.measures.sample import n_rows_of
 from latens.report.sections.curve import curve_of
@@ -17,7 +18,7 @@ from latens.report.subject import Entry
 
 __all__ = ["about", "sentence", "stability_command", "verdicts"]
 
-FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
+LEAST_SHARE = 0.001  # that is told as a number
 RETURNING = 0.7  # share of halves, above chance, from which a component is said to come back
 PYTHON = Markup('<p class="as-python"><a class="copy" href="#{}-reproduce">copy as Python</a>{}</p>')
 VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
@@ -68,7 +69,7 @@ def sentence(entry: Entry) -> str:
         of = {"ones": "of the ones", "variance": "of the variance"}[sizes.of]
         found += f" {verb} {_percent(sizes.total)} {of}"
     if entry.family == "views":
-        total = np.mean(model.explained_["total"], axis=0)
+        total = np.mean(entry.explained.total, axis=0)
         each = ", ".join(f"{view} {_percent(v)}" for view, v in list(zip(model.layout_.views, total, strict=True))[:6])
         found += f" ({each})" if len(total) > 1 else ""
     return found.removesuffix(",") + "."
@@ -124,7 +125,8 @@ def _stable(entry: Entry) -> tuple[str, str]:
 def stability_command(entry: Entry) -> str:
     """What to type to learn whether components come back."""
     if entry.model_file and entry.source:
-        return f"latens stability {quote(entry.model_file)} --data {quote(entry.source)}"
+        exposed = " --exposure NAME" if entry.given.get("exposure") is not None else ""
+        return f"latens stability {quote(entry.model_file)} --data {quote(entry.source)}{exposed}"
     return "latens.stability(model, X)"
 
 
@@ -207,6 +209,8 @@ def _missing(entry: Entry) -> str:
     if entry.sample is None:
         return ""
     share = float(np.mean(~np.isfinite(entry.sample.values)))
+    if 0 < share < LEAST_SHARE:
+        return "fewer than 0.1 % of the entries missing"
     return "" if share == 0 else f"{_percent(share)} of the entries missing"
 
 

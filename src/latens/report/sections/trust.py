@@ -15,10 +15,10 @@ __all__ = ["trust"]
 MOST_INTERVALS = 60  # rows of the table
 MOST_OPEN = 12  # of them that are shown before anybody asks
 METHODS = {
-    "response": "Response: what hidden codes leave unknown is counted.",
-    "gibbs": "Draws from the posterior itself by Gibbs sampling.",
-    "bootstrap": "Refits on rows drawn anew.",
-    "integration": "Integrated over the precisions.",
+    "response": "The intervals count that the hidden values of the rows are known only in part (by response).",
+    "gibbs": "The intervals are of draws from the posterior itself (by Gibbs sampling).",
+    "bootstrap": "The intervals are of fits to rows drawn anew from these (by bootstrap).",
+    "integration": "The intervals count that the precisions are not known exactly (by integration).",
 }
 FIRST_LISTED = ("weights", "usage", "share", "tails", "noise_variance")  # these stand before the loadings
 

@@ -141,7 +141,7 @@ def _guess(view: str, look: Look) -> str:
             return "poisson" if look.counted else "gaussian"
         _doubt(
             f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try "
-            f"likelihoods={{{view!r}: 'negative-binomial'}}, or np.log1p of it."
+            f"likelihoods={{{view!r}: 'negative-binomial'}} with exposure='total', or np.log1p of it."
         )
     elif look.skewed:
         _doubt(

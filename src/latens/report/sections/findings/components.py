@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from latens.report.charts.heat_table import component_name, heat_table, signed
+from latens.report.charts.heat_table import MOST_WIDE, WRITTEN, component_name, heat_table, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
 from latens.report.measures.profile import Profile
+from latens.report.measures.sample import n_rows_of
 from latens.report.subject import Entry
 
 __all__ = ["columns", "listing"]
@@ -18,6 +19,7 @@ Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and co
 MOST_COMPONENTS = 64
 TOP = 5  # strongest columns listed of a component
 MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
+IN_SIGHT = 22  # rows of it that are seen without scrolling
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
 KEY = Markup(
@@ -44,12 +46,17 @@ def listing(entry: Entry) -> Section | None:
     heads += [name for name, _ in extra]
     heads += ["strongest columns"] if rows and len(rows[0]) > len(heads) else []
     rows.append(("", "together", f"{100 * sizes.total:.1f} %", *[""] * (len(heads) - 3)))
-    text = f"{sizes.note} The index is that of every array of the model."
+    text = f"{sizes.note} The index is that of every array of the model"
+    text += ", ordered by variance in the units of the data." if entry.family in ("factors", "views") else "."
     text += " (2×): twice the usual share." if profile is not None and profile.lift is not None else ""
     text += f" {MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
     data = {"names": entry.labels[:MOST_COMPONENTS]}
     return Section(
-        "Components", text, table=Table(tuple(heads), tuple(rows), prose=True), anchor="components", data=data
+        "Components",
+        text,
+        table=Table(tuple(heads), tuple(rows), prose=True, headed=True),
+        anchor="components",
+        data=data,
     )
 
 
@@ -73,7 +80,9 @@ def columns(entry: Entry) -> Section | None:
         {(at[i], j): reason for (i, j), reason in why.items() if i in at},
         None if profile.lift is None else profile.lift[keep, :k],
     )
-    text = f"Cells are {profile.unit}; numbers are written from 0.3 sd on."
+    text = f"Cells are {profile.unit}; "
+    text += "point at one for its number." if k > MOST_WIDE else f"numbers are written from {WRITTEN:g} sd on."
+    text += " The table scrolls." if k > MOST_WIDE or len(keep) > IN_SIGHT else ""
     if d > most:
         text += f" Of {d:,} columns, the {most} with the largest entries."
     text += " Hatched: the interval is not sound." if why else ""
@@ -88,7 +97,9 @@ def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
         if table.size:
             counts = table.sum(axis=1)
             sure = np.diagonal(table) / np.maximum(counts, np.finfo(float).tiny)
-            extra.append(("rows", [number(round(float(n))) for n in counts]))
+            rows = n_rows_of(entry.X)
+            weighted = bool(rows) and abs(float(counts.sum()) - rows) > 0.5
+            extra.append(("rows, weighted" if weighted else "rows", [number(round(float(n))) for n in counts]))
             extra.append(("mean probability", [f"{value:.2f}" for value in sure]))
     elif hasattr(model, "usage_"):
         extra.append(("on in", [f"{100 * float(value):.1f} %" for value in model.usage_]))
@@ -100,11 +111,9 @@ def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
 def _top(profile: Profile, known: Ends, k: int) -> Markup:
     """The strongest columns of a component: sign, size and interval in units of the column."""
     parts = []
-    for d in profile.top(k, TOP):
+    for d in profile.notable(k, TOP):
         value, shown = float(profile.strength[d, k]), float(profile.shown[d, k])
         lift = np.nan if profile.lift is None else float(profile.lift[d, k])
-        if abs(value) < 0.05 or (value > 0 and lift < 1):
-            continue
         text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {number(shown)}"
         ends = known.get((d, k))
         span = Markup("")

@@ -15,6 +15,7 @@ from latens.report.charts.images.tiles import Tile, tile_grid
 from latens.report.charts.numbers import number
 from latens.report.charts.svg import bar_chart
 from latens.report.content import Figure, Section
+from latens.report.measures.recovered import recovered
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry
 
@@ -26,13 +27,14 @@ EXAMPLE_ROWS = 8
 
 def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
     """The numbers a reader looks for first; what the model does not have is left out."""
-    model, match, true, curve = entry.model, entry.match, entry.truth, curve_of(entry.model)
+    model, true, curve = entry.model, entry.truth, curve_of(entry.model)
     found: list[tuple[str, str]] = []
     if hasattr(model, "n_components_"):
         found.append((entry.noun(2).removeprefix("on/off ") if hasattr(model, "posterior_") else "components",
                       number(entry.n_components)))  # fmt: skip
-    if match is not None:
-        found.append(("true found", f"{match.found()} of {len(match.index)}"))
+    again = recovered(entry)
+    if again is not None:
+        found.append(("true found", f"{again[0]} of {again[1]}"))
     found.append((f"{curve.name} (nats)", number(float(model.elbo_))))
     found += _deviation("noise (s.d.)", getattr(model, "noise_variance_", None))
     found += _deviation("true noise (s.d.)", getattr(true, "noise_variance", None))

@@ -20,23 +20,27 @@ ABSENT, THERE = (226, 214, 178), (90, 130, 170)
 
 def explained(entry: Entry) -> Section | None:
     """Shares of each view by factor, alone, and of all together."""
-    shares = getattr(entry.model, "explained_", None)
-    if shares is None or not len(entry.names):  # no factor, nothing explained
+    if not hasattr(entry.model, "explained_") or not len(entry.names):  # no factor, nothing explained
         return None
+    shares = entry.explained
     layout, kinds = entry.model.layout_, entry.model.likelihoods_
     groups = layout.groups or ("",)
     parts = [(view, f"{group and ', '}{group}") for group in groups for view in layout.views]
     rows = [f"{view} ({kinds[view]}){group}" for view, group in parts]
-    values = np.asarray(shares["per_factor"]).reshape(len(rows), -1)
-    total = np.ravel(shares["total"])
+    values = shares.single.reshape(len(rows), -1)
+    total = np.ravel(shares.total)
     heads = ("view", "all factors", *(component_name(k, name) for k, name in enumerate(entry.labels)))
     cells = tuple(
         (name, f"{100 * both:.1f} %", *(f"{100 * value:.1f} %" for value in each))
         for name, both, each in zip(rows, total, values, strict=True)
     )
-    text = "Share of each view that all factors explain, and that each explains alone; of binary views and counts, of "
+    text = "Share of each view that all factors explain, and that each explains alone"
+    text += ", each column in its own sd" if shares.by_column else ""
     return Section(
-        "Variance explained", text + "the deviance.", table=Table(heads, cells, sortable=True), anchor="explained"
+        "Variance explained",
+        f"{text}; of binary views and counts, of the deviance.",
+        table=Table(heads, cells, sortable=True),
+        anchor="explained",
     )
 
 

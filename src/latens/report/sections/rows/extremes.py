@@ -15,6 +15,7 @@ from latens.report.subject import Entry
 __all__ = ["typical_and_odd"]
 
 TYPICAL, ODD, WHY = 5, 10, 3
+SURE = 0.9  # probability of members that are called typical, unless most are less sure
 MOST_COMPONENTS = 24
 MOST_COLUMNS_JOINT = 300  # columns whose covariances are inverted to score rows
 MOST_COLUMNS_ALONE = 40  # columns that are hidden one by one
@@ -41,6 +42,7 @@ def _typical(entry: Entry) -> Table:
         ends = [np.argsort(-z, kind="stable")[:TYPICAL]]
         if grouped and density is not None:  # of sure members, those where rows are densest
             members = np.flatnonzero(np.argmax(codes, axis=1) == k)
+            members = members[z[members] >= min(SURE, float(z[members].mean()) if len(members) else 0.0)]
             ends = [members[np.argsort(-density[members], kind="stable")[:TYPICAL]]]
         elif entry.family in ("factors", "views", "sources"):
             ends.append(np.argsort(z, kind="stable")[:TYPICAL])

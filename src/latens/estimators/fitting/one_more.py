@@ -1,0 +1,49 @@
+"""What one component more than was found would cost: the bound that an ascent reaches with it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from latens.core import Compressing, State
+from latens.errors import LatensWarning, collect_warnings
+from latens.estimators.fitting.context import FitContext
+from latens.estimators.rows.data import InMemory
+from latens.inference.ascent import ascend
+from latens.inference.search.grown import grown
+
+__all__ = ["FEW_ASKED", "height_with_one_more"]
+
+FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
+
+
+def height_with_one_more(estimator: Any, context: FitContext) -> float:
+    """The bound of one component more, where a reader may ask for it and all rows are at hand; NaN elsewhere."""
+    model, state = estimator._model, estimator._state
+    k, sums = state.q.n_components, isinstance(model, Compressing)
+    wanted = k == 0 or (estimator.n_components is not None and k < estimator.n_components <= FEW_ASKED)
+    whole = sums or (isinstance(context.data, InMemory) and len(context.sample) == len(context.data.rows))
+    exact = estimator._keeps_all or getattr(estimator, "prior", "ard") == "ml"
+    if not wanted or not whole or exact or not (estimator.converged_ or estimator.n_iter_ >= estimator.max_iter):
+        return math.nan
+    context = replace(context, sample=state.stats if sums else context.sample, rng=np.random.default_rng(0))
+    slack = float(np.finfo(np.float32).eps ** 0.5) if context.data.is_single else 1e-9
+    ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=estimator.tol, slack=slack,
+                     log_scale=context.units.log_scale)  # fmt: skip
+    with collect_warnings(owner=ascent), warnings.catch_warnings():  # they are not of the fit
+        warnings.simplefilter("ignore", LatensWarning)
+        starts = list(grown(model, state, context.sample, context.rng)) or _starts_with(k + 1, estimator, context)
+        return max((ascent(start).elbo for start in starts), default=math.nan)
+
+
+def _starts_with(k: int, estimator: Any, context: FitContext) -> list[State]:
+    """Starts with exactly k components, whatever was asked for."""
+    other = copy(estimator)
+    other.n_components, other.prune, other.init, other._smaller = k, False, "auto", None
+    return [start for start in other._starts(other._model, context) if start.q.n_components == k]
