@@ -100,7 +100,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--list", action="store_true", help="name the sections and stop")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for fits that are not timed")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="only problems (intervals) or tables (mixed) with this in their name"
+        "--only",
+        default="",
+        metavar="TEXT",
+        help="only what has this in its name: problems (intervals), tables (mixed), estimators and formats (scale)",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON files")
     options = parser.parse_args(arguments)

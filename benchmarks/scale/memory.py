@@ -42,8 +42,9 @@ def estimators(setting: Setting) -> list[Table]:
     rows = []
     with TemporaryDirectory() as folder:
         for binary in (False, True):
-            paths = {n: _write_parquet(Path(folder), n, binary) for n in _sizes(setting)}
-            rows += [_compared(name, paths) for name in ESTIMATORS if (name in BINARY) == binary]
+            wanted = [name for name in ESTIMATORS if setting.only in name and (name in BINARY) == binary]
+            paths = {n: _write_parquet(Path(folder), n, binary) for n in _sizes(setting) if wanted}
+            rows += [_compared(name, paths) for name in wanted]
     return [Table("Peak memory of three iterations, moves on, from Parquet", rows, _notes(setting))]
 
 
@@ -51,6 +52,8 @@ def formats(setting: Setting) -> list[Table]:
     """Every format with a mixture."""
     rows = []
     for name, write in FORMATS.items():
+        if setting.only not in name:
+            continue
         with TemporaryDirectory() as folder:
             paths = {n: write(Path(folder), n) for n in _sizes(setting)}
             rows.append(_compared("GaussianMixture", paths, of=name))
