@@ -283,6 +283,7 @@ def test_hidden_cells_of_text_are_judged_by_how_many_are_right() -> None:
             "weight": 60 + 20 * group + rng.normal(size=400),
             "town": np.where(group > 0, "Oslo", "Rome"),
             "smokes": np.where(rng.random(400) < 0.1 + 0.8 * group, "yes", "no"),
+            "visits": rng.poisson(5 + 200 * group),  # hidden ones are filled by expected counts, which are no counts
         }
     )
     model = latens.LatentClassAnalysis(2, random_state=0).fit(frame)

@@ -1,11 +1,12 @@
-"""Seconds that several fits share."""
+"""What several fits share: seconds, and a folder of notes."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "refuse_unseeded"]
 
 LEAST_SECONDS = 0.05  # that a fit is given, however late it is
 
@@ -35,3 +36,18 @@ class Budget:
             return most
         mine = max(self.left / max(fits, 1), LEAST_SECONDS)
         return mine if most is None else min(mine, most)
+
+
+def refuse_unseeded(checkpoint: Any, random_state: Any) -> None:
+    """A job goes on where it asks the same of the same rows, which a seed says.
+
+    Raises
+    ------
+    ValueError
+        If there are to be notes, but no seed.
+    """
+    if checkpoint is not None and not isinstance(random_state, int):
+        raise ValueError(
+            f"checkpoint= goes on where the same rows are drawn again; give random_state a whole number, not "
+            f"{random_state!r}."
+        )

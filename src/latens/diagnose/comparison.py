@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,11 +19,17 @@ import numpy as np
 from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import PointEstimating
+from latens.diagnose.budget import Budget
 from latens.diagnose.result import Ranked, Result
 from latens.errors import RowsOfFit, warn
-from latens.estimators.fitted_parts import fitted_parts, has_fitted_parts
+from latens.estimators.fitted_parts import entries_of, fitted_parts, has_fitted_parts
+from latens.estimators.fitting.checkpoints import checkpoint_folder
 from latens.models.likelihoods.names import MEASUREMENTS
+from latens.scale.scan import Scan
+from latens.system.atomic_write import replacing
+from latens.system.fingerprint import fingerprint
 from latens.system.summary_table import Table
+from latens.system.wording import listed
 
 __all__ = ["CLEAR_ERRORS", "CLEAR_NATS", "Comparison", "compare", "paired_error"]
 
@@ -56,7 +63,9 @@ class Comparison(Result):
     picture: ClassVar[str] = "ranking"
 
 
-def compare(models: Mapping[str, Any], X_test: Any = None) -> Comparison:
+def compare(
+    models: Mapping[str, Any], X_test: Any = None, *, max_time: float | None = None, checkpoint: Any = None
+) -> Comparison:
     """Rank fitted models by what can be compared of them.
 
     Without `X_test`, bounds on the log evidence: only among models of the same rows in which every parameter has a
@@ -69,6 +78,11 @@ def compare(models: Mapping[str, Any], X_test: Any = None) -> Comparison:
     X_test : rows, optional
         As the models' `score_samples` takes them; or, where they take them in different forms, a dict of the same
         rows by the names of the models.
+    max_time : float, optional
+        Seconds for the densities of `X_test`; models for which no time was left are named in the verdict. Two are
+        always compared.
+    checkpoint : path, optional
+        A folder that keeps the densities of each model until all are there: a comparison that dies goes on.
 
     Returns
     -------
@@ -86,7 +100,12 @@ def compare(models: Mapping[str, Any], X_test: Any = None) -> Comparison:
     """
     models = _checked(models)
     _refuse_other_units(models)
-    return _by_bound(models) if X_test is None else _by_density(models, X_test)
+    if X_test is None:
+        return _by_bound(models)
+    scores = _densities(models, X_test, Budget(max_time), checkpoint)
+    left_out = [name for name in models if name not in scores]
+    found = _by_density({name: models[name] for name in scores}, X_test, scores)
+    return replace(found, verdict=f"{found.verdict} No time was left for {listed(left_out)}.") if left_out else found
 
 
 def paired_error(differences: Floats) -> float:
@@ -208,9 +227,29 @@ def _close(a: Floats, b: Floats) -> bool:
     return bool(np.all(np.abs(a - b) <= SAME_ORIGIN * np.maximum(np.abs(a), np.abs(b)) + np.finfo(float).tiny))
 
 
-def _by_density(models: dict[str, Any], X_test: Any) -> Comparison:
+def _densities(models: dict[str, Any], X_test: Any, budget: Budget, checkpoint: Any) -> dict[str, Floats]:
+    """(n,) of each model for which there is time; with a checkpoint, those that were found before."""
     apart = isinstance(X_test, Mapping) and set(X_test) == set(models)
-    scores = {name: _row_densities(name, one, X_test[name] if apart else X_test) for name, one in models.items()}
+    scores, kept = dict[str, Floats](), list[Path]()
+    for name, model in models.items():
+        if len(scores) >= 2 and budget.over:
+            return scores
+        rows = X_test[name] if apart else X_test
+        if checkpoint is None:
+            scores[name] = _row_densities(name, model, rows)
+            continue
+        told = [type(model).__name__, model.posterior_, rows if isinstance(rows, Scan) else entries_of(model, rows)]
+        kept.append(checkpoint_folder(checkpoint) / f"density-{fingerprint(told)[:16]}.npy")
+        if not kept[-1].exists():
+            with replacing(kept[-1]) as file:
+                np.save(file, _row_densities(name, model, rows))
+        scores[name] = np.load(kept[-1])
+    for path in kept:
+        path.unlink()
+    return scores
+
+
+def _by_density(models: dict[str, Any], X_test: Any, scores: dict[str, Floats]) -> Comparison:
     sizes = {len(score) for score in scores.values()}
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(f"X_test gives the models {sorted(sizes)} rows; give all of them the same ones.")

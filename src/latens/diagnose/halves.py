@@ -21,10 +21,11 @@ from scipy.special import ndtri
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
-from latens.diagnose.budget import Budget
+from latens.diagnose.budget import Budget, refuse_unseeded
 from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
+from latens.estimators.fitting.checkpoints import keeping_journals
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
@@ -74,6 +75,7 @@ def stability(
     *,
     max_time: float | None = None,
     random_state: Any = 0,
+    checkpoint: Any = None,
     **fit_params: Any,
 ) -> Stability:
     """Fit a model to halves of the rows again and again, and see which of its components come back.
@@ -90,6 +92,9 @@ def stability(
         Seconds for everything; then there are fewer pairs, and `n_pairs` says how many.
     random_state : int, RandomState or Generator
         Of the halves.
+    checkpoint : path, optional
+        A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
+        again, with the same `random_state`. The notes are removed when it has ended.
     **fit_params
         What `fit` takes besides X and goes with its rows, such as `sample_weight`.
 
@@ -108,13 +113,23 @@ def stability(
     """
     if int(n_samples) < 2:
         raise ValueError(f"n_samples={n_samples!r} are no pair of halves; give 2 or more, 50 by default.")
+    refuse_unseeded(checkpoint, random_state)
     n, rng, budget = _n_rows(X), generator(random_state), Budget(max_time)
     if n < FEWEST_ROWS:
         raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
+    with keeping_journals(checkpoint):
+        return _compared(model, X, int(n_samples) // 2, rng, budget, fit_params)
+
+
+def _compared(
+    model: Any, X: Any, pairs: int, rng: np.random.Generator, budget: Budget, fit_params: dict[str, Any]
+) -> Stability:
+    """Fits to so many pairs of halves, and what comes back in them."""
+    n = _n_rows(X)
     whole = model if hasattr(model, "n_components_") else _fitted(model, X, None, fit_params)
     # halves have as many components as all rows: one that the bound of half the rows just does not pay for is there
     alike = like(whole, n_components=int(whole.n_components_), prune=False) if whole.n_components_ else whole
-    pairs, shuffled, covered = int(n_samples) // 2, list[Floats](), list[tuple[int, int]]()
+    shuffled, covered = list[Floats](), list[tuple[int, int]]()
     agreement = list[Floats]()
     for at in range(pairs):
         if budget.over and agreement:

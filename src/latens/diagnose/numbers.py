@@ -15,6 +15,7 @@ from latens.diagnose.result import Result
 from latens.errors import LatensWarning
 from latens.estimators.beside.copies import fit_beside, like, takes
 from latens.estimators.fitted_parts import fitted_parts
+from latens.estimators.fitting.checkpoints import keeping_journals
 from latens.system.summary_table import Table
 
 __all__ = ["Sweep", "sweep"]
@@ -56,6 +57,7 @@ def sweep(
     *,
     X_test: Any = None,
     max_time: float | None = None,
+    checkpoint: Any = None,
     **fit_params: Any,
 ) -> Sweep:
     """Fit a model with each number of components, exactly, and compare.
@@ -77,6 +79,9 @@ def sweep(
     max_time : float, optional
         Seconds for all fits together. A fit that uses up its share keeps its best state; numbers for which no time
         was left are not in the table.
+    checkpoint : path, optional
+        A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
+        again. The notes are removed when it has ended.
     **fit_params
         What `fit` takes besides X, such as `sample_weight`.
 
@@ -95,10 +100,11 @@ def sweep(
     """
     numbers = _numbers(model, n_components)
     budget, fits = Budget(max_time), dict[int, Any]()
-    for at, k in enumerate(numbers):
-        if budget.over and fits:
-            break
-        fits[k] = _fit(model, k, fits.get(k - 1), budget.share(len(numbers) - at, model.max_time), X, fit_params)
+    with keeping_journals(checkpoint):
+        for at, k in enumerate(numbers):
+            if budget.over and fits:
+                break
+            fits[k] = _fit(model, k, fits.get(k - 1), budget.share(len(numbers) - at, model.max_time), X, fit_params)
     left_out = numbers[len(fits) :]
     return _result(fits, X_test, left_out)
 

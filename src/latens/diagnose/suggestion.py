@@ -17,11 +17,12 @@ import numpy as np
 
 import latens
 from latens.array import Floats, Index
-from latens.diagnose.budget import Budget
+from latens.diagnose.budget import Budget, refuse_unseeded
 from latens.diagnose.candidates import VIEW_LIKELIHOODS, Candidate, baselines, candidates
 from latens.diagnose.cells import CellTable
 from latens.diagnose.comparison import CLEAR_ERRORS
 from latens.diagnose.result import Ranked, Result
+from latens.estimators.fitting.checkpoints import keeping_journals
 from latens.intake import Intake, read
 from latens.system.seeds import generator, seed_beside
 from latens.system.summary_table import Table
@@ -104,6 +105,7 @@ def suggest(
     path: str | os.PathLike[str] | None = None,
     *,
     random_state: Any = 0,
+    checkpoint: Any = None,
 ) -> Suggestion:
     """Rank clusters, classes, factors, switches and sources by how well they fill hidden cells of a table.
 
@@ -117,6 +119,9 @@ def suggest(
         Where to write the answer as a page.
     random_state : int, RandomState or Generator
         Of the folds and groups.
+    checkpoint : path, optional
+        A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
+        again, with the same `random_state`. The notes are removed when it has ended.
 
     Returns
     -------
@@ -134,12 +139,17 @@ def suggest(
     >>> latens.suggest(X, max_time=None).best  # doctest: +SKIP
     'switches'
     """
+    refuse_unseeded(checkpoint, random_state)
     rng, budget = generator(random_state), Budget(max_time)
     table = CellTable.of(X, rng)
     if table.n_columns < 2:
         raise ValueError(f"X has {table.n_columns} column that can be used; a hidden cell needs others beside it.")
     possible = int(np.sum(~np.isnan(table.exact)))
-    found = _too_few(possible) if possible < FEWEST_CELLS else _ranked(table, _score_all(table, budget, rng), X, budget)
+    if possible < FEWEST_CELLS:
+        found = _too_few(possible)
+    else:
+        with keeping_journals(checkpoint):
+            found = _ranked(table, _score_all(table, budget, rng), X, budget)
     if path is not None:
         found.report(path)
     return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from latens.errors import TableRefused
 from latens.intake.marks import NONE_WORDS, is_missing_mark
 
-__all__ = ["RawTable", "Values", "level_text"]
+__all__ = ["RawTable", "Values", "is_enumeration", "level_text"]
 
 Values = NDArray[Any]  # float64 with NaN, objects (str or None), or datetime64
 
@@ -55,7 +55,10 @@ class RawTable:
         names = tuple(map(str, frame.columns))
         levels: dict[str, tuple[str, ...]] = {}
         if not hasattr(frame, "iloc"):
-            return cls(names, tuple(_objects(frame[name].to_list()) for name in frame.columns), **more)
+            for name in frame.columns:
+                if is_enumeration(frame[name].dtype):
+                    levels[str(name)] = tuple(map(level_text, frame[name].dtype.categories.to_list()))
+            return cls(names, tuple(_objects(frame[name].to_list()) for name in frame.columns), levels, **more)
         values = _frame_values(frame, names, levels)
         own = getattr(frame.index, "start", None) != 0 or getattr(frame.index, "step", None) != 1
         return cls(names, values, levels, tuple(map(str, frame.index)) if own else None, **more)
@@ -78,6 +81,11 @@ class RawTable:
             _distinct(names), tuple(matrix), row_names=tuple(self.names[j] for j in others),
             notes=(*self.notes, "transposed"),
         )  # fmt: skip
+
+
+def is_enumeration(kind: Any) -> bool:
+    """Whether a type of polars has its levels in an order that was given: Categorical has forgotten it."""
+    return type(kind).__name__ == "Enum" and hasattr(kind, "categories")
 
 
 def level_text(value: Any) -> str:

@@ -68,7 +68,7 @@ def test_equal_columns_are_named(subject: Subject) -> None:
     X[:, 3] = X[:, 0]
     with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x3' are equal in every row") as told:
         fit(subject.make(), X)
-    assert "Keep one of each: X.drop(columns=['x3'])." in str(told[0].message)
+    assert "Keep one of each: np.delete(X, [3], axis=1)." in str(told[0].message)
 
 
 def test_columns_that_agree_only_where_they_were_looked_at_are_not_equal() -> None:
@@ -78,6 +78,19 @@ def test_columns_that_agree_only_where_they_were_looked_at_are_not_equal() -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error", EqualColumns)
         fit(latens.FactorAnalysis(1), X)
+
+
+@pytest.mark.extras
+def test_equal_columns_of_a_mixed_frame_have_the_names_that_can_be_dropped() -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
+    table = table.assign(copy=table.a, sex=np.where(table.b > 0, "f", "m"))
+    with pytest.warns(EqualColumns, match=r"columns 'a' and 'copy' are equal") as told:
+        fit(latens.LatentClassAnalysis(2), table)
+    assert "X.drop(columns=['copy'])." in str(told[0].message)
+    with pytest.warns(EqualColumns, match=r"Keep one of each: leave out 'one: copy'\."):
+        fit(latens.MultiViewFactorAnalysis(2), {"one": table.drop(columns="sex"), "two": table[["b", "c"]] + 1})
 
 
 @pytest.mark.extras

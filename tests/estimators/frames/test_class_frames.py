@@ -76,6 +76,17 @@ def test_polars_says_the_same() -> None:
     assert whole.null_count().to_numpy().sum() == 0
 
 
+def test_an_enumeration_of_polars_is_a_scale_in_its_order() -> None:
+    import polars as pl
+
+    frame, _, _ = people()
+    raw = pl.from_pandas(frame).with_columns(pl.col("grade").cast(pl.String).cast(pl.Enum(["low", "mid", "high"])))
+    one, two = fitted(frame), fitted(raw)
+    assert two.likelihoods_["grade"] == one.likelihoods_["grade"] == "ordinal"
+    assert two.profiles_["of"] == one.profiles_["of"]
+    assert two.impute(raw).schema == raw.schema
+
+
 def test_imputed_frames_have_the_types_they_had() -> None:
     frame, whole, _ = people()
     model = fitted(frame)

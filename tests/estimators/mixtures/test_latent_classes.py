@@ -339,6 +339,23 @@ def test_intervals_count_what_the_classes_leave_unknown() -> None:
         assert 0.8 * plain < rows[name, f"x{d}"][std] < 2.5 * plain, d
 
 
+def test_intervals_of_chances_are_chances_and_those_of_counts_positive() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.integers(2, size=300)
+    yes, maybe = rng.random(300) < 0.01 + 0.98 * z, rng.random(300) < 0.5 + 0.45 * z
+    x = np.column_stack([rng.normal(3 * z), yes, maybe, rng.poisson(0.05 + 3 * z)]).astype(float)
+    model = fitted(x, 2, likelihoods={0: "gaussian", 1: "bernoulli", 2: "bernoulli", 3: "poisson"})
+    answer = model.intervals(x, quantities="means")
+    low, high = (np.array(answer[name]) for name in ("lower", "upper"))
+    chances = np.array([feature in ("x1", "x2") for feature in answer["feature"]])
+    assert (low[chances] > 0).all()
+    assert (high[chances] < 1).all()
+    assert (low[np.array(answer["feature"]) == "x3"] > 0).all()
+    real = np.array(answer["feature"]) == "x0"
+    middle = np.array(answer["estimate"])
+    assert (high - middle)[real] == pytest.approx((middle - low)[real])
+
+
 def test_single_precision_rows_answer_in_kind() -> None:
     x, _ = table(missing=0.1)
     one, two = fitted(x, 3), fitted(x.astype(np.float32), 3)

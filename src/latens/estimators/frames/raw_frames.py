@@ -14,6 +14,7 @@ from latens.array import Floats
 from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import Column
+from latens.intake.raw_table import is_enumeration
 from latens.intake.treatment import Choices, treat
 from latens.system.wording import listed
 
@@ -91,7 +92,8 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
             )
         )
     _tell_codes(kept)
-    scales = {str(name) for name in X.columns if getattr(getattr(X[name], "dtype", None), "ordered", False)}
+    types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
+    scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
     return Encoding(kept), kinds | {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
 

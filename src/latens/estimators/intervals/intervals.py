@@ -319,7 +319,11 @@ class Intervals:
         extra = self._extra_numbers(self._state.q, self._state.stats)
         shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
         kind = getattr(self, "covariance_type", "")
-        return published_numbers(shapes, self._features_by_view(), binary=self.binary, covariance_type=kind)
+        return published_numbers(shapes, self._features_by_view(), self._scales_of_means(), covariance_type=kind)
+
+    def _scales_of_means(self) -> Sequence[str]:
+        """Of each column, or one for all: the scale on which the interval of a component's mean is symmetric."""
+        return ["logit" if self.binary else "real"]
 
     def _features_by_view(self) -> Mapping[str, Sequence[str]]:
         return {"": [str(name) for name in self._feature_names()]}

@@ -71,14 +71,15 @@ class PublishedNumber:
     link: str
 
 
-# axes of what is published, k for components and d for features, and the scale of intervals; "chance" is a logit where
-# rows are binary and else real. What is not listed is no number of its own: a product of others, or a prior's.
+# axes of what is published, k for components and d for features, and the scale of intervals; "mean" is that of the
+# column: a logit of chances, a logarithm of counts.
+# What is not listed is no number of its own: a product of others, or a prior's.
 AXES = {
     "weights": ("k", "logit"),
     "usage": ("k", "logit"),
     "share": ("k", "logit"),
-    "means": ("kd", "chance"),
-    "components": ("kd", "chance"),
+    "means": ("kd", "mean"),
+    "components": ("kd", "mean"),
     "mixing": ("dk", "real"),
     "tails": ("k", "log"),
     "leak": ("d", "logit"),
@@ -93,9 +94,16 @@ TWICE = {"components": ("means", "mixing")}  # published under another name as w
 
 
 def published_numbers(
-    published: Mapping[str, Any], features: Mapping[str, Sequence[str]], *, binary: bool, covariance_type: str = ""
+    published: Mapping[str, Any],
+    features: Mapping[str, Sequence[str]],
+    scales: Sequence[str],
+    *,
+    covariance_type: str = "",
 ) -> list[PublishedNumber]:
-    """Every number that has an interval, in a fixed order; `features` are names by view, "" where there are none."""
+    """Every number that has an interval, in a fixed order.
+
+    `features` are names by view, "" where there are none; `scales` those of the means of each column, or one for all.
+    """
     found: list[PublishedNumber] = []
     for name, value in published.items():
         if any(other in published for other in TWICE.get(name, ())):
@@ -105,19 +113,18 @@ def published_numbers(
             axes, link = COVARIANCES[covariance_type], "covariance"
         if not link:
             continue
-        link = ("logit" if binary else "real") if link == "chance" else link
         for view, array in (value if isinstance(value, Mapping) else {"": value}).items():
-            found += _numbers(name, np.asarray(array), axes, link, view, features[view])
+            found += _numbers(name, np.asarray(array), axes, link, view, features[view], scales)
     return found
 
 
 def _numbers(
-    name: str, array: Floats, axes: str, link: str, view: str, features: Sequence[str]
+    name: str, array: Floats, axes: str, link: str, view: str, features: Sequence[str], scales: Sequence[str]
 ) -> Iterator[PublishedNumber]:
     axes = axes if array.ndim else ""
     for place in np.ndindex(array.shape):
         at = dict(zip(axes, place, strict=True))
-        own = link
+        own = scales[at["d"] % len(scales)] if link == "mean" else link
         if link == "covariance":
             if at.get("e", 0) < at.get("d", 0):
                 continue  # symmetric

@@ -40,6 +40,7 @@ from latens.families.mixed_columns import Column, MixedColumns
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.poisson_columns import PoissonColumns
+from latens.intake import Intake
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
@@ -313,6 +314,7 @@ class LatentClassAnalysis(MixtureEstimator):
         quantiles : dict of float to tables like X
         draws : list of tables like X
         """
+        X = X.frame if isinstance(X, Intake) else X
         asked, table = Asked(quantiles, n_draws), self.columns_.table if self.__sklearn_is_fitted__() else None
         spread: list[Any] = []
         if table is None:
@@ -423,10 +425,11 @@ class LatentClassAnalysis(MixtureEstimator):
     def _first_rows(self, X: Any, sample_weight: Any) -> Rows:
         """Rows of a fit; what their columns are is found, unless a warm start knows."""
         table = None
+        X = X.frame if isinstance(X, Intake) else X
         if is_raw_frame(X):
             table = learn_encoding(X, self.likelihoods)
-            rows = check_rows(self, level_numbers(table[0], X), sample_weight, reset=True, at_least=2)
             names = [column.name for column in table[0].columns]
+            rows = check_rows(self, level_numbers(table[0], X), sample_weight, reset=True, at_least=2, names=names)
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
             rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
@@ -449,6 +452,7 @@ class LatentClassAnalysis(MixtureEstimator):
         """Rows as the model takes them; what is rows already was encoded."""
         if isinstance(X, Rows):
             return X
+        X = X.frame if isinstance(X, Intake) else X
         table = self.columns_.table
         if table is None:
             return self.columns_.encode(check_rows(self, X, sample_weight))
@@ -479,6 +483,10 @@ class LatentClassAnalysis(MixtureEstimator):
 
     def _feature_names(self) -> Floats:
         return np.array(self.columns_.names)
+
+    def _scales_of_means(self) -> Sequence[str]:
+        scales = {"bernoulli": "logit", "poisson": "log", "negative-binomial": "log"}
+        return [scales.get(kind, "real") for kind in self.columns_.kinds]
 
     @property
     def _centred(self) -> bool:

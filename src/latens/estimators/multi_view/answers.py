@@ -38,7 +38,14 @@ from latens.estimators.multi_view.tables.output import (
 )
 from latens.estimators.multi_view.tables.row_names import group_numbers
 from latens.estimators.multi_view.tables.split import joined
-from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, frame_encoding, lay_out
+from latens.estimators.multi_view.tables.wide import (
+    Layout,
+    WideTable,
+    encoded_views,
+    frame_encoding,
+    lay_out,
+    tables_of,
+)
 from latens.estimators.multi_view.units import signs
 from latens.estimators.parameters import one_of, positive_number, whole_number
 from latens.estimators.rows.containers import contained
@@ -203,8 +210,8 @@ class MultiViewAnswers(Answers):
             In the containers of X; a dict of arrays for AnnData and MuData. Quantiles are a dict of such tables by
             probability, draws a list of them.
         """
-        asked, given = Asked(quantiles, n_draws), X
-        X = encoded_views(self, X)
+        asked, given = Asked(quantiles, n_draws), tables_of(X)
+        X = encoded_views(self, given)
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         mean, variance = self._ask(table.rows, lambda rows, local: self._model.impute(self.posterior_, rows, local))
         mean, std = self._leave(mean), self._units.leave_direction(array_namespace(mean).sqrt(variance))

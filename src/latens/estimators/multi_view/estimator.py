@@ -37,7 +37,7 @@ from latens.estimators.multi_view.tables.input import is_long, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.split import names_columns, split_views
-from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out
+from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out, tables_of
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, yes_or_no
@@ -388,6 +388,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
 
         What is to be known of covariates is noted, too.
         """
+        X = tables_of(X)
         frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) and not is_long(X) else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}

@@ -46,7 +46,7 @@ def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
         )
     if layout.views != ("x",):  # a plain table was looked at when it was checked
         names = [f"{view}: {name}" for view, own in zip(layout.views, layout.features, strict=True) for name in own]
-        doubt_columns(rows, names)
+        doubt_columns(rows, names, container="views")
     if rows.seen is None:
         return
     empty = np.flatnonzero(~host(rows.seen).any(axis=1))

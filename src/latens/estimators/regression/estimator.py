@@ -35,7 +35,7 @@ from latens.estimators.regression.uncertainty import CENTRAL, WIDTH, RegressionU
 from latens.estimators.regression.units import RegressionUnits, SumBlock
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
-from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign
+from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, taken_in
 from latens.inference.ascent import ascend
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import best_of
@@ -320,9 +320,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         checkpoint: Checkpoint | None = None,
     ) -> Self:
         fresh = before is None
-        if fresh:
-            self.__dict__.pop("encodings_", None)  # that of another table
-        X = encoded_rows(self, X)
+        X = taken_in(self, X, reset=fresh)
         rng = generator(self.random_state)  # to be refused now, not when weights are drawn
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
         given = all(not isinstance(scale, str) for scale in (self.weight_precision, self.noise_precision))

@@ -26,8 +26,11 @@ MOST_LEVELS = 8  # distinct values of a column that a normal distribution descri
 LEAST_REPEATS = 10  # rows for each of these values, on average
 
 
-def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False) -> None:
-    """Warn of what columns of real rows show; with `levels`, of columns of few values too."""
+def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, container: str = "frame") -> None:
+    """Warn of what columns of real rows show; with `levels`, of columns of few values too.
+
+    `container` is what rows came in, for what to type: "frame", "array" or "views".
+    """
     if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
         return
     step, d = -(-len(rows) // MOST_ROWS), min(int(rows.x.shape[1]), MOST_COLUMNS)
@@ -36,7 +39,7 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False) -> 
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
     _doubt_codes(rows, part, names)
     _doubt_counters(rows, part, names, step)
-    _doubt_equal(rows, part, names)
+    _doubt_equal(rows, part, names, container)
     if levels:
         _doubt_levels(part, names)
 
@@ -87,7 +90,7 @@ def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -
         )
 
 
-def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str]) -> None:
+def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
     first: dict[bytes, int] = {}
     pairs = []
     for j in range(part.shape[1]):
@@ -96,17 +99,25 @@ def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str]) -> None:
             continue  # constant columns are another matter
         i = first.setdefault(column.tobytes(), j)
         if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
-            pairs.append((names[i], names[j]))
+            pairs.append((i, j))
     if pairs:
-        named = ", ".join(f"{str(a)!r} and {str(b)!r}" for a, b in pairs[:3])
+        named = ", ".join(f"{str(names[a])!r} and {str(names[b])!r}" for a, b in pairs[:3])
         rest = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
         warn(
             EqualColumns(
                 f"columns {named}{rest} are equal in every row: what they share counts twice, and may look like a "
                 "component of its own.",
-                f"Keep one of each: X.drop(columns={[str(b) for _, b in pairs[:5]]}).",
+                f"Keep one of each: {_without([b for _, b in pairs[:5]], names, container)}.",
             )
         )
+
+
+def _without(columns: list[int], names: Sequence[str], container: str) -> str:
+    """What to type to leave columns out."""
+    if container == "array":
+        return f"np.delete(X, {columns}, axis=1)"
+    named = [str(names[j]) for j in columns]
+    return f"leave out {listed(named)}" if container == "views" else f"X.drop(columns={named})"
 
 
 def _doubt_levels(part: Floats, names: Sequence[str]) -> None:

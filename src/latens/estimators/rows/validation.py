@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,10 @@ from latens.array import Array
 from latens.array.transfer import detached, host, is_sparse, like
 from latens.core import Rows
 from latens.errors import ValuesCut, WeightsTooSmall, warn
+from latens.estimators.frames.raw_frames import is_raw_frame
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.doubts import doubt_columns
+from latens.intake import Intake
 from latens.models.known_codes import KNOWN
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "occupied",
     "readable_table",
     "refuse_dates",
+    "taken_in",
     "unmasked",
     "with_known",
 ]
@@ -41,22 +45,30 @@ def is_foreign(X: Any) -> bool:
     return is_array_api_obj(X) and not is_numpy_array(X)
 
 
-def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool = False, at_least: int = 1) -> Rows:
+def check_rows(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    reset: bool = False,
+    at_least: int = 1,
+    names: Sequence[str] | None = None,
+) -> Rows:
     """Validate X (n, D) and its weights; NaN becomes a missing entry, a row without entries gets weight 0.
 
     The class flags of the estimator say whether CSR rows stay as they are and whether rows are binary. What is rows
-    already has been checked.
+    already has been checked. `names` are those of the columns of a frame that X was made of.
     """
     if isinstance(X, Rows):
         return X
-    if reset:
-        estimator.__dict__.pop("encodings_", None)  # that of another table
-    X = encoded_rows(estimator, X)
+    X = taken_in(estimator, X, reset=reset)
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
     if not estimator.binary:
         if reset:
-            names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.x.shape[1])])
-            doubt_columns(rows, names, levels=hasattr(estimator, "covariance_type"))
+            named = getattr(estimator, "feature_names_in_", names)
+            container = "array" if named is None else "frame"
+            every = [f"x{j}" for j in range(rows.x.shape[1])] if named is None else named
+            doubt_columns(rows, every, levels=hasattr(estimator, "covariance_type"), container=container)
         return rows
     if is_sparse(rows.x) and not estimator.sparse_cut and np.any(rows.x.data != 1):
         raise ValueError(
@@ -66,13 +78,29 @@ def check_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
     return binary_rows(rows, estimator.binarize)
 
 
+def taken_in(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Tables that were read from files, and raw frames that are known to be encoded, as numbers; others as they are.
+
+    A fit to what `latens.read` found keeps how its columns became numbers, and later frames are treated alike.
+    """
+    if reset:
+        estimator.__dict__.pop("encodings_", None)  # that of another table
+    if not reset or not isinstance(X, Intake):
+        return encoded_rows(estimator, X)
+    numbers, estimator.encodings_ = X.encoded().frame(), X.encodings
+    return numbers
+
+
 def encoded_rows(estimator: Any, X: Any) -> Any:
     """A raw data frame as the numbers that the model was fitted to, where it knows how its columns were encoded."""
     encodings = getattr(estimator, "encodings_", None)
+    if isinstance(X, Intake):
+        X = X.encoded().frame() if encodings is None else X.frame
     if encodings is None or len(encodings) > 1 or not hasattr(X, "columns"):
         return X
     (encoding,) = encodings.values()
-    return X if tuple(map(str, X.columns)) == encoding.names else encoding.encode(X).frame()
+    is_encoded = tuple(map(str, X.columns)) == encoding.names and not is_raw_frame(X)
+    return X if is_encoded else encoding.encode(X).frame()
 
 
 def occupied(rows: Rows) -> Rows:

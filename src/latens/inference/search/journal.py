@@ -161,6 +161,11 @@ class Journal:
         if not self.broken_off:
             self.store.remove()
 
+    def keep(self) -> None:
+        """The fit is done, but it is part of a job that may die: all its steps are written down."""
+        if not self.broken_off:
+            self.store.write(_brought_back(self.notes))
+
     @property
     def _is_replaying(self) -> bool:
         """Whether what happens now happened before the fit died."""

@@ -113,10 +113,15 @@ def _of_text(entry: Entry) -> HiddenCells | None:
         return None
     for j, name in enumerate(names):
         frame[name] = frame[name].mask(hide[:, j])
+    levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        filled = np.asarray(entries_of(model, model.impute(frame)))
-    levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
+        answer, coded = model.impute(frame), frame.copy()
+        for name, of_levels in zip(names, levels, strict=True):
+            coded[name] = answer[name] if of_levels else frame[name]
+        filled = np.asarray(entries_of(model, coded))
+    for at_column in np.flatnonzero(~levels):  # an expected count is no count, which the model would refuse
+        filled[:, at_column] = answer[names[at_column]].to_numpy(dtype=float, na_value=np.nan)
     of_levels, of_numbers = hide & levels, hide & ~levels
     right = usual = error = float("nan")
     if of_levels.any():

@@ -34,11 +34,11 @@ from latens.estimators.multi_view.tables.level_columns import LevelColumns
 from latens.estimators.multi_view.tables.row_names import align, group_numbers, row_positions
 from latens.estimators.multi_view.tables.split import split_like
 from latens.estimators.rows.validation import check_rows, check_weight, is_foreign
-from latens.intake import Encoding, join_views
+from latens.intake import Encoding, Intake, join_views
 from latens.models.multi_view.view import GROUP
 from latens.system.wording import listed
 
-__all__ = ["Layout", "WideTable", "encoded_views", "frame_encoding", "lay_out"]
+__all__ = ["Layout", "WideTable", "encoded_views", "frame_encoding", "lay_out", "tables_of"]
 
 ABSENT = -1  # in place of the position of a column
 CHECKED_AT_ONCE = 2**20  # entries; masks of this size are the only temporaries
@@ -155,8 +155,16 @@ def lay_out(
     return WideTable(_occupying(_with_labels(Rows(x, seen, weight), labels, layout)), layout, names)
 
 
+def tables_of(X: Any) -> Any:
+    """What `latens.read` found in a file as a frame, or as views where it has several tables; else X itself."""
+    if not isinstance(X, Intake):
+        return X
+    return X.frame if len(X.parts) == 1 else X.views()
+
+
 def encoded_views(estimator: Any, X: Any) -> Any:
     """Views as the model was fitted to them: a raw data frame as it was encoded, views of several kinds by kind."""
+    X = tables_of(X)
     layout = getattr(estimator, "layout_", None)
     if layout is not None and layout.wholes and not are_read(X):
         return split_like(X, layout.as_read, estimator.layer, estimator.use_var)
