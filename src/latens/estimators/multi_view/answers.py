@@ -34,6 +34,7 @@ from latens.estimators.multi_view.tables.output import (
     filled,
     quantile_by_view,
     row_labels,
+    spreads_of_levels,
     strongest,
 )
 from latens.estimators.multi_view.tables.row_names import group_numbers
@@ -227,7 +228,7 @@ class MultiViewAnswers(Answers):
         elif return_std:
             wide = filled(table.rows, std, spread=True)
             if self.layout_.levels:
-                wide = _spreads(wide, contracted(whole, self.layout_, spread=True), self.layout_)
+                wide = spreads_of_levels(wide, contracted(whole, self.layout_, spread=True), self.layout_)
             more = [self._given_back(wide, given, table, X, numbers=True)]
         levels = []
         for level in asked.levels:
@@ -591,11 +592,3 @@ class MultiViewAnswers(Answers):
         if asked != "pandas" or rows is None:
             return codes
         return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)
-
-
-def _spreads(wide: Array, of_levels: Array, layout: Layout) -> Array:
-    """Deviations (n, D): those of levels from one table, those of other columns from the other."""
-    parts = []
-    for view, bounds, own in zip(layout.views, layout.bounds, layout.as_read.bounds, strict=True):
-        parts.append(of_levels[:, own] if view in layout.levels else wide[:, bounds])
-    return array_namespace(wide).concat(parts, axis=1)

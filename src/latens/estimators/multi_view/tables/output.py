@@ -17,7 +17,7 @@ from latens.models.multi_view.model import MultiViewPosterior, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
-__all__ = ["as_given", "explained_table", "filled", "quantile_by_view", "row_labels", "strongest"]
+__all__ = ["as_given", "explained_table", "filled", "quantile_by_view", "row_labels", "spreads_of_levels", "strongest"]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -123,3 +123,11 @@ def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequ
     values = np.concatenate([single.reshape(len(keys), -1), total.reshape(len(keys), 1)], axis=1)
     rows = tuple((*key, *row) for key, row in zip(keys, values.tolist(), strict=True))
     return Table(("group", "view", *map(str, factors), "total"), rows, n_keys=2)
+
+
+def spreads_of_levels(wide: Array, of_levels: Array, layout: Layout) -> Array:
+    """Deviations (n, D): those of levels from one table, those of other columns from the other."""
+    parts = []
+    for view, bounds, own in zip(layout.views, layout.bounds, layout.as_read.bounds, strict=True):
+        parts.append(of_levels[:, own] if view in layout.levels else wide[:, bounds])
+    return array_namespace(wide).concat(parts, axis=1)
