@@ -238,8 +238,8 @@ def _densities(models: dict[str, Any], X_test: Any, budget: Budget, checkpoint: 
         if checkpoint is None:
             scores[name] = _row_densities(name, model, rows)
             continue
-        told = [type(model).__name__, model.posterior_, rows if isinstance(rows, Scan) else entries_of(model, rows)]
-        kept.append(checkpoint_folder(checkpoint) / f"density-{fingerprint(told)[:16]}.npy")
+        question = [type(model).__name__, model.posterior_, rows if isinstance(rows, Scan) else entries_of(model, rows)]
+        kept.append(checkpoint_folder(checkpoint) / f"density-{fingerprint(question)[:16]}.npy")
         if not kept[-1].exists():
             with replacing(kept[-1]) as file:
                 np.save(file, _row_densities(name, model, rows))
