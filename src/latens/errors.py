@@ -176,7 +176,7 @@ class UnknownGroups(LatensWarning):
 
 
 class UnseenLevels(LatensWarning):
-    """Some values of a column were not there when the model was fitted: they are taken as missing."""
+    """Some values of a column, or items of lists, were not there when the model was fitted: they are left out."""
 
 
 class AbsentColumns(LatensWarning):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -368,7 +369,7 @@ def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Pa
     result = done("fit", "c.csv", "--exposure", "depth", *asked)
     assert "exposure: depth" in result.output
     assert "--exposure depth --out" in result.output
-    assert "latens stability c.latens --data c.csv --exposure NAME" in Path("c.html").read_text("utf-8")
+    assert "latens stability c.latens --data c.csv --exposure depth" in Path("c.html").read_text("utf-8")
     model = latens.load("c.latens")
     assert model.layout_.exposed
     absent = call("transform", "c.latens", "c.csv")
@@ -417,3 +418,132 @@ def test_covariates_are_columns_of_the_file_at_the_fit_and_after_it(tmp_path: Pa
     assert "covariates=table.covariates()" in Path("x.html").read_text("utf-8")
     refused = call("fit", "x.csv", "--model", "factor-analysis", "--covariates", "age", "--force")
     assert (refused.exit_code, "--covariates is for multi-view" in refused.output) == (2, True)
+
+
+@pytest.fixture
+def baskets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    kinds = [["milk", "bread", "butter"], ["beer", "chips", "wine"]]
+    lines = [",".join(item for item in kinds[i % 2] + ["eggs"] if rng.random() < 0.8) or "eggs" for i in range(60)]
+    (tmp_path / "baskets.txt").write_text("\n".join(lines))
+    return Path("baskets.txt")
+
+
+def test_lists_of_items_are_fitted_and_items_that_are_new_are_counted(baskets: Path, tmp_path: Path) -> None:
+    result = done("fit", baskets, "--format", "transactions", "--max-iter", "50", "--report", "none")
+    assert "bernoulli-mixture" in result.stdout
+    (tmp_path / "new.txt").write_text("milk,bread,cake\nbeer,chips\nwine,cake,tea\n")
+    told = done("transform", "baskets.latens", "new.txt")
+    assert told.stderr == (
+        "Warning: 2 item(s) of this table were not there at the fit and are left out: 'cake', 'tea'.\n"
+    )
+
+
+def next_command(result: Result) -> list[str]:
+    line = next(line for line in result.stdout.splitlines() if line.startswith("next: latens "))
+    return shlex.split(line.removeprefix("next: latens "))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("files", "options", "column"),
+    [
+        ({"": "n"}, [], ""),
+        ({"": "n"}, ["--model", "factor-analysis"], ""),
+        ({"": "n"}, ["--target", "c"], ""),
+        ({"": "m"}, ["--model", "multi-view", "--likelihood", "numbers=poisson", "--exposure", "hours"], "--exposure"),
+        ({"left": "n", "right": "m"}, ["--max-iter", "30"], "--view"),
+    ],
+)
+def test_every_command_that_is_suggested_runs(
+    files: dict[str, str], options: list[str], column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(80, 1)) * [1.0, -1.0, 0.5]
+    names = [f"r{i}" for i in range(80)]
+    for name, table, head in (
+        ("n", (z + 0.3 * rng.normal(size=z.shape)).round(3), "id,a,b,c"),
+        ("m", np.column_stack([rng.poisson(np.exp(1 + z)), rng.integers(1, 9, 80)]), "id,d,e,f,hours"),
+    ):
+        rows = [",".join([who, *map(str, row)]) for who, row in zip(names, table.tolist(), strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows]))
+        if name == files.get(""):
+            (tmp_path / "new.csv").write_text("\n".join([head, *rows]))
+    read = [f"{files['']}.csv"] if "" in files else [f"--view={name}={file}.csv" for name, file in files.items()]
+    result = done("fit", *read, *options)
+    command = next_command(result)
+    assert column in command or not column
+    done(*command)
+    assert Path(command[command.index("--out") + 1]).read_text().count("\n") == 81
+    page = html.unescape(
+        Path("n.html" if files.get("") == "n" else "m.html" if "" in files else "views.html").read_text()
+    )
+    found = re.search(r"Not tested yet: latens (stability [^<]+)", page)
+    assert (found is None) == ("--target" in options)
+    if found is not None:
+        done(*shlex.split(found[1]), "--samples", "2", "--max-time", "30")
+
+
+@pytest.mark.extras
+def test_metadata_of_other_rows_are_refused_before_the_fit(mixed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    (tmp_path / "known.csv").write_text("\n".join(["who,visits", *(f"q{i},{i % 7}" for i in range(80))]))
+    result = call("fit", mixed, "--model", "latent-classes", "--metadata", "known.csv")
+    assert result.exit_code == 1
+    assert "--metadata and the model have no row name in common: 'q0', 'q1' and 78 more, against 'p0'" in result.stderr
+    assert "fitting" not in result.stderr
+    assert not Path("mixed.latens").exists()
+
+
+def test_a_page_that_fails_leaves_the_model_and_says_so(numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **__: Any) -> Path:
+        raise ValueError("no ink")
+
+    monkeypatch.setattr(latens, "report", failing)
+    result = call("fit", numbers, "--max-iter", "20")
+    assert result.exit_code == 1
+    assert "n.latens; the page was not:\nError: no ink" in result.stderr
+    assert Path("n.latens").is_file()
+
+
+def test_a_fit_goes_on_with_its_own_model_for_as_long_as_is_asked(numbers: Path) -> None:
+    done("fit", numbers, "--model", "noisy-ica", "--max-iter", "3", "--report", "none")
+    result = done(
+        "fit", numbers, "--continue", "n.latens", "--max-time", "0.001", "--report", "none", "--out", "o.latens"
+    )
+    assert "model: noisy-ica (that of n.latens)" in result.stdout
+    assert "not converged when time was over: --max-time 0.002" in result.stdout
+    assert latens.load("o.latens").max_time == 0.001
+    assert "there is no file gone.latens" in call("fit", numbers, "--continue", "gone.latens").stderr
+
+
+def test_a_dry_run_says_what_it_did_not_try_and_finds_bad_targets(numbers: Path, tmp_path: Path) -> None:
+    line = next(line for line in done("fit", numbers, "--dry-run").stdout.splitlines() if line.startswith("model: "))
+    assert line.endswith("(all columns are numbers; a fit tries structures first, and takes one that fills hidden "
+                         "cells better: latens suggest tells)")  # fmt: skip
+    lines = ["a,b,kind", *(f"{i % 7}.5,{i % 5}.25,{['low', 'mid', 'high'][i % 3]}" for i in range(30))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    told = call("fit", "t.csv", "--target", "kind", "--dry-run")
+    assert told.exit_code == 2
+    assert "the column 'kind' of --target holds no numbers but text, such as 'low', 'mid', 'high'; give" in told.stderr
+
+
+def test_a_third_answer_among_yes_and_no_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    cells = np.where(rng.random((60, 3)) < 0.5, "yes", "no").astype(object)
+    cells[4, 1] = "refused"
+    (tmp_path / "s.csv").write_text("\n".join(["p,q,r", *(",".join(row) for row in cells)]))
+    told = done("fit", "s.csv", "--model", "bernoulli-mixture", "--dry-run").stdout
+    assert "'q' hold more than two values ('no', 'refused', 'yes'), and each value enters as a yes/no column" in told
+    assert "--model latent-classes takes such a column as one" in told
+    assert "more than two values" not in done("fit", "s.csv", "--model", "latent-classes", "--dry-run").stdout
+
+
+def test_exposures_of_what_is_not_taken_as_counts_name_the_option_that_works(numbers: Path) -> None:
+    told = call("fit", numbers, "--model", "multi-view", "--exposure", "total")
+    assert told.exit_code == 2
+    assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in told.stderr

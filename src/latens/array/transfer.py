@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from latens.array import Array, Floats
 
@@ -19,6 +19,7 @@ __all__ = [
     "is_sparse",
     "like",
     "of_library",
+    "short_indices",
     "take",
     "to_numpy",
     "total",
@@ -62,6 +63,13 @@ def detached(x: Array) -> Array:
 def is_sparse(x: Any) -> bool:
     """Whether x is a sparse matrix of SciPy, which only some models take."""
     return bool(issparse(x))
+
+
+def short_indices(x: Any) -> Any:
+    """A CSR array with indices of 32 bits where these suffice, since compiled code of others takes no longer ones."""
+    if x.indices.dtype == np.int32 or max(*x.shape, x.nnz) > np.iinfo(np.int32).max:
+        return x
+    return csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
 
 
 def cast(values: Array, x: Array) -> Array:

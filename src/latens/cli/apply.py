@@ -14,6 +14,7 @@ import latens
 from latens.cli.console import aligned, open_page, printable
 from latens.cli.failures import Refused, debug_option
 from latens.cli.reading import FILE, read_metadata, sources
+from latens.cli.retyped import retyped_options
 from latens.cli.targets import new_file
 
 if TYPE_CHECKING:
@@ -141,14 +142,17 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
            open_: bool) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
+    about: dict[str, Any] = {}
     if file is None and not views:
-        fitted, rows, about = load_model(model), None, {}
+        fitted, rows = load_model(model), None
         if stability:
             raise Refused("--stability fits halves of the rows; give them: --data FILE.")
     else:
         options = {"views": views, "sep": sep, "sheet": sheet, "exposure": exposure, "out": None, "force": False}
         fitted, rows, _ = ask(model, file, options)
-        about = {"given": beside(fitted, file, options)}
+        about["given"] = beside(fitted, file, options)
+        typed = {"file", "views", "sep", "sheet", "exposure"}
+        about["rows_options"] = retyped_options(click.get_current_context(), typed)
         if stability:
             about["stability"] = latens.stability(fitted, rows, max_time=STABILITY_SECONDS, **about["given"])
     known = None if metadata is None else read_metadata(metadata)

@@ -56,6 +56,8 @@ class FriendlyGroup(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", FitInterrupted)  # results of half a fit would mislead
+                # columns are matched by their names before a model sees them, as sparse rows, which have none
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except FitInterrupted as interruption:

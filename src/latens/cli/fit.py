@@ -6,7 +6,6 @@ import json
 import re
 import time
 import warnings
-from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -14,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
-from latens.cli.console import FitProgress, aligned, open_page, printable
+from latens.cli.console import FitProgress, open_page, printable
 from latens.cli.failures import Refused, debug_option, one_line
+from latens.cli.fit_words import BESIDE, Job, about_data, about_fit, record, rows_options
 from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
-from latens.cli.retyped import read_call, retyped
+from latens.cli.retyped import read_call, retyped, retyped_options
 from latens.cli.targets import new_file
 from latens.errors import FitInterrupted
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-MOST_LINES = 12  # of treated columns, and of components
-N_STRONGEST = 5  # columns named of each
 SUGGEST_SECONDS = 60.0  # in which --model auto chooses
-BESIDE = ("groups", "exposure", "covariates")  # what a fit and its answers take besides rows
 TOTAL = "total"  # the exposure that is the sum of a row's counts
 INTERRUPTED = 130  # exit status, as shells have it
 # remedies of the library, and how the command line has them
@@ -57,25 +55,6 @@ class Interrupted(click.ClickException):
     """Stopped from the keyboard, with nothing to show for it."""
 
     exit_code = INTERRUPTED
-
-
-@dataclass
-class Job:
-    """What a fit was asked for, and what came of it."""
-
-    table: Intake
-    choice: Choice
-    rows: Any = None  # as the model takes them
-    model: Any = None
-    target: Any = None  # of a regression
-    exposure: str | None = None  # the column of exposures, or total
-    given: dict[str, Any] = field(default_factory=dict)  # what `fit` took besides rows
-    command: str = ""  # as it was typed
-    call: str = ""  # of latens.read, that takes the file in the same way
-    seconds: float = 0.0
-    interrupted: bool = False
-    warnings: list[str] = field(default_factory=list)
-    sweep: list[tuple[int, int, float]] = field(default_factory=list)  # asked for, found, bound
 
 
 @click.command()
@@ -123,7 +102,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     """
     from latens.cli.model_names import Choice, check_kinds, choose
 
-    sizes = _sizes(components)
+    context, sizes = click.get_current_context(), _sizes(components)
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
     own_groups = groups if groups and ":" not in groups else None
     total = reading["exposure"] == TOTAL
@@ -136,35 +115,43 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         if model == "auto" and seconds is not None and not reading["covariates"]:
             progress("trying structures")
         asking = [name for name in ("covariates", "exposure") if reading[name]]
-        if model == "auto" and asking:
+        if model == "auto" and before is not None:
+            choice = _choice_of_file(before)
+        elif model == "auto" and asking:
             choice = Choice("multi-view", f"--{asking[0]} was given")
         else:
             choice = choose(model, table, reading["target"], seconds)
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
-    job = Job(
-        table, choice, exposure=reading["exposure"], command=retyped(click.get_current_context(), "fit"), call=typed
-    )
+    job = Job(table, choice, command=retyped(context, "fit"), call=typed, file=file)
+    job.asked_with = retyped_options(context, {"sep", "sheet", "exposure"})
+    job.weighed_by = retyped_options(context, {"weights"})
+    job.views = retyped_options(context, {"views"})
     if not (as_json or quiet):
-        click.echo(_about_data(table, choice, note, everything=dry_run))
+        click.echo(about_data(table, choice, note, everything=dry_run))
+    given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
+    if mofa2 is not None and choice.name != "multi-view":
+        raise Refused(f"--mofa2 is for multi-view; {choice.name} has no such file.")
+    known = None if metadata is None else read_metadata(metadata)
     if dry_run:
         if as_json:
-            click.echo(json.dumps(_record(job, {}), indent=1))
+            click.echo(json.dumps(record(job, {}), indent=1))
         return
     parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "max_time": max_time, "n_jobs": jobs}
-    given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
-    _fit_sizes(job, sizes, parameters, given, before, quiet, device)
+    _take_rows(job, given)
+    _check_metadata(job, known)
+    _fit_sizes(job, sizes, parameters, before, quiet, device)
     if component_names is not None:
         job.model.set_component_names([name.strip() for name in component_names.split(",")])
-    paths = _write(job, out, report, mofa2, metadata)
+    paths = _write(job, out, report, mofa2, known)
     if as_json:
-        click.echo(json.dumps(_record(job, paths), indent=1))
+        click.echo(json.dumps(record(job, paths), indent=1))
     elif quiet:
         click.echo("\n".join(printable(str(path)) for path in paths.values()))
     else:
-        click.echo(_about_fit(job, paths))
+        click.echo(about_fit(job, paths))
     if open_ and "page" in paths:
         open_page(paths["page"])
     if job.interrupted:
@@ -228,6 +215,7 @@ def _fit_arguments(
     if exposure is not None:
         if job.choice.name != "multi-view":
             raise Refused(f"--exposure is for counts of multi-view; {job.choice.name} has none.")
+        _check_counts(_likelihoods(job.table, likelihoods), len(job.table.parts))
         given["exposure"] = TOTAL if exposure == TOTAL else _numbers_aside(job.table, "exposure", exposure)
     covariates = job.table.covariates()
     if covariates:
@@ -247,6 +235,16 @@ def _fit_arguments(
     return given
 
 
+def _check_counts(chosen: dict[str, str], n_files: int) -> None:
+    """Refuse exposures where no view of one file is of counts; several files may yet turn out to be."""
+    if n_files == 1 and not {"poisson", "negative-binomial"} & set(chosen.values()):
+        view = "numbers" if "numbers" in chosen else next(iter(chosen), "numbers")
+        raise Refused(
+            f"--exposure is for counts, and no view is taken as counts: add --likelihood {quote(view)}=poisson (or "
+            f"{quote(view)}=negative-binomial), or leave --exposure out."
+        )
+
+
 def _likelihoods(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
     """Those of views by kind of column, and those that were asked for."""
     from latens.intake.encoding import VIEW_LIKELIHOODS
@@ -264,7 +262,11 @@ def _likelihoods(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
 def _numbers_aside(table: Intake, role: str, name: str) -> Any:
     values = table.aside(role)
     if values is None or values.dtype.kind != "f":
-        raise Refused(f"the column {name!r} of --{role} holds no numbers.")
+        shown = "" if values is None else listed(dict.fromkeys(str(value) for value in values if value is not None), 3)
+        raise Refused(
+            f"the column {name!r} of --{role} holds no numbers"
+            + (f" but text, such as {shown}; give each value its number in the file first." if shown else ".")
+        )
     return values
 
 
@@ -285,20 +287,43 @@ def _groups(table: Intake, given: str) -> Any:
     return require("pandas", "table").Series(list(labels), index=list(rows))
 
 
+def _choice_of_file(path: Path) -> Choice:
+    """The model of a fit that is gone on from."""
+    from latens.cli.apply import load_model
+    from latens.cli.model_names import Choice, model_name
+
+    return Choice(model_name(load_model(path)), f"that of {path.name}")
+
+
+def _take_rows(job: Job, given: dict[str, Any]) -> None:
+    """Rows as the model takes them, and what `fit` is given besides them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        job.rows, job.given = _rows(job, given)
+    job.target = job.given.get("y")
+    job.warnings = [one_line(str(each.message)) for each in caught]
+
+
+def _check_metadata(job: Job, known: Any) -> None:
+    """Refuse a table of other rows before any work, not when the page is written."""
+    from latens.estimators.association import metadata_columns
+    from latens.report.measures.sample import n_rows_of, row_names
+
+    if known is not None:
+        metadata_columns(known, n_rows_of(job.rows), row_names(job.rows), "--metadata")
+
+
 def _fit_sizes(
-    job: Job, sizes: list[int | None], parameters: dict[str, Any], given: dict[str, Any], before: Path | None,
-    quiet: bool, device: str | None = None,
-) -> None:  # fmt: skip
+    job: Job, sizes: list[int | None], parameters: dict[str, Any], before: Path | None, quiet: bool, device: str | None
+) -> None:
     """Fit for each number of components; the highest bound is kept, as they are all Bayesian fits of the same rows."""
     from latens.cli.model_names import MODELS
 
     named = MODELS[job.choice.name]
-    likelihoods = given.pop("likelihoods", None)
+    likelihoods = job.given.pop("likelihoods", None)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, FitProgress(quiet=quiet) as progress:
         warnings.simplefilter("always")
-        job.rows, given = _rows(job, given)
-        job.target, job.given = given.get("y"), dict(given)
         for size in sizes:
             model = named.build(
                 n_components=size, callbacks=[progress.iteration], likelihoods=likelihoods, **parameters
@@ -307,7 +332,7 @@ def _fit_sizes(
                 model = _loaded_to_go_on(before, model)
             progress.start(job.choice.name, size, getattr(model, "max_iter", 0))
             try:
-                model.fit(_held_on(device, job.rows), **given)
+                model.fit(_held_on(device, job.rows), **job.given)
             except KeyboardInterrupt:  # before its first iteration
                 if job.model is None:
                     raise Interrupted("interrupted before there was anything to keep; nothing was written.") from None
@@ -321,7 +346,7 @@ def _fit_sizes(
                 break
     job.seconds = time.perf_counter() - began
     shown = [each for each in caught if not issubclass(each.category, FitInterrupted | DeprecationWarning)]
-    job.warnings = list(dict.fromkeys(_in_options(one_line(str(each.message))) for each in shown))
+    job.warnings += list(dict.fromkeys(_in_options(one_line(str(each.message))) for each in shown))
     job.model.encodings_ = job.table.encodings
     if not hasattr(job.model, "feature_names_in_") and job.choice.name != "multi-view":
         import numpy as np
@@ -381,40 +406,48 @@ def _loaded_to_go_on(path: Path, like: Any) -> Any:
     model = latens.load(path)
     if type(model) is not type(like):
         raise Refused(f"{path} holds a {type(model).__name__}; it cannot go on as a {type(like).__name__}.")
-    return model.set_params(warm_start=True, callbacks=like.callbacks, max_iter=like.max_iter)
+    settings = ("callbacks", "max_iter", "max_time")
+    own = {name: getattr(like, name) for name in settings if hasattr(like, name)}
+    return model.set_params(warm_start=True, **own)
 
 
-def _write(
-    job: Job, out: Path | None, report: Path | None, mofa2: Path | None, metadata: Path | None
-) -> dict[str, Path]:
+def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None, known: Any) -> dict[str, Path]:
     paths: dict[str, Path] = {}
     job.model.set_params(**{name: None for name in ("callbacks",) if name in job.model.get_params(deep=False)})
     if out is not None:
         paths["model"] = latens.save(job.model, out)
     if report is not None:
-        paths["page"] = latens.report(
-            job.model,
-            job.rows,
-            report,
-            title=f"{job.table.source}: {job.choice.name}",
-            metadata=None if metadata is None else read_metadata(metadata),
-            y=job.target,
-            source=job.table.source,
-            data_notes=(job.table.sentence(), *job.table.notes),
-            treatment=job.table.columns,
-            sweep=job.sweep,
-            seconds=job.seconds,
-            given={name: value for name, value in job.given.items() if name in BESIDE},
-            command=job.command,
-            recipe=_recipe(job),
-            model_file=out.name if out is not None else "",
-        )
+        try:
+            paths["page"] = _write_page(job, report, out, known)
+        except Exception:
+            if out is not None:
+                click.echo(printable(f"the model was written to {paths['model']}; the page was not:"), err=True)
+            raise
     if mofa2 is not None:
-        if job.choice.name != "multi-view":
-            raise Refused(f"--mofa2 is for multi-view; {job.choice.name} has no such file.")
         latens.interop.write_mofa2(job.model, mofa2, job.table.views())
         paths["mofa2"] = mofa2
     return paths
+
+
+def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
+    return latens.report(
+        job.model,
+        job.rows,
+        path,
+        title=f"{job.table.source}: {job.choice.name}",
+        metadata=known,
+        y=job.target,
+        source=job.table.source,
+        data_notes=(job.table.sentence(), *job.table.notes),
+        treatment=job.table.columns,
+        sweep=job.sweep,
+        seconds=job.seconds,
+        given={name: value for name, value in job.given.items() if name in BESIDE},
+        command=job.command,
+        recipe=_recipe(job),
+        model_file=out.name if out is not None else "",
+        rows_options=rows_options(job),
+    )
 
 
 def _recipe(job: Job) -> list[str]:
@@ -439,127 +472,3 @@ def _recipe(job: Job) -> list[str]:
         elif name != "checkpoint":
             words.append(f"{name}={value!r}")
     return [table, rows, f"model = {constructor_call(job.model)}", f"model.fit({', '.join(words)})"]
-
-
-def _about_data(table: Intake, choice: Choice, note: str, *, everything: bool) -> str:
-    lines = [f"{table.source}: {table.sentence()}"]
-    lines += [f"  {words}" for words in table.notes]
-    if everything:
-        lines += ["", str(table.columns), ""]
-    else:
-        treated = table.treated()
-        width = max((len(name) for name, _ in treated[:MOST_LINES]), default=0)
-        lines += [f"  {name:{min(width, 30)}}  {words}" for name, words in treated[:MOST_LINES]]
-        if len(treated) > MOST_LINES:
-            lines.append(f"  ... and {len(treated) - MOST_LINES:,} more (--dry-run shows all)")
-    lines.append(f"model: {choice.name} ({choice.why})")
-    lines += [f"  {note}"] if note else []
-    return printable("\n".join(lines))
-
-
-def _about_fit(job: Job, paths: dict[str, Path]) -> str:
-    lines = [""]
-    if len(job.sweep) > 1:
-        rows = [(str(asked), str(found), f"{bound:,.1f}") for asked, found, bound in job.sweep]
-        lines += [aligned(("K at most", "K found", "bound (nats)"), rows), ""]
-    lines += [_sentence(job)]
-    lines += [f"Warning: {words}" for words in job.warnings]
-    lines += ["", *_components(job), ""]
-    lines += [f"{name}: {path}" for name, path in paths.items()]
-    lines.append(_next(job, paths))
-    return printable("\n".join(lines))
-
-
-def _sentence(job: Job) -> str:
-    from latens.cli.model_names import MODELS
-
-    model, part = job.model, MODELS[job.choice.name].part
-    words = f"bound {model.elbo_:,.1f} nats, {model.n_iter_} iterations, {job.seconds:.1f} s"
-    if job.choice.name != "linear-regression":
-        count = model.n_components_
-        words = f"{count} {part if count == 1 else {'class': 'classes'}.get(part, part + 's')} found; {words}"
-    if job.interrupted:
-        return f"interrupted: the best state so far is kept. {words}"
-    return words if model.converged_ else f"{words}; not converged: --max-iter {2 * getattr(model, 'max_iter', 100)}"
-
-
-def _components(job: Job) -> list[str]:
-    model = job.model
-    if not hasattr(model, "summary"):
-        names = getattr(model, "feature_names_in_", range(len(model.coef_)))
-        sd = [float(model.coef_covariance_[j, j]) ** 0.5 for j in range(len(model.coef_))]
-        order = sorted(range(len(sd)), key=lambda j: -abs(model.coef_[j]) / max(sd[j], 1e-300))[:MOST_LINES]
-        rows = [(str(names[j]), f"{model.coef_[j]:.4g}", f"{sd[j]:.2g}") for j in order]
-        return [aligned(("weight of", "mean", "sd"), rows)]
-    rows = _with_columns(job)
-    if rows:
-        more = [f"... and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else []
-        return [_lines_of_words(rows[:MOST_LINES]), *more]
-    table = str(model.summary()).splitlines()
-    more = [f"... and {len(table) - MOST_LINES - 1} more"] if len(table) > MOST_LINES + 1 else []
-    return [*table[: MOST_LINES + 1], *more]
-
-
-def _with_columns(job: Job) -> list[tuple[str, str, str]]:
-    """Name, share and strongest columns of each component, as the page has them; none where it has none."""
-    from latens.report.subject import Entry
-
-    entry = Entry(job.model, job.rows, given={name: value for name, value in job.given.items() if name in BESIDE})
-    sizes, profile = entry.sizes, entry.profile
-    if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
-        return []
-    return [
-        (
-            name,
-            f"{100 * sizes.share[k]:.1f} %",
-            ", ".join(
-                f"{'+' if profile.strength[d, k] > 0 else '-'}{profile.columns[d]}"
-                for d in profile.notable(k, N_STRONGEST)
-            ),
-        )
-        for k, name in enumerate(entry.labels)
-    ]
-
-
-def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:
-    """The same in columns, words to the left."""
-    name, share = (max(len(row[at]) for row in rows) for at in (0, 1))
-    return "\n".join(f"{row[0]:{name}}  {row[1]:>{share}}  {row[2]}" for row in rows)
-
-
-def _next(job: Job, paths: dict[str, Path]) -> str:
-    """The command that a reader wants next."""
-    if "model" not in paths:
-        return "next: --out MODEL.latens keeps the model."
-    path = paths["model"].name
-    if job.interrupted:
-        return f"to go on: the same command with --continue {path}"
-    act = "predict" if hasattr(job.model, "predict") else "transform"
-    more = "" if job.exposure is None else f" --exposure {quote(job.exposure)}"
-    return f"next: latens {act} {path} new.csv{more} --out new.csv.{act}.csv"
-
-
-def _record(job: Job, paths: dict[str, Path]) -> dict[str, Any]:
-    table = job.table.columns
-    record: dict[str, Any] = {
-        "version": latens.__version__,
-        "source": job.table.source,
-        "rows": job.table.n_rows,
-        "notes": list(job.table.notes),
-        "columns": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
-        "model": job.choice.name,
-        "why": job.choice.why,
-    }
-    if job.model is None:
-        return record
-    return record | {
-        "n_components": int(getattr(job.model, "n_components_", 0)),
-        "bound": float(job.model.elbo_),
-        "converged": bool(job.model.converged_),
-        "interrupted": job.interrupted,
-        "iterations": int(job.model.n_iter_),
-        "seconds": round(job.seconds, 3),
-        "sweep": [dict(zip(("asked", "found", "bound"), row, strict=True)) for row in job.sweep],
-        "warnings": job.warnings,
-        "files": {name: str(path) for name, path in paths.items()},
-    }

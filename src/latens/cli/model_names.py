@@ -27,6 +27,7 @@ __all__ = [
 AUTO = "auto"
 MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
 ROWS_PER_COLUMN = 5
+NOT_TRIED = "a fit tries structures first, and takes one that fills hidden cells better: latens suggest tells"
 SPARSE = 0.2  # share of ones below which ones are taken to be caused
 
 
@@ -107,16 +108,18 @@ class Choice:
 def choose(name: str, table: Intake, target: str | None, seconds: float | None = None) -> Choice:
     """The model that was named; else that of the structure which fills hidden cells best, in so many seconds.
 
-    None, a target or several tables: by the kinds of the columns alone, as where `suggest` sees too few cells or
-    nothing.
+    A target or several tables: by the kinds of the columns alone, as where `suggest` sees too few cells or nothing.
+    None: the same, and the choice says that structures were not tried.
     """
     if name != AUTO:
         return Choice(name, "as asked")
     usual = by_kinds(table, target)
-    if seconds is None or target is not None or len(table.parts) > 1 or not kept_columns(table):
+    if target is not None or len(table.parts) > 1 or not kept_columns(table):
         return usual
     if hasattr(table.matrix(), "toarray") or len(kept_columns(table)) < 2:
         return usual
+    if seconds is None:
+        return Choice(usual.name, f"{usual.why}; {NOT_TRIED}")
     found = latens.suggest(table, max_time=seconds)
     if found.leader is None:
         return Choice(usual.name, f"{usual.why}; {one_line(found.verdict).rstrip('.')}")
@@ -168,7 +171,7 @@ def check_kinds(choice: Choice, table: Intake) -> str:
     if not columns:
         raise Refused(f"{table.source} has no column left to fit: {table.sentence()}. See latens fit --dry-run.")
     if not odd:
-        return ""
+        return _about_levels(choice, columns)
     if "number" not in model.takes:
         raise Refused(
             f"{choice.name} takes yes/no columns and categories, and {listed(odd, 4)} hold numbers: leave them out "
@@ -176,6 +179,19 @@ def check_kinds(choice: Choice, table: Intake) -> str:
             "--model multi-view."
         )
     return f"{listed(odd, 4)} enter as 0 and 1; --model multi-view takes them as what they are"
+
+
+def _about_levels(choice: Choice, columns: list[Column]) -> str:
+    """What to say of categories in a model of yes/no columns: each of their levels becomes a column."""
+    several = [column for column in columns if column.kind == "category"]
+    if "number" in MODELS[choice.name].takes or not several:
+        return ""
+    first = several[0]
+    return (
+        f"{listed([column.name for column in several], 4)} hold more than two values ({listed(first.levels, 4)}), and "
+        "each value enters as a yes/no column of its own, which counts as evidence again; --model latent-classes takes "
+        "such a column as one. A value that means missing belongs in an empty cell."
+    )
 
 
 def kept_columns(table: Intake) -> list[Column]:

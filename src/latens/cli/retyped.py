@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-__all__ = ["read_call", "retyped"]
+__all__ = ["read_call", "retyped", "retyped_options"]
 
 
 def retyped(
@@ -37,6 +37,11 @@ def retyped(
             text = str(value)
             words += [f"{option}={text}"] if text.startswith("-") else [option, text]
     return join([*words, *more])
+
+
+def retyped_options(context: click.Context, only: Collection[str]) -> str:
+    """The options of these names that were given, as they may be typed after another command."""
+    return retyped(context, "", only=only).removeprefix("latens ''").strip()
 
 
 def read_call(source: Any, options: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,7 @@ class Encoding:
                 f"none of the {len(self.columns)} columns of the model is in this table: it wants "
                 f"{listed([column.name for column in self.columns])}, and there are {listed(table.names)}."
             )
+        self._count_new(at)
         chosen = csr_array(
             (np.ones(len(known)), ([j for _, j in known], [i for i, _ in known])),
             shape=(len(table.names), len(self.columns)),
@@ -147,6 +148,17 @@ class Encoding:
             at_log = logs[matrix.indices]
             matrix.data[at_log] = np.log1p(matrix.data[at_log])
         return Encoded(matrix, self.columns, table.row_names)
+
+    def _count_new(self, names: Iterable[str]) -> None:
+        known = {column.name for column in self.columns}
+        new = [name for name in names if name not in known]
+        if new:
+            word = {"transactions": "item", "edges": "end of an edge", "long": "feature"}.get(self.format, "column")
+            warn(
+                UnseenLevels(
+                    f"{len(new)} {word}(s) of this table were not there at the fit and are left out: {listed(new)}."
+                )
+            )
 
     def _places(self, raw: RawTable) -> dict[str, int]:
         exact = {name: j for j, name in enumerate(raw.names)}

@@ -95,7 +95,7 @@ def report(
         `source`, the name of the data; `data_notes`, sentences about how they were read; `treatment`, a table of what
         was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took;
         `given`, what `fit` took besides rows (groups, exposure); `stability`, what `latens.stability` found;
-        `command`, `recipe` and `model_file`, how to get all of this again.
+        `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again.
 
     Returns
     -------

@@ -73,6 +73,8 @@ class Entry:
         Lines of Python that make `X`, and what else `fit` takes, from the file.
     model_file : str
         The name of the model's file, where it was saved.
+    rows_options : str
+        The options of the command line by which other commands are given these rows, such as --data FILE.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Entry:
     command: str = ""
     recipe: Sequence[str] = ()
     model_file: str = ""
+    rows_options: str = ""
 
     @property
     def heading(self) -> str:

@@ -90,6 +90,17 @@ def test_sparse_binary_rows_are_fitted_like_dense_ones(options: dict[str, Any]) 
     assert thin.elbo_ == pytest.approx(dense.elbo_, rel=1e-10)
 
 
+@pytest.mark.parametrize("estimator", [latens.BernoulliMixture, latens.NoisyOr])
+def test_sparse_rows_may_have_long_indices(estimator: Any) -> None:
+    X = csr_array((np.random.default_rng(0).random((60, 6)) < 0.4).astype(float))
+    long = X.copy()
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    short_fit, long_fit = (estimator(2, max_iter=10, random_state=0).fit(rows) for rows in (X, long))
+    assert long_fit.elbo_ == short_fit.elbo_
+    np.testing.assert_array_equal(long_fit.transform(long), short_fit.transform(X))
+    assert long.indices.dtype == np.int64  # the caller's matrix stays as it was
+
+
 def test_other_values_in_sparse_rows_are_refused_with_a_remedy() -> None:
     counts = csr_array(np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
     with pytest.raises(ValueError, match=r"sparse X holds 2 value\(s\) other than 0 and 1.*pass \(X > 0.5\)"):

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, FastICA
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import is_sparse
+from latens.array.transfer import is_sparse, short_indices
 
 __all__ = [
     "independent_directions",
@@ -83,6 +83,8 @@ def _seed(rng: np.random.Generator) -> int:
 def kmeans_labels(x: Array, k: int, rng: np.random.Generator) -> Index:
     """(n,), clusters of rows, which may be CSR, by k-means from a k-means++ start; some may be empty."""
     k = min(k, x.shape[0])
+    if is_sparse(x):
+        x = short_indices(x.tocsr())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         means = KMeans(k, init="k-means++", n_init=1, max_iter=20, algorithm="lloyd", random_state=_seed(rng)).fit(x)

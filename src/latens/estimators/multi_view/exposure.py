@@ -66,7 +66,11 @@ def with_exposure(
 
 def _by_view(exposure: Any, views: Any, counted: list[str]) -> dict[str, Any]:
     if not counted:
-        raise ValueError("exposure is for counts; no view is 'poisson' or 'negative-binomial', so leave it out.")
+        view = next(iter(map(str, views)), "counts")
+        raise ValueError(
+            "exposure is for counts, and no view is 'poisson' or 'negative-binomial'; say which holds counts, such as "
+            f"likelihoods={{{view!r}: 'poisson'}}, or leave exposure out."
+        )
     if isinstance(exposure, Mapping):
         given = {str(name): values for name, values in exposure.items()}
         strange = [name for name in given if name not in counted]

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
 
 from latens.array import Array
-from latens.array.transfer import detached, host, is_sparse, like
+from latens.array.transfer import detached, host, is_sparse, like, short_indices
 from latens.core import Rows
 from latens.errors import ValuesCut, WeightsTooSmall, warn
 from latens.estimators.frames.raw_frames import is_raw_frame
@@ -368,11 +368,11 @@ def _check_foreign(estimator: Any, X: Array, reset: bool, at_least: int) -> Arra
 
 
 def _canonical(x: Any) -> Any:
-    """Each entry once, in order, no stored zeros; the caller's matrix stays as it was."""
+    """Each entry once, in order, no stored zeros, short indices; the caller's matrix stays as it was."""
     x = csr_array(x, copy=not x.has_canonical_format or not x.data.all())
     x.sum_duplicates()
     x.eliminate_zeros()
-    return x
+    return short_indices(x)
 
 
 def check_weight(sample_weight: Any, x: Array) -> Array:

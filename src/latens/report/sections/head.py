@@ -124,9 +124,9 @@ def _stable(entry: Entry) -> tuple[str, str]:
 
 def stability_command(entry: Entry) -> str:
     """What to type to learn whether components come back."""
-    if entry.model_file and entry.source:
-        exposed = " --exposure NAME" if entry.given.get("exposure") is not None else ""
-        return f"latens stability {quote(entry.model_file)} --data {quote(entry.source)}{exposed}"
+    rows = entry.rows_options or (entry.source and f"--data {quote(entry.source)}")
+    if entry.model_file and rows:
+        return f"latens stability {quote(entry.model_file)} {rows}"
     return "latens.stability(model, X)"
 
 

@@ -1,0 +1,179 @@
+"""A fit of the command line: what it was asked for, what came of it, and how that is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import latens
+from latens.cli.console import aligned, printable
+
+if TYPE_CHECKING:
+    from latens.cli.model_names import Choice
+    from latens.intake import Intake
+
+__all__ = ["BESIDE", "Job", "about_data", "about_fit", "record", "rows_options"]
+
+MOST_LINES = 12  # of treated columns, and of components
+N_STRONGEST = 5  # columns named of each
+BESIDE = ("groups", "exposure", "covariates")  # what a fit and its answers take besides rows
+
+
+@dataclass
+class Job:
+    """What a fit was asked for, and what came of it."""
+
+    table: Intake
+    choice: Choice
+    rows: Any = None  # as the model takes them
+    model: Any = None
+    target: Any = None  # of a regression
+    given: dict[str, Any] = field(default_factory=dict)  # what `fit` took besides rows
+    command: str = ""  # as it was typed
+    call: str = ""  # of latens.read, that takes the file in the same way
+    asked_with: str = ""  # options by which other commands read such rows
+    weighed_by: str = ""  # the option of weights, as it was typed
+    views: str = ""  # the files by view, as options
+    file: Path | None = None
+    seconds: float = 0.0
+    interrupted: bool = False
+    warnings: list[str] = field(default_factory=list)
+    sweep: list[tuple[int, int, float]] = field(default_factory=list)  # asked for, found, bound
+
+
+def about_data(table: Intake, choice: Choice, note: str, *, everything: bool) -> str:
+    lines = [f"{table.source}: {table.sentence()}"]
+    lines += [f"  {words}" for words in table.notes]
+    if everything:
+        lines += ["", str(table.columns), ""]
+    else:
+        treated = table.treated()
+        width = max((len(name) for name, _ in treated[:MOST_LINES]), default=0)
+        lines += [f"  {name:{min(width, 30)}}  {words}" for name, words in treated[:MOST_LINES]]
+        if len(treated) > MOST_LINES:
+            lines.append(f"  ... and {len(treated) - MOST_LINES:,} more (--dry-run shows all)")
+    lines.append(f"model: {choice.name} ({choice.why})")
+    lines += [f"  {note}"] if note else []
+    return printable("\n".join(lines))
+
+
+def about_fit(job: Job, paths: dict[str, Path]) -> str:
+    lines = [""]
+    if len(job.sweep) > 1:
+        rows = [(str(asked), str(found), f"{bound:,.1f}") for asked, found, bound in job.sweep]
+        lines += [aligned(("K at most", "K found", "bound (nats)"), rows), ""]
+    lines += [_sentence(job)]
+    lines += [f"Warning: {words}" for words in job.warnings]
+    lines += ["", *_components(job), ""]
+    lines += [f"{name}: {path}" for name, path in paths.items()]
+    lines.append(_next(job, paths))
+    return printable("\n".join(lines))
+
+
+def _sentence(job: Job) -> str:
+    from latens.cli.model_names import MODELS
+
+    model, part = job.model, MODELS[job.choice.name].part
+    words = f"bound {model.elbo_:,.1f} nats, {model.n_iter_} iterations, {job.seconds:.1f} s"
+    if job.choice.name != "linear-regression":
+        count = model.n_components_
+        words = f"{count} {part if count == 1 else {'class': 'classes'}.get(part, part + 's')} found; {words}"
+    if job.interrupted:
+        return f"interrupted: the best state so far is kept. {words}"
+    if model.converged_:
+        return words
+    if any("--max-time" in each for each in job.warnings):
+        return f"{words}; not converged when time was over: --max-time {2 * model.max_time:g}"
+    return f"{words}; not converged: --max-iter {2 * getattr(model, 'max_iter', 100)}"
+
+
+def _components(job: Job) -> list[str]:
+    model = job.model
+    if not hasattr(model, "summary"):
+        names = getattr(model, "feature_names_in_", range(len(model.coef_)))
+        sd = [float(model.coef_covariance_[j, j]) ** 0.5 for j in range(len(model.coef_))]
+        order = sorted(range(len(sd)), key=lambda j: -abs(model.coef_[j]) / max(sd[j], 1e-300))[:MOST_LINES]
+        rows = [(str(names[j]), f"{model.coef_[j]:.4g}", f"{sd[j]:.2g}") for j in order]
+        return [aligned(("weight of", "mean", "sd"), rows)]
+    rows = _with_columns(job)
+    if rows:
+        more = [f"... and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else []
+        return [_lines_of_words(rows[:MOST_LINES]), *more]
+    table = str(model.summary()).splitlines()
+    more = [f"... and {len(table) - MOST_LINES - 1} more"] if len(table) > MOST_LINES + 1 else []
+    return [*table[: MOST_LINES + 1], *more]
+
+
+def _with_columns(job: Job) -> list[tuple[str, str, str]]:
+    """Name, share and strongest columns of each component, as the page has them; none where it has none."""
+    from latens.report.subject import Entry
+
+    entry = Entry(job.model, job.rows, given={name: value for name, value in job.given.items() if name in BESIDE})
+    sizes, profile = entry.sizes, entry.profile
+    if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
+        return []
+    return [
+        (
+            name,
+            f"{100 * sizes.share[k]:.1f} %",
+            ", ".join(
+                f"{'+' if profile.strength[d, k] > 0 else '-'}{profile.columns[d]}"
+                for d in profile.notable(k, N_STRONGEST)
+            ),
+        )
+        for k, name in enumerate(entry.labels)
+    ]
+
+
+def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:
+    """The same in columns, words to the left."""
+    name, share = (max(len(row[at]) for row in rows) for at in (0, 1))
+    return "\n".join(f"{row[0]:{name}}  {row[1]:>{share}}  {row[2]}" for row in rows)
+
+
+def _next(job: Job, paths: dict[str, Path]) -> str:
+    """The command that a reader wants next."""
+    if "model" not in paths:
+        return "next: --out MODEL.latens keeps the model."
+    path = paths["model"].name
+    if job.interrupted:
+        return f"to go on: the same command with --continue {path}"
+    act = "predict" if hasattr(job.model, "predict") else "transform"
+    if job.views:
+        return f"next: latens {act} {quote(path)} {job.views} --out {quote(Path(path).stem)}.{act}.csv"
+    more = f" {job.asked_with}" if job.asked_with else ""
+    return f"next: latens {act} {quote(path)} new.csv{more} --out new.csv.{act}.csv"
+
+
+def rows_options(job: Job) -> str:
+    """The rows of this fit, as options of other commands."""
+    rows = job.views or f"--data {quote(str(job.file))}"
+    return " ".join(words for words in (rows, job.asked_with, job.weighed_by) if words)
+
+
+def record(job: Job, paths: dict[str, Path]) -> dict[str, Any]:
+    table = job.table.columns
+    record: dict[str, Any] = {
+        "version": latens.__version__,
+        "source": job.table.source,
+        "rows": job.table.n_rows,
+        "notes": list(job.table.notes),
+        "columns": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+        "model": job.choice.name,
+        "why": job.choice.why,
+    }
+    if job.model is None:
+        return record
+    return record | {
+        "n_components": int(getattr(job.model, "n_components_", 0)),
+        "bound": float(job.model.elbo_),
+        "converged": bool(job.model.converged_),
+        "interrupted": job.interrupted,
+        "iterations": int(job.model.n_iter_),
+        "seconds": round(job.seconds, 3),
+        "sweep": [dict(zip(("asked", "found", "bound"), row, strict=True)) for row in job.sweep],
+        "warnings": job.warnings,
+        "files": {name: str(path) for name, path in paths.items()},
+    }
