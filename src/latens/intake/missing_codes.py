@@ -35,6 +35,8 @@ def missing_codes(values: Floats) -> dict[float, int]:
     found: dict[float, int] = {}
     for _ in range(2):  # one end, then the other
         codes = _codes(distinct, counts, len(part))
+        if not len(codes):
+            break
         found |= {float(code): int(np.sum(seen == code)) for code in codes}
         left = ~np.isin(distinct, codes)
         distinct, counts = distinct[left], counts[left]
@@ -42,16 +44,16 @@ def missing_codes(values: Floats) -> dict[float, int]:
 
 
 def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
-    """The codes at one end of a column's values, none if there are none there."""
+    """The codes at one end of a column's values, which come in ascending order; none if there are none at either."""
     for direction in (1, -1):
         ordered, often = distinct[::direction], counts[::direction]
         named = [bool(NAMED.fullmatch(f"{value:.15g}")) for value in ordered[:MOST_CODES]]
         run = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
-        codes, others = ordered[:run], np.sort(ordered[run:])
+        codes, others = ordered[:run], ordered[run:][::direction]
         share = often[:run].sum() / max(n, 1)  # a column may show nothing
         if len(others) < 2 or not max(2 / n, LEAST_SHARE) <= share <= LARGEST_SHARE:
             continue
-        if _are_codes(codes, named[0], others, often[run:][np.argsort(ordered[run:])]):
+        if _are_codes(codes, named[0], others, often[run:][::direction]):
             return codes
     return np.empty(0)
 

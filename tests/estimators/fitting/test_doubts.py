@@ -135,6 +135,15 @@ def test_a_fit_worse_than_independent_columns_says_so() -> None:
         fit(latens.GaussianMixture(2, covariance_type="known", noise_variance=100.0, random_state=0), X)
 
 
+def test_many_rows_are_judged_by_some_of_them_only_where_these_leave_no_doubt() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 1)) + 0.05 * rng.normal(size=(9000, 4))
+    good = fit(latens.FactorAnalysis(1), X)
+    assert "worse-than-independent" not in codes_of(good)
+    with pytest.warns(WorseThanIndependent):
+        fit(latens.GaussianMixture(2, covariance_type="known", noise_variance=100.0, n_init=1, random_state=0), X)
+
+
 def test_independent_columns_are_measured_as_their_densities_say() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(2.0, [1.0, 3.0], size=(500, 2))

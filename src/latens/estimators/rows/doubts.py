@@ -34,7 +34,7 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
         return
     step, d = -(-len(rows) // MOST_ROWS), min(int(rows.x.shape[1]), MOST_COLUMNS)
-    part = host(rows.x[::step, :d])
+    part = np.asfortranarray(host(rows.x[::step, :d]))  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
     _doubt_codes(rows, part, names)
