@@ -32,6 +32,7 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.parameters import all_or_nothing, keep_warnings, positive_number, whole_number, yes_or_no
 from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch
+from latens.estimators.rows.sampling import without_units
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.inference.search.journal import Journal, Record
@@ -82,6 +83,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
     sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
+    own_units: ClassVar[bool] = False  # whether units of single columns are to change nothing
 
     def __init__(
         self,
@@ -194,7 +196,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             units = before or self._units_of(data, sample)
             units.check_range()
             rng = generator(self.random_state) if rng is None else rng
-            context = FitContext(data, data, units.enter(sample), units, rng, over=over, in_stream=in_stream)
+            sample = without_units(units.enter(sample)) if self.own_units else units.enter(sample)
+            context = FitContext(data, data, sample, units, rng, over=over, in_stream=in_stream)
             model = self._build(context)
             if checkpoint is not None:
                 context = self._recorded(context, checkpoint, model, going_on=before is not None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris, load_wine
 
 import latens
 from latens.core import Rows
@@ -128,6 +129,34 @@ def test_steps_of_rounded_columns() -> None:
     rounded = rounding_variances(np.column_stack([x, np.round(x), np.round(100 * x)]))
     assert rounded == pytest.approx([0.0, 1 / 12, 0.0])  # a step of a hundredth of the spread tells nothing
     assert rounding_variances(np.column_stack([x, 2 * x])) is None
+
+
+def test_steps_are_found_in_single_precision_and_under_jitter() -> None:
+    rng = np.random.default_rng(0)
+    x = np.round(50 + rng.normal(size=400), 1)
+    assert step(x.astype(np.float32), 50 * np.finfo(np.float32).eps) == pytest.approx(0.1, rel=1e-4)
+    assert step(x + 1e-9 * rng.normal(size=400)) == pytest.approx(0.1, rel=1e-6)
+    assert step(x + 1e-3 * rng.normal(size=400)) == 0.0
+
+
+def test_the_number_of_clusters_does_not_depend_on_the_dtype_or_on_jitter() -> None:
+    x = load_iris().data
+    tables = (x, x.astype(np.float32), x + 1e-9 * np.random.default_rng(0).normal(size=x.shape))
+    fits = [latens.GaussianMixture(random_state=0, n_jobs=1).fit(table) for table in tables]
+    assert len({fit.n_components_ for fit in fits}) == 1
+    assert all(np.allclose(fit.rounding_, 0.1, rtol=1e-4) for fit in fits)
+    assert np.ptp([fit.elbo_ for fit in fits]) < 0.5
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_units_of_single_columns_change_no_cluster(covariance_type: str) -> None:
+    x = load_wine().data
+    units = (np.ones(13), 10 ** np.random.default_rng(1).uniform(-6, 6, 13), 2.0 ** np.arange(-6, 7))
+    fits = [latens.GaussianMixture(covariance_type=covariance_type, random_state=0).fit(x * unit) for unit in units]
+    bounds = [fit.elbo_ + len(x) * np.log(unit).sum() for fit, unit in zip(fits, units, strict=True)]
+    assert np.ptp(bounds) < 1e-6
+    assert len({fit.n_components_ for fit in fits}) == 1
+    assert np.allclose(fits[0].means_, fits[1].means_ / units[1])
 
 
 def test_mixed_factors_are_turned_apart() -> None:

@@ -91,6 +91,15 @@ def test_weights_that_add_up_to_1_are_doubted_and_the_line_to_type_works(estimat
         model.fit(X)
 
 
+def test_rows_given_twice_with_half_the_weight_are_not_doubted() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeightsTooSmall)
+        latens.GaussianMixture(2, random_state=0).fit(np.repeat(X, 2, axis=0), sample_weight=np.full(120, 0.5))
+    with pytest.warns(WeightsTooSmall):
+        latens.GaussianMixture(2, random_state=0).fit(np.repeat(X, 2, axis=0), sample_weight=np.full(120, 0.4))
+
+
 def test_a_stream_of_weights_that_count_little_is_doubted_too() -> None:
     X = normal_clusters(100, 2, 3)
     model = latens.GaussianMixture(2, random_state=0).partial_fit(X)

@@ -104,6 +104,11 @@ class GaussianMixture(MixtureEstimator):
         The posterior's counts, where the family has them; for sticks a pair of arrays, as in scikit-learn.
     weight_concentration_prior_, mean_prior_, mean_precision_prior_, degrees_of_freedom_prior_, covariance_prior_
         What the prior was, given or found in the data, where the family has it; in data units.
+    rounding_ : array (D,)
+        Steps to which columns were found to be rounded, in data units; 0 where none was noticed, or where it is below a
+        hundredth of the spread. A rounded number may have been anything within half a step: its square counts as
+        y^2 + step^2 / 12, so that no cluster is narrower than a step, and `covariances_` are larger by that than those
+        of scikit-learn. Rows with missing entries are taken as they are by full and tied covariances.
     elbo_, elbo_history_, trace_, n_iter_, converged_, posterior_, n_components_
         As in every estimator; the reference describes them once.
 
@@ -117,6 +122,8 @@ class GaussianMixture(MixtureEstimator):
     >>> model.predict(X).shape, model.score_samples(X).shape
     ((300,), (300,))
     """
+
+    own_units = True
 
     def __init__(
         self,
@@ -202,6 +209,13 @@ class GaussianMixture(MixtureEstimator):
         scatter = self._units.leave_variance(self._prior_of("clusters", "scatter")[0])
         return float(scatter[0]) if self.covariance_type == "spherical" else scatter
 
+    @property
+    def rounding_(self) -> Floats:
+        check_is_fitted(self)
+        variances = self._model.rounding
+        steps = np.zeros(self.n_features_in_) if variances is None else np.sqrt(12 * variances)
+        return np.asarray(self._units.leave_direction(steps))
+
     def _prior_of(self, part: str, name: str) -> Any:
         """What the prior has by that name, in model units; an AttributeError where this kind of mixture has none."""
         check_is_fitted(self)
@@ -227,7 +241,7 @@ class GaussianMixture(MixtureEstimator):
     def _build(self, context: FitContext) -> Mixture:
         self._check_memory(context)
         x = filled(context.sample)
-        rounding = None if self.covariance_type == "known" else rounding_variances(x)
+        rounding = None if self.covariance_type == "known" else rounding_variances(x, _precision(context))
         return Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
 
     def _check_memory(self, context: FitContext) -> None:
@@ -344,3 +358,9 @@ def _moved(position: Floats, units: Units) -> Floats:
 def _squared(variance: Any, units: Units) -> Any:
     """Variances of the data in model units."""
     return units.enter_direction(units.enter_direction(variance))
+
+
+def _precision(context: FitContext) -> Floats:
+    """(D,), how far floating point may have moved an entry of the table, in model units."""
+    x, origin = context.sample.x, np.abs(context.units.enter_direction(context.units.origin))
+    return np.asarray(np.finfo(x.dtype).eps * (np.abs(x).max(axis=0) + origin))

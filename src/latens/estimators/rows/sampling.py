@@ -15,7 +15,17 @@ from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
-__all__ = ["blocks", "chosen_rows", "column_variances", "distinct", "filled", "row_keys", "sample_rows", "stacked"]
+__all__ = [
+    "blocks",
+    "chosen_rows",
+    "column_variances",
+    "distinct",
+    "filled",
+    "row_keys",
+    "sample_rows",
+    "stacked",
+    "without_units",
+]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
@@ -54,6 +64,14 @@ def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
     # half a step in, and a hair less: a boundary between rows must not depend on the rounding of the sum
     at = np.searchsorted(mass, (np.arange(size) + 0.5) / size * mass[-1] * (1 - 1e-12))
     return chosen_rows(rows, order[np.minimum(at, len(order) - 1)])
+
+
+def without_units(sample: Rows) -> Rows:
+    """The same rows in an order that does not depend on the units of single columns, but for rounding."""
+    x = np.asarray(filled(sample), dtype=np.float64)
+    spread = x.std(axis=0)
+    keys = _keys(Rows((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0), sample.seen))
+    return sample.take(np.lexsort(keys[::-1]))
 
 
 def chosen_rows(rows: Rows, which: Index) -> Rows:

@@ -18,6 +18,7 @@ from latens.errors import ValuesCut, WeightsTooSmall, warn
 from latens.estimators.frames.raw_frames import is_raw_frame
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.doubts import doubt_columns
+from latens.estimators.rows.sampling import row_keys
 from latens.intake import Intake
 from latens.models.known_codes import KNOWN
 
@@ -124,6 +125,8 @@ def doubt_weights(rows: Rows) -> None:
         return
     weight = host(rows.weight)
     if rows.n >= 0.5 * len(rows) and weight.max() >= 1:
+        return
+    if rows.n >= (1 - 1e-9) * len(np.unique(row_keys(rows), axis=1).T):  # rows that repeat each other, counted once
         return
     effective = rows.n * (rows.n / float(np.sum(weight**2)))
     warn(
