@@ -152,8 +152,18 @@ def test_an_accepted_candidate_climbs_on_until_it_converges() -> None:
         return fit_at(start.q + 0.5, q=start.q + 0.5, step=start.step + 1, converged=len(calls) > 1)
 
     fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb, n_steps=4, max_iter=99)
-    assert calls == [(-3.0, 4), (-2.5, 97)]  # of 99, one before and one for the candidate
+    assert calls == [(-3.0, 4), (-2.5, 20)]  # a fifth of those left of 99, after one before and one for the candidate
     assert [event.elbo for event in fit.trace] == [-5.0, -2.5, -2.0]
+
+
+def test_a_slow_ascent_leaves_iterations_for_the_moves_after_it() -> None:
+    def slow(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        trace = tuple(fit_at(start.q).trace[0] for _ in range(max_iter))
+        return Fit(fit_at(start.q, q=start.q).state, trace, converged=False)
+
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-4.0], [-3.0], [-2.0]), slow, n_steps=4, max_iter=40)
+    assert fit.elbo == -2.0
+    assert len(fit.trace) == 40  # all are used once no candidate is better
 
 
 def test_candidates_that_disappoint_on_a_sample_are_not_tried_in_full() -> None:

@@ -46,7 +46,9 @@ def improve(
     component is not given up because a bound is loose about it.
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
-    candidate is tried. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn with.
+    candidate is tried. After a move a fifth of those left are spent at most before the next is looked for: slow ascents,
+    as with missing entries, do not end the search half way. Rounds that were finished answer from the `journal`; `rng`
+    is what candidates are drawn with.
     """
     first_better = partial(_first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, journal)
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
@@ -55,13 +57,17 @@ def improve(
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
-            return fit
+            if fit.converged:
+                return fit
+            fit = longer(fit, ascent, max_iter, on_iteration)
+            continue
         # a trial starts below the bound it ends above: only its end belongs in a trace that never falls
         jump = replace(better.trace[-1], step=fit.state.step, restart=fit.trace[-1].restart)
         state = replace(better.state, step=jump.step + 1)
         stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
         fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
-        fit = fit if better.converged else longer(fit, ascent, max_iter, on_iteration)
+        until = (4 * len(fit.trace) + max_iter + 4) // 5
+        fit = fit if better.converged else longer(fit, ascent, until, on_iteration)
     return fit
 
 

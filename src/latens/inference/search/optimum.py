@@ -67,8 +67,10 @@ class Search:
             return fit
         if without.interrupted:
             return replace(fit, interrupted=True)
-        # columns that have nothing to do with each other may describe the rows better
-        return without if fit.elbo < self.alone(without.elbo) else fit
+        if fit.elbo >= self.alone(without.elbo):
+            return fit
+        # columns that have nothing to do with each other describe the rows better, as far as was searched
+        return replace(without, converged=fit.converged and without.converged)
 
     def _without(self, fit: Fit, ascent: Ascent) -> Fit | None:
         """The fit with the fewest components instead, where that is to be judged."""
@@ -131,7 +133,9 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
-        fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
+        # some iterations are left for moves, however slow the ascent is
+        first = (self.max_iter + 1) // 2 if self.moves and isinstance(self.model, Movable) else self.max_iter
+        fits = ascend_all(starts, lambda start, on: ascent(start, first, on), notify, map_=map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         waiting, moved = distinct(fits, self.tol), list[Fit]()
