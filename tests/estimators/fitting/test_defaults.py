@@ -159,6 +159,16 @@ def test_units_of_single_columns_change_no_cluster(covariance_type: str) -> None
     assert np.allclose(fits[0].means_, fits[1].means_ / units[1])
 
 
+@pytest.mark.slow
+def test_clusters_are_found_though_missing_entries_make_the_ascent_slow() -> None:
+    x, y = load_wine(return_X_y=True)
+    x = np.where(np.random.default_rng(0).random(x.shape) < 0.3, np.nan, x)
+    model = latens.GaussianMixture(random_state=0).fit(x)
+    told = latens.GaussianMixture(2, init=np.array([np.nanmean(x[part], axis=0) for part in (y == 0, y > 0)])).fit(x)
+    assert model.n_components_ >= 2  # one, 59 nats lower, when all of max_iter was spent on the way
+    assert model.elbo_ > told.elbo_ - 10
+
+
 def test_mixed_factors_are_turned_apart() -> None:
     rng = np.random.default_rng(0)
     codes = rng.normal(size=(200, 5))

@@ -46,7 +46,7 @@ def improve(
     component is not given up because a bound is loose about it.
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
-    candidate is tried. After a move a fifth of those left are spent at most before the next is looked for: slow ascents,
+    candidate is tried. After a move a fifth of those left is spent at most before the next is looked for: slow ascents,
     as with missing entries, do not end the search half way. Rounds that were finished answer from the `journal`; `rng`
     is what candidates are drawn with.
     """
