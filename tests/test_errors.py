@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import latens
 from latens import errors
@@ -42,6 +45,19 @@ def test_a_cause_is_told_once_within_a_fit_and_the_owner_nests() -> None:
     assert [record.message for record in records] == ["a never varies.", "b never varies."]
     assert [record.message for record in others] == ["a never varies."]
     assert len(told) == 3
+
+
+def test_warnings_inside_pipelines_and_searches_name_the_line_of_the_caller() -> None:
+    X = 2.0 * (np.random.default_rng(0).random((40, 5)) < 0.4)
+    model = latens.BernoulliMixture(2, max_iter=5, random_state=0)
+    steps = make_pipeline(model, LogisticRegression())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ValuesCut)
+        steps.fit(X, X[:, 0] > 0)
+        GridSearchCV(steps, {"bernoullimixture__max_iter": [5]}, cv=2).fit(X, X[:, 0] > 0)
+    files = [each.filename for each in told if issubclass(each.category, ValuesCut)]
+    assert len(files) > 3
+    assert set(files) == {__file__}
 
 
 def test_warnings_of_a_fit_are_kept_and_filed(tmp_path: Path) -> None:

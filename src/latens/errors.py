@@ -58,6 +58,9 @@ __all__ = [
 ]
 
 
+WRAPPERS = ("latens", "sklearn", "joblib")  # packages whose lines are not those of a caller
+
+
 class WarningRecord(NamedTuple):
     """A warning as a fit keeps it in `warnings_`."""
 
@@ -300,7 +303,8 @@ def collect_warnings(owner: Any) -> Iterator[list[WarningRecord]]:
 def warn(warning: LatensWarning, *, once: bool = False) -> None:
     """Give a warning at the caller's line, once per cause within a collection.
 
-    The caller's line is the first that is neither of latens nor of scikit-learn, which wraps some methods.
+    The caller's line is the first that is neither of latens nor of what wraps its methods: scikit-learn, and joblib in
+    pipelines and searches.
 
     Parameters
     ----------
@@ -320,8 +324,8 @@ def warn(warning: LatensWarning, *, once: bool = False) -> None:
 
 
 def caller_level() -> int:
-    """The `stacklevel` for `warnings.warn` that names the first line which is neither of latens nor of scikit-learn."""
+    """The `stacklevel` for `warnings.warn` that names the caller's line: of neither latens nor what wraps its fits."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("latens", "sklearn"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in WRAPPERS:
         level, frame = level + 1, frame.f_back
     return level
