@@ -114,7 +114,8 @@ def test_exposures_that_cannot_be_are_refused(exposure: Any, message: str) -> No
 
 
 def test_exposures_are_for_counts() -> None:
-    with pytest.raises(ValueError, match="exposure is for counts; no view is 'poisson' or 'negative-binomial'"):
+    remedy = r"no view is 'poisson' or 'negative-binomial'\. Say which holds counts, such as likelihoods=\{'rna': 'poisson'\}"
+    with pytest.raises(ValueError, match=f"exposure is for counts; {remedy}"):
         model("gaussian").fit({"rna": made()[0]}, exposure=np.ones(N))
 
 

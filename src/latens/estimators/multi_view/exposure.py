@@ -68,7 +68,7 @@ def _by_view(exposure: Any, views: Any, counted: list[str]) -> dict[str, Any]:
     if not counted:
         view = next(iter(map(str, views)), "counts")
         raise ValueError(
-            "exposure is for counts, and no view is 'poisson' or 'negative-binomial'; say which holds counts, such as "
+            "exposure is for counts; no view is 'poisson' or 'negative-binomial'. Say which holds counts, such as "
             f"likelihoods={{{view!r}: 'poisson'}}, or leave exposure out."
         )
     if isinstance(exposure, Mapping):
