@@ -94,6 +94,24 @@ def test_a_falling_bound_warns() -> None:
         ascend(Scripted([-3.0, -2.0, -2.5, -2.5]), [some_rows()], State(Place()), max_iter=4, tol=0)
 
 
+@pytest.mark.filterwarnings("ignore::latens.errors.ElboDecreased")
+@pytest.mark.parametrize(
+    ("heights", "highest"), [([-3.0, -2.0, -2.5, -2.4], 1), ([-3.0, -2.0, -2.5, -1.0, -4.0, -3.0], 3)]
+)
+def test_an_ascent_ends_with_the_highest_state_that_it_visited(heights: list[float], highest: int) -> None:
+    fit = ascend(Scripted(heights), [some_rows()], State(Place()), max_iter=len(heights), tol=0)
+    assert fit.elbo == max(heights)
+    assert heights_of(fit) == heights[: highest + 1]
+    assert fit.state.q.at == fit.state.step == highest + 1
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.ElboDecreased")
+def test_an_ascent_that_falls_and_rises_higher_goes_on() -> None:
+    heights = [-3.0, -2.0, -2.5, -1.0]
+    fit = ascend(Scripted(heights), [some_rows()], State(Place()), max_iter=4, tol=0)
+    assert heights_of(fit) == heights
+
+
 def test_a_fall_within_rounding_does_not_warn() -> None:
     model = Scripted([-3.0, -2.0, -2.0 - 1e-10, -2.0])
     with warnings.catch_warnings():

@@ -43,6 +43,8 @@ def ascend(
 ) -> Fit:
     """Alternate local and global steps until the bound gains less than `tol` nats per row.
 
+    Where the bound fell, and did not rise again, the ascent ends with the state before it fell.
+
     Parameters
     ----------
     tol : float
@@ -64,6 +66,7 @@ def ascend(
     """
     q, locals_, first = start.q, start.locals or (None,) * len(batches), start.step
     state, best, trace = start, start, list(so_far)
+    peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
     try:
         with one_blas_thread():
@@ -79,9 +82,11 @@ def ascend(
                 if gain < 0 and isinstance(sweep, Forgetful):  # as far as settling rows anew can tell, this is the end
                     trace.pop()
                     return Fit(best, tuple(trace), converged=True)
-                best = state
                 if gain < -slack * max(size, 1.0):
+                    if not n_to_peak or trace[-2].elbo > trace[n_to_peak - 1].elbo:
+                        peak, n_to_peak = best, len(trace) - 1
                     warn(ElboDecreased(f"the bound fell by {-gain:.3g} at iteration {step}"))
+                best = state
                 stopped = bool(on_iteration and on_iteration(event))
                 converged = tol > 0 and abs(gain) < max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
                 if stopped or converged:
@@ -92,6 +97,8 @@ def ascend(
         if not trace:
             raise
         interrupted = True
+    if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
+        state, trace = peak, trace[:n_to_peak]
     return Fit(state, tuple(trace), converged, interrupted, stopped)
 
 

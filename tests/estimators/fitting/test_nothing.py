@@ -15,7 +15,7 @@ from scipy.stats import t as student
 import latens
 from latens.core import Rows
 from latens.errors import ElboDecreased, NothingFound
-from latens.estimators.fitting.independent_columns import binary_evidence, tails_gain
+from latens.estimators.fitting.independent_columns import binary_evidence, shuffled, tails_gain
 
 CASES: dict[str, tuple[Any, str]] = {
     "views": (lambda: latens.MultiViewFactorAnalysis(random_state=0), "real"),
@@ -71,9 +71,7 @@ def test_no_cause_of_rows_with_holes_answers_whatever_the_posterior_of_codes(
     assert latens.load(tmp_path / "nothing.latens").partial_fit(X).n_components_ == 0
 
 
-@pytest.mark.parametrize("name", ["views", "noisy-or", "binary factors", "sources", "factors"])
-def test_something_is_not_taken_for_nothing(name: str) -> None:
-    make, kind = CASES[name]
+def something(name: str, kind: str) -> np.ndarray:
     rng = np.random.default_rng(2)
     X = rng.laplace(size=(200, 1)) @ rng.normal(size=(1, 5)) + 0.5 * rng.normal(size=(200, 5))
     if name == "binary factors":
@@ -81,6 +79,13 @@ def test_something_is_not_taken_for_nothing(name: str) -> None:
     if kind == "binary":
         on = rng.random((200, 1)) < 0.4
         X = (rng.random((200, 5)) < np.where(on, 0.9, 0.05)).astype(float)
+    return X
+
+
+@pytest.mark.parametrize("name", ["views", "noisy-or", "binary factors", "sources", "factors"])
+def test_something_is_not_taken_for_nothing(name: str) -> None:
+    make, kind = CASES[name]
+    X = something(name, kind)
     with warnings.catch_warnings(action="error", category=NothingFound):
         assert make().fit(X).n_components_ >= 1
 
@@ -135,6 +140,26 @@ def test_clusters_are_found_in_columns_of_heavy_tails() -> None:
     assert latens.GaussianMixture(random_state=0).fit(x).n_components_ == 2
 
 
+def skewed_views(seed: int) -> dict[str, np.ndarray]:
+    """Three factors in a view of large skewed values, as sequencing gives them, and in one of small normal values."""
+    rng = np.random.default_rng(seed)
+    codes = rng.normal(size=(60, 3))
+    logs = 0.5 * codes @ rng.normal(size=(3, 60)) + 0.7 * rng.normal(size=(60, 60))
+    return {"large": 1e4 * np.exp(logs), "small": 0.1 * (codes @ rng.normal(size=(3, 8)) + rng.normal(size=(60, 8)))}
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("names", [("large",), ("large", "small")])
+def test_factors_are_found_in_views_whose_tails_would_gain_more_than_they_do(names: tuple[str, ...], seed: int) -> None:
+    views = skewed_views(seed)
+    heights: list[float] = []
+    model = latens.MultiViewFactorAnalysis(random_state=0, callbacks=lambda event: heights.append(event.elbo))
+    with warnings.catch_warnings(action="error", category=NothingFound):
+        model.fit({name: views[name] for name in names})
+    assert model.n_components_ >= 1
+    assert model.elbo_ >= max(heights)
+
+
 def test_samples_in_groups_without_a_factor_are_given_one_more_to_try() -> None:
     views = latens.datasets.make_multiview(40, (8, 6), n_factors=2, random_state=0)[0]
     with pytest.warns(NothingFound), warnings.catch_warnings(action="error", category=ElboDecreased):
@@ -164,6 +189,28 @@ def test_the_evidence_of_independent_binary_columns_counts_rows_as_often_as_they
     on, n = (1.0 if weights is None else 2.0) * x.sum(axis=0), 60.0 if weights is None else 120.0
     expected = sum(gammaln(1 + k) + gammaln(1 + n - k) - gammaln(2 + n) for k in on)
     assert binary_evidence(Rows(csr_array(x) if sparse else x, weight=weights)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", {**CASES, **MIXTURES})
+def test_no_state_that_a_fit_has_visited_is_higher_than_its_answer(name: str) -> None:
+    make, kind = {**CASES, **MIXTURES}[name]
+    heights: list[float] = []
+    model = make().set_params(callbacks=lambda event: heights.append(event.elbo))
+    with warnings.catch_warnings(action="ignore"):
+        model.fit(something(name, kind))
+    assert model.elbo_ >= max(heights) - 1e-6 * 200  # the tolerance: starts that differ by less are one
+
+
+def test_shuffled_columns_have_the_same_entries_and_holes() -> None:
+    rng = np.random.default_rng(8)
+    x, seen = rng.normal(size=(50, 3)), rng.random((50, 3)) < 0.7
+    rows = Rows(np.where(seen, x, 0.0), seen)
+    other = shuffled(rows, rng)
+    assert other.seen is rows.seen
+    assert not other.x[~seen].any()
+    for j in range(3):
+        assert sorted(other.x[seen[:, j], j]) == sorted(x[seen[:, j], j])
+        assert (other.x[:, j] != rows.x[:, j]).sum() > 20
 
 
 def test_tails_gain_where_there_are_any() -> None:

@@ -116,7 +116,7 @@ def doubt_noise(estimator: Any, names: Any) -> None:
 def _both_bounds(bound: float, other: float) -> str:
     """The bound without a component beside that with one, where it was tried."""
     if np.isnan(other):
-        return "the bound is highest without any component"
+        return "rows are best described without any component"
     numbers = f"the bound is {bound:,.1f} nats without any component and {other:,.1f} with one"
     if other > bound:
         return f"{numbers}, which heavy tails of single columns explain as well"

@@ -1,12 +1,14 @@
 """Columns that have nothing to do with each other: what components must do better than.
 
 A column of heavy tails is no component. Where the tails of single columns, told by a Student-t each, gain more than all
-components do, the components only describe tails: two clusters of different width, a cause that is on in outliers.
+components do, the components may only describe tails: two clusters of different width, a cause that is on in outliers.
+Whether they do is seen where the entries of each column are shuffled: what is gained there is owed to single columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import betaln, gammaln
@@ -15,7 +17,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import column_sums, host, is_sparse
 from latens.core import Rows
 
-__all__ = ["binary_evidence", "independent_bound", "tails_gain"]
+__all__ = ["binary_evidence", "independent_bound", "shuffled", "tails_gain"]
 
 DEGREES = (15.0, 10.0, 7.0, 5.0, 3.5, 2.5)  # of freedom that are tried, one after the other
 TAILED = 3.2  # kurtosis from which they are
@@ -55,6 +57,15 @@ def binary_evidence(rows: Rows) -> float:
     else:
         on = column_sums(rows.weigh(rows.x))
     return float(np.sum(betaln(1 + on, 1 + np.maximum(rows.counts - on, 0.0))))
+
+
+def shuffled(sample: Rows, rng: np.random.Generator) -> Rows:
+    """The same entries of each column in another order, among the rows that show it: these columns are independent."""
+    x = np.array(sample.x)
+    for j in range(x.shape[1]):
+        at = np.arange(len(x)) if sample.seen is None else np.flatnonzero(sample.seen[:, j])
+        x[at, j] = x[rng.permutation(at), j]
+    return replace(sample, x=x)
 
 
 def tails_gain(rows: Rows, sample: Rows, columns: Sequence[int]) -> float:

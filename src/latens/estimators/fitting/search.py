@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 
+from latens.array.transfer import is_sparse
 from latens.core import Compressing, Fit, Iteration, Model, Movable, Posterior, Rows, State, Unkept
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.independent_columns import tails_gain
+from latens.estimators.fitting.independent_columns import shuffled, tails_gain
 from latens.estimators.parameters import in_callback, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
@@ -31,6 +32,9 @@ from latens.system.threads import waking_map
 
 __all__ = ["FitSearch", "all_or_sample"]
 
+# what components must gain in columns of heavy tails: so many times what they gain in the same columns shuffled, and so
+# many nats more, by which luck may change either
+TIMES_BY_CHANCE, NATS_BEYOND_CHANCE = 2.0, 10.0
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 ROW_POSTERIORS = ("auto", "keep", "recompute")
 
@@ -95,7 +99,8 @@ class FitSearch:
                     lambda: compressed(lambda block: model.compress(units.enter(block)), batches, sweep)
                 )
                 return self._read_out(model, replace(context, sample=total), starts, notify, moves)
-            search = self._search(model, options, context, limit, moves, partial(self._alone, context))
+            search = self._search(model, options, context, limit, moves)
+            search = replace(search, alone=partial(self._nothing, search, context))
             if one_of("learning_method", self.learning_method, ["batch", "online"]) == "online":
                 last = partial(options, batches, max_iter=1, sweep=sweep)
                 return self._learn_online(search, context, starts, last, len(batches), notify)
@@ -110,8 +115,28 @@ class FitSearch:
             several = waking_map(pool) if pool and at_once else map
             return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
 
+    def _nothing(self, search: Search, context: FitContext, fit: Fit, without: Fit) -> bool | None:
+        """Whether components say nothing that columns, which have nothing to do with each other, do not say.
+
+        They do say something where they gain more than the tails of all columns would. Where they gain less, they may
+        describe these tails, or something beside them: the same columns, shuffled, tell how much tails alone give them.
+        """
+        level = self._alone(context, without.elbo)
+        if not without.elbo < fit.elbo < level:
+            return fit.elbo < level
+        if self.binary or is_sparse(context.sample.x):
+            return True
+        rng = np.random.default_rng([search.seed, 2])  # apart from those of moves, on the sample and on all rows
+        rows = shuffled(context.sample, rng)
+        # what describes tails does so in shuffled columns, too: the fit is a start beside those of these rows
+        starts = [*self._starts(search.model, replace(context, sample=rows, rng=rng)), State(fit.state.q)]
+        by_chance = search.gain(weighted_up(rows, context.data.n), starts)
+        if by_chance is None:
+            return None
+        return fit.elbo - without.elbo < TIMES_BY_CHANCE * by_chance + NATS_BEYOND_CHANCE
+
     def _alone(self, context: FitContext, fewest: float) -> float:
-        """The bound that components must exceed, given that of the fewest."""
+        """The bound that components exceed without doubt, given that of the fewest."""
         if self.binary:
             return fewest
         return fewest + tails_gain(all_or_sample(context.data, context.sample), context.sample, self._real_columns())
@@ -189,7 +214,6 @@ class FitSearch:
         context: FitContext,
         limit: int,
         moves: bool,
-        alone: Callable[[float], float] | None = None,
     ) -> Search:
         tol, *finer = self._tolerances()
         return Search(
@@ -203,7 +227,6 @@ class FitSearch:
             fixed=self._keeps_all,
             over=context.over,
             journal=context.journal,
-            alone=alone,
             finer=tuple(finer),
         )
 
@@ -252,6 +275,9 @@ class FitSearch:
 
 def all_or_sample(data: Data, sample: Rows) -> Rows:
     """The rows; of those in blocks a sample that counts as much."""
-    if isinstance(data, InMemory):
-        return data.rows
-    return replace(sample, weight=np.full(len(sample), data.n / len(sample)))
+    return data.rows if isinstance(data, InMemory) else weighted_up(sample, data.n)
+
+
+def weighted_up(sample: Rows, n: float) -> Rows:
+    """The sample, which counts as much as n rows."""
+    return replace(sample, weight=np.full(len(sample), n / len(sample)))

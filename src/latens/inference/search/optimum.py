@@ -39,8 +39,9 @@ class Search:
     fixed: bool = False  # whether moves keep the number of components
     over: Callable[[], bool] | None = None  # whether the time is over: the state that was reached is kept
     journal: Record = UNRECORDED  # what was finished before, if the fit goes on after it died
-    # what components must exceed, given the bound of the fewest: columns that have nothing to do with each other
-    alone: Callable[[float], float] | None = None
+    # whether columns that have nothing to do with each other describe the rows better than a fit, given that with the
+    # fewest components; None where there was no time to tell
+    alone: Callable[[Fit, Fit], bool | None] | None = None
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -67,15 +68,27 @@ class Search:
             return fit
         if without.interrupted:
             return replace(fit, interrupted=True)
-        if fit.elbo >= self.alone(without.elbo):
-            return fit
+        nothing = self.alone(fit, without)
+        if nothing is None:
+            return replace(fit, interrupted=True)
         # columns that have nothing to do with each other describe the rows better, as far as was searched
-        return replace(without, converged=fit.converged and without.converged)
+        return replace(without, converged=fit.converged and without.converged) if nothing else fit
+
+    def gain(self, rows: Rows, starts: Sequence[State]) -> float | None:
+        """How far components raise the bound of these rows above that of the fewest; None where time was over."""
+        fit = replace(self, alone=None).on_all([rows], rows, starts)
+        without = None if fit.interrupted or fit.stopped else self._with_fewest(fit, self._ascend([rows]))
+        if any(one is not None and (one.interrupted or one.stopped) for one in (fit, without)):
+            return None
+        return 0.0 if without is None else fit.elbo - without.elbo
 
     def _without(self, fit: Fit, ascent: Ascent) -> Fit | None:
         """The fit with the fewest components instead, where that is to be judged."""
         if self.alone is None or not self.moves or self.fixed or fit.interrupted or fit.stopped:
             return None
+        return self._with_fewest(fit, ascent)
+
+    def _with_fewest(self, fit: Fit, ascent: Ascent) -> Fit | None:
         fewest = self._fewest(fit.state)
         return None if fewest is None else ascent(State(fewest), self.max_iter, None)
 
