@@ -75,21 +75,3 @@ def test_an_error_of_a_worker_reaches_the_caller(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", X[:-1])
     with joblib.parallel_config(backend="loky", n_jobs=2), pytest.raises(ValueError, match="has changed since it was"):
         mixture().fit(scan)
-
-
-@pytest.mark.extras
-@pytest.mark.slow
-def test_a_ray_backend_gives_the_bits_of_one(tmp_path: Path) -> None:
-    """Ray is in none of the extras: this runs where it is installed."""
-    ray = pytest.importorskip("ray")
-    from ray.util.joblib import register_ray
-
-    scan = latens.scan(saved(tmp_path), block_rows=300)
-    alone = mixture().fit(scan)
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=2):
-            same_bits(mixture().fit(scan), alone)
-    finally:
-        ray.shutdown()
