@@ -164,6 +164,9 @@ def test_a_slow_ascent_leaves_iterations_for_the_moves_after_it() -> None:
     fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-4.0], [-3.0], [-2.0]), slow, n_steps=4, max_iter=40)
     assert fit.elbo == -2.0
     assert len(fit.trace) == 40  # all are used once no candidate is better
+    settled = candidates_from([-4.0], [-3.0])
+    whole = improve(fit_at(-5.0, q=-5.0), settled, slow, n_steps=4, max_iter=40, exact=lambda q: False)
+    assert whole.elbo == -4.0  # local posteriors are gone on from at once
 
 
 def test_candidates_that_disappoint_on_a_sample_are_not_tried_in_full() -> None:

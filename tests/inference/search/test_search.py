@@ -150,6 +150,9 @@ class Landscape:
     def importance(self, q: Spot, stats: Any) -> np.ndarray:
         return np.arange(q.n_components) if q.name in self.dead else np.ones(q.n_components)
 
+    def exact_local(self, q: Spot) -> bool:
+        return True
+
     def ascend(self, batches: Any, start: State, **_: Any) -> Fit:
         return fit_at(self.heights[start.q.name], q=start.q)
 

@@ -34,6 +34,7 @@ def improve(
     on_iteration: OnIteration | None = None,
     looseness: Callable[[Any], float] | None = None,
     over: Callable[[], bool] | None = None,
+    exact: Callable[[Any], bool] | None = None,
     journal: Record = UNRECORDED,
     rng: np.random.Generator | None = None,
 ) -> Fit:
@@ -46,9 +47,9 @@ def improve(
     component is not given up because a bound is loose about it.
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
-    candidate is tried. After a move a fifth of those left is spent at most before the next is looked for: slow ascents,
-    as with missing entries, do not end the search half way. Rounds that were finished answer from the `journal`; `rng`
-    is what candidates are drawn with.
+    candidate is tried. Where local steps are `exact`, a fifth of those left is spent at most between two moves, so that
+    slow ascents, as with missing entries, do not end the search half way. Rounds that were finished answer from the
+    `journal`; `rng` is what candidates are drawn with.
     """
     first_better = partial(_first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, journal)
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
@@ -66,7 +67,9 @@ def improve(
         state = replace(better.state, step=jump.step + 1)
         stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
         fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
-        until = (4 * len(fit.trace) + max_iter + 4) // 5
+        # rows that take several local steps go on from where these are, which a journal keeps for the next ascent alone
+        pauses = exact is None or exact(state.q)
+        until = (4 * len(fit.trace) + max_iter + 4) // 5 if pauses else max_iter
         fit = fit if better.converged else longer(fit, ascent, until, on_iteration)
     return fit
 

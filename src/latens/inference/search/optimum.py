@@ -146,9 +146,7 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
-        # some iterations are left for moves, however slow the ascent is
-        first = (self.max_iter + 1) // 2 if self.moves and isinstance(self.model, Movable) else self.max_iter
-        fits = ascend_all(starts, lambda start, on: ascent(start, first, on), notify, map_=map_)
+        fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         waiting, moved = distinct(fits, self.tol), list[Fit]()
@@ -184,6 +182,7 @@ class Search:
             on_iteration=notify,
             looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
             over=self.over,
+            exact=self.model.exact_local,
             journal=self.journal,
             rng=rng,
         )
