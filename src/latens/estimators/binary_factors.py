@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, ClassVar
 
@@ -47,6 +49,18 @@ N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
 
 Outcome = tuple[FitContext, Fit]
 Warned = warnings.WarningMessage
+
+# Whether the fit under way has an intercept: where "auto" leaves it to the bound both are fitted, one after the other.
+_INTERCEPT: ContextVar[bool] = ContextVar("_INTERCEPT", default=False)
+
+
+@contextmanager
+def _fitted_with(intercept: bool) -> Iterator[None]:
+    token = _INTERCEPT.set(intercept)
+    try:
+        yield
+    finally:
+        _INTERCEPT.reset(token)
 
 
 class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
@@ -196,11 +210,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         self.noise_variance_prior = noise_variance_prior
         self.loading_prior = loading_prior
 
-    _intercept: bool = False  # whether the model of the last fit has one, where "auto" leaves it to the bound
-
     @property
     def _centred(self) -> bool:
-        return self._intercept
+        return _INTERCEPT.get()
 
     def _fit(
         self,
@@ -218,8 +230,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         """Without an intercept and with one, where the bound is to decide; a warm start goes on as it was."""
         one = partial(super()._fit, moves=moves, rng=rng, checkpoint=checkpoint, in_stream=in_stream)
         if not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
-            with all_or_nothing(self):
-                self._intercept = yes_or_no("fit_intercept", self.fit_intercept)
+            with all_or_nothing(self), _fitted_with(yes_or_no("fit_intercept", self.fit_intercept)):
                 return one(X, sample_weight, spare=spare, known=known, until=until)
         with all_or_nothing(self):
             self._check_common()
@@ -236,10 +247,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         """Keep the choice of the higher bound; returned with what is to be said of it, and of an interrupt."""
         tried: list[tuple[dict[str, Any], Outcome, list[Warned]]] = []
         for intercept in choices:
-            self._intercept = intercept
             if len(choices) > 1:
                 self.__dict__.pop("posterior_", None)  # neither goes on from the other
-            with warnings.catch_warnings(record=True) as heard:
+            with warnings.catch_warnings(record=True) as heard, _fitted_with(intercept):
                 warnings.simplefilter("always")
                 try:
                     outcome = one()
@@ -316,7 +326,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             ),
             relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
             points=prior == "ml",
-            intercept=self._intercept,
+            intercept=_INTERCEPT.get(),
             diagonal=noise == "diagonal",
             floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,
