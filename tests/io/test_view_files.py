@@ -237,7 +237,8 @@ LIES: dict[str, tuple[Lie, str]] = {
     "NaN in the sums": (put("state.stats.views.view0.pull", lambda x: x * np.nan), "NaN or infinity"),
     "Grams of other sizes": (
         put("state.stats.views.view1.gram", lambda x: x[:, 1:]),
-        r"stats.views\['view1'\].gram has shape .*expected \(1\|d.1 sym\(k\+n_groups\+n_covariates\)\) with d.1=8, k=3, n_groups=1, n_covariates=0",
+        r"stats.views\['view1'\].gram has shape .*expected \(1\|d.1 sym\(k\+n_groups\+n_covariates\)\) "
+        r"with d.1=8, k=3, n_groups=1, n_covariates=0",
     ),
     "noise of another family": (
         lambda f: f.at("state.q.views.view1").update(noise=f.at("state.q.views.view0")["noise"]),
