@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import secrets
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, repeat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -240,8 +240,8 @@ def test_generators_of_every_kind_go_on(seed: Any, tmp_path: Path, monkeypatch: 
     def make() -> Any:
         return latens.GaussianMixture(4, init="random", **SEARCH | {"random_state": copy.deepcopy(seed), "n_init": 1})
 
-    entropy = np.random.SeedSequence().entropy
-    monkeypatch.setattr(np.random, "SeedSequence", lambda: SimpleNamespace(entropy=entropy))
+    entropy = secrets.randbits(128)
+    monkeypatch.setattr(secrets, "randbits", lambda n_bits: entropy)
     alone = sha256(fitted(make, X, tmp_path))
     model, n_lives = lives(make, X, tmp_path, count(2), monkeypatch)
     assert n_lives > 1
