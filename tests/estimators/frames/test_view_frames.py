@@ -65,7 +65,7 @@ def test_a_raw_frame_is_cut_into_views_by_kind_and_says_what_it_leaves_out() -> 
     assert any(name.startswith("categories: species = ") for name in named)
     assert model.n_components_ == 1
     assert model.row_names_[:2] == ("person 0", "person 1")
-    assert [each.code for each in model.warnings_] == ["unused-columns"]
+    assert [each.code for each in model.warnings_] == ["unused-columns", "fewer-than-asked"]
 
 
 def test_imputed_frames_have_the_types_they_had_and_what_was_seen() -> None:
