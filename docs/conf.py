@@ -42,6 +42,7 @@ autosummary_generate = True
 html_math_renderer = "mathml"  # in the page itself: nothing is fetched to show an equation
 myst_enable_extensions = ["dollarmath"]
 html_theme = "pydata_sphinx_theme"
+html_title = "latens"  # with version and more words it would lie over the entries of a narrow page
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]

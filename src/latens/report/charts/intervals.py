@@ -11,7 +11,7 @@ from latens.report.charts.svg import LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT
 __all__ = ["interval_chart"]
 
 PITCH, BOTTOM = 26.0, 24.0
-LONGEST = 32  # letters of a name
+LONGEST = 36  # letters of a name
 DOT = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.6"/>')
 BAND = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="currentColor" stroke-width="{}"/>')
 
