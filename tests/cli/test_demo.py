@@ -129,7 +129,7 @@ def test_a_folder_without_permission_is_refused_before_any_work(
     def refuse(**_: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("latens.cli.targets.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("latens.cli.terminal.targets.tempfile.TemporaryFile", refuse)
     result = call("demo", "--out", tmp_path / "page.html")
     assert result.exit_code == 2
     assert result.output == f"Error: cannot write to {tmp_path} (Permission denied); choose another path.\n"

@@ -289,7 +289,7 @@ def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
     numbers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from latens.cli.console import FitProgress
+    from latens.cli.terminal.console import FitProgress
 
     count = 0
 

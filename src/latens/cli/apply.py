@@ -11,11 +11,11 @@ import click
 import numpy as np
 
 import latens
-from latens.cli.console import aligned, open_page, printable
-from latens.cli.failures import Refused, debug_option
 from latens.cli.reading import FILE, read_metadata, sources
-from latens.cli.retyped import retyped_options
-from latens.cli.targets import new_file
+from latens.cli.terminal.console import aligned, open_page, printable
+from latens.cli.terminal.failures import Refused, debug_option
+from latens.cli.terminal.retyped import retyped_options
+from latens.cli.terminal.targets import new_file
 
 if TYPE_CHECKING:
     from latens.intake import Encoded

@@ -10,11 +10,11 @@ import click
 
 import latens
 from latens.cli.apply import ask, beside, load_model, row_options, rows_for
-from latens.cli.console import Progress, open_page, printable
-from latens.cli.failures import Refused, debug_option
 from latens.cli.reading import FILE, read_table, reading_options
-from latens.cli.retyped import retyped
-from latens.cli.targets import new_file
+from latens.cli.terminal.console import Progress, open_page, printable
+from latens.cli.terminal.failures import Refused, debug_option
+from latens.cli.terminal.retyped import retyped
+from latens.cli.terminal.targets import new_file
 
 __all__ = ["compare", "stability", "suggest"]
 

@@ -9,9 +9,9 @@ from latens.cli.apply import impute, predict, report, score, transform
 from latens.cli.choosing import compare, stability, suggest
 from latens.cli.demo import demo
 from latens.cli.experiments import experiments
-from latens.cli.failures import FriendlyGroup, debug_option
 from latens.cli.fit import fit
 from latens.cli.models import models
+from latens.cli.terminal.failures import FriendlyGroup, debug_option
 
 __all__ = ["main"]
 

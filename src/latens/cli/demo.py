@@ -12,9 +12,9 @@ import click
 import numpy as np
 
 import latens
-from latens.cli.console import Progress, aligned, open_page, printable
-from latens.cli.failures import debug_option
-from latens.cli.targets import new_file
+from latens.cli.terminal.console import Progress, aligned, open_page, printable
+from latens.cli.terminal.failures import debug_option
+from latens.cli.terminal.targets import new_file
 
 if TYPE_CHECKING:
     from latens.report import Entry

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from latens.cli.console import Progress, aligned, printable
-from latens.cli.failures import Refused, debug_option
-from latens.cli.targets import new_folder
+from latens.cli.terminal.console import Progress, aligned, printable
+from latens.cli.terminal.failures import Refused, debug_option
+from latens.cli.terminal.targets import new_folder
 
 if TYPE_CHECKING:
     from latens.experiments import Experiment, Result

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
-from latens.cli.console import FitProgress, open_page, printable
-from latens.cli.failures import Refused, debug_option, one_line
 from latens.cli.fit_words import BESIDE, Job, about_data, about_fit, record, rows_options
 from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
-from latens.cli.retyped import read_call, retyped, retyped_options
-from latens.cli.targets import new_file
+from latens.cli.terminal.console import FitProgress, open_page, printable
+from latens.cli.terminal.failures import Refused, debug_option, one_line
+from latens.cli.terminal.retyped import read_call, retyped, retyped_options
+from latens.cli.terminal.targets import new_file
 from latens.errors import FitInterrupted
 from latens.system.wording import listed
 

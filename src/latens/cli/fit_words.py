@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import latens
-from latens.cli.console import aligned, printable
+from latens.cli.terminal.console import aligned, printable
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import latens
-from latens.cli.failures import Refused, one_line
+from latens.cli.terminal.failures import Refused, one_line
 from latens.intake import Column, Intake
 from latens.system.wording import listed
 

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from latens.cli.console import printable
-from latens.cli.failures import debug_option
+from latens.cli.terminal.console import printable
+from latens.cli.terminal.failures import debug_option
 
 __all__ = ["models"]
 

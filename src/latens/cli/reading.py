@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from latens.cli.failures import Refused
+from latens.cli.terminal.failures import Refused
 
 if TYPE_CHECKING:
     from latens.intake import Intake

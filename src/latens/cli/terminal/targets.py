@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from latens.cli.failures import Refused
+from latens.cli.terminal.failures import Refused
 from latens.system.atomic_write import special_file
 
 __all__ = ["new_file", "new_folder"]

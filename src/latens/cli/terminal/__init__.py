@@ -1,0 +1,1 @@
+"""What commands share at the terminal: lines that are printed, errors, words as typed, places to write to."""
