@@ -10,6 +10,8 @@ from typing import TypeVar
 import pytest
 from hypothesis import settings
 
+from tests.optional_packages import hide_optional_packages
+
 ROOT = Path(__file__).resolve().parents[1]
 CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
@@ -59,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Registered as a plugin because hooks of this file alone would not see the doctests in src.
     if CI:
         config.pluginmanager.register(SkipPolicy())
+    if "not extras" in config.option.markexpr:
+        hide_optional_packages()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -520,6 +520,7 @@ def test_a_fit_goes_on_with_its_own_model_for_as_long_as_is_asked(numbers: Path)
     assert "there is no file gone.latens" in call("fit", numbers, "--continue", "gone.latens").stderr
 
 
+@pytest.mark.extras
 def test_a_dry_run_says_what_it_did_not_try_and_finds_bad_targets(numbers: Path, tmp_path: Path) -> None:
     line = next(line for line in done("fit", numbers, "--dry-run").stdout.splitlines() if line.startswith("model: "))
     assert line.endswith("(all columns are numbers; a fit tries structures first, and takes one that fills hidden "
@@ -531,6 +532,7 @@ def test_a_dry_run_says_what_it_did_not_try_and_finds_bad_targets(numbers: Path,
     assert "the column 'kind' of --target holds no numbers but text, such as 'low', 'mid', 'high'; give" in told.stderr
 
 
+@pytest.mark.extras
 def test_a_third_answer_among_yes_and_no_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -27,8 +27,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     for name in ("src", "tests/contract"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "tests/conftest.py", "tests/long_cases.txt"):
-        shutil.copy2(ROOT / name, folder / name)
+    for path in [ROOT / "pyproject.toml", *(path for path in (ROOT / "tests").iterdir() if path.is_file())]:
+        shutil.copy2(path, folder / path.relative_to(ROOT))
     types, equations, estimator, above, row = code_blocks()
     (folder / MODEL).write_text(f"{types}\n\n{equations}", encoding="utf-8")
     (folder / ESTIMATOR).write_text(estimator, encoding="utf-8")
