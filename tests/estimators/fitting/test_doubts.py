@@ -71,6 +71,31 @@ def test_equal_columns_are_named(subject: Subject) -> None:
     assert "Keep one of each: np.delete(X, [3], axis=1)." in str(told[0].message)
 
 
+@every_real
+@pytest.mark.parametrize("slope", [2.54, -0.001])
+def test_copies_of_a_column_in_other_units_are_named(subject: Subject, slope: float) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[:, 3] = 32.0 + slope * X[:, 1]
+    with pytest.warns(
+        EqualColumns, match=r"columns 'x1' and 'x3' are the same in other units: what they share"
+    ) as told:
+        fit(subject.make(), X)
+    assert "Keep one of each: np.delete(X, [3], axis=1)." in str(told[0].message)
+
+
+def test_copies_are_known_by_holes_and_told_once_each() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    X[:, 1], X[:, 2], X[:, 3] = 2.54 * X[:, 0], 1e100 * X[:, 0], X[:, 0] + 1e-2 * X[:, 4]
+    X[::7, 5] = np.nan
+    with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x1', 'x0' and 'x2' are the same in other units") as told:
+        fit(latens.LatentClassAnalysis(2), X)
+    assert len([one for one in told if issubclass(one.category, EqualColumns)]) == 1
+    X[:, 1] = 3 * X[:, 5] - 1
+    X[:, 2] = np.where(np.arange(200) == 3, np.nan, X[:, 0])  # not where both are missing
+    with pytest.warns(EqualColumns, match=r"columns 'x1' and 'x5' are the same in other units"):
+        fit(latens.LatentClassAnalysis(2), X)
+
+
 def test_columns_that_agree_only_where_they_were_looked_at_are_not_equal() -> None:
     X = np.random.default_rng(0).normal(size=(10_000, 3))
     X[:, 2] = X[:, 0]

@@ -1,7 +1,8 @@
 """What a table shows, before it is fitted, that should be looked at: each cause one warning, with what to type.
 
-Codes for missing values, counters of rows, columns that are equal, columns of few values. Up to 4,096 rows, evenly
-spaced, are looked at; what is found there is confirmed on all rows where that costs one column at a time.
+Codes for missing values, counters of rows, columns that are equal or copies in other units, columns of few values. Up
+to 4,096 rows, evenly spaced, are looked at; what is found there is confirmed on all rows where that costs one column at
+a time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ MOST_COLUMNS = 2000  # looked at one by one
 LEAST_ROWS = 20  # that make a pattern of a coincidence
 MOST_LEVELS = 8  # distinct values of a column that a normal distribution describes badly
 LEAST_REPEATS = 10  # rows for each of these values, on average
+MOST_COMPARED = 500  # columns that are compared in pairs
+COPY = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
 def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, container: str = "frame") -> None:
@@ -100,16 +103,50 @@ def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str)
         i = first.setdefault(column.tobytes(), j)
         if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
             pairs.append((i, j))
-    if pairs:
-        named = ", ".join(f"{str(names[a])!r} and {str(names[b])!r}" for a, b in pairs[:3])
-        rest = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
-        warn(
-            EqualColumns(
-                f"columns {named}{rest} are equal in every row: what they share counts twice, and may look like a "
-                "component of its own.",
-                f"Keep one of each: {_without([b for _, b in pairs[:5]], names, container)}.",
-            )
+    _tell_pairs(pairs, "are equal in every row", names, container)
+    _doubt_copies(rows, part, {b for _, b in pairs}, names, container)
+
+
+def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str], container: str) -> None:
+    """Columns such as inches beside centimetres: a straight line through all rows."""
+    at = [j for j in range(min(part.shape[1], MOST_COMPARED)) if j not in equal]
+    z = np.column_stack([_standardised(part[:, j]) for j in at]) if at else np.zeros((len(part), 0))
+    pairs = []
+    for i, j in np.argwhere(np.triu(np.abs(z.T @ z) > COPY, 1)).tolist():
+        a, b = _column(rows, at[i]), _column(rows, at[j])
+        same_holes = np.array_equal(np.isnan(a), np.isnan(b))
+        if same_holes and abs(float(_standardised(a) @ _standardised(b))) > COPY:
+            pairs.append((at[i], at[j]))
+    copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
+    _tell_pairs([(a, b) for b, a in sorted(copied.items())], "are the same in other units", names, container)
+
+
+def _standardised(column: Floats) -> Floats:
+    """About its mean, and of length 1; 0 where missing, and in all rows of a constant column."""
+    seen = ~np.isnan(column)
+    if not seen.any():
+        return np.zeros_like(column)
+    largest = float(np.abs(column[seen]).max())
+    scaled = column[seen] / (largest if largest > 0 else 1.0)  # squares of huge numbers overflow
+    centred = scaled - scaled.mean()
+    length = float(np.linalg.norm(centred))
+    found = np.zeros(len(column))
+    if length > 1e-12 * np.sqrt(len(scaled)):
+        found[seen] = centred / length
+    return found
+
+
+def _tell_pairs(pairs: list[tuple[int, int]], how: str, names: Sequence[str], container: str) -> None:
+    if not pairs:
+        return
+    named = ", ".join(f"{str(names[a])!r} and {str(names[b])!r}" for a, b in pairs[:3])
+    rest = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
+    warn(
+        EqualColumns(
+            f"columns {named}{rest} {how}: what they share counts twice, and may look like a component of its own.",
+            f"Keep one of each: {_without([b for _, b in pairs[:5]], names, container)}.",
         )
+    )
 
 
 def _without(columns: list[int], names: Sequence[str], container: str) -> str:
