@@ -53,7 +53,21 @@ def test_a_fit_that_is_also_started_from_a_smaller_one_never_ends_lower() -> Non
     alone = latens.GaussianMixture(4, **plain).fit(X)
     warm = fit_beside(latens.GaussianMixture(4, **plain), smaller, X, {})
     assert warm.elbo_ > alone.elbo_ + 10
-    assert not hasattr(warm, "_smaller") or warm._smaller is None
+    assert warm.fit(X).elbo_ == alone.elbo_  # the smaller fit was for that one alone
+
+
+def test_an_estimator_that_a_callback_fits_does_not_start_from_the_smaller_fit() -> None:
+    X, near = rows(), 0.1 * np.arange(12.0).reshape(4, 3)
+    plain = {"init": near, "moves": False, "prune": False, "random_state": 0, "max_iter": 20}
+    smaller = latens.GaussianMixture(3, prune=False, random_state=0).fit(X)
+    alone, within = latens.GaussianMixture(4, **plain).fit(X), latens.GaussianMixture(4, **plain)
+
+    def fit_another(event: latens.Iteration) -> bool:
+        within.fit(X)
+        return True  # once will do
+
+    fit_beside(latens.GaussianMixture(4, **plain, callbacks=fit_another), smaller, X, {})
+    assert within.elbo_ == alone.elbo_
 
 
 def test_point_estimates_are_compared_by_new_rows_only() -> None:

@@ -37,7 +37,7 @@ from latens.core.model import (
 from latens.core.rows import Rows
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
 from latens.core.statistics import Statistics
-from latens.core.survey import Survey
+from latens.core.survey import Survey, survey_rows
 from latens.core.watch import Watch
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "Walking",
     "Watch",
     "in_parts",
+    "survey_rows",
     "transient",
     "without_transients",
 ]

@@ -23,7 +23,7 @@ from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.context import FitContext, smaller_fit
 from latens.estimators.fitting.fit_doubts import doubt_fit
 from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
 from latens.estimators.fitting.search import FitSearch
@@ -197,7 +197,9 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             units.check_range()
             rng = generator(self.random_state) if rng is None else rng
             sample = without_units(units.enter(sample)) if self.own_units else units.enter(sample)
-            context = FitContext(data, data, sample, units, rng, over=over, in_stream=in_stream)
+            context = FitContext(
+                data, data, sample, units, rng, over=over, in_stream=in_stream, smaller=smaller_fit(self)
+            )
             model = self._build(context)
             if checkpoint is not None:
                 context = self._recorded(context, checkpoint, model, going_on=before is not None)
@@ -232,7 +234,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         """The same fit with a journal, and with the generator of the fit that it goes on with."""
         data = context.given
         foreign = data.rows.x if isinstance(data, InMemory) and not data.may_be_threaded else None
-        begun_from = [fit for fit in (self if going_on else None, self._smaller) if fit is not None]
+        begun_from = [fit for fit in (self if going_on else None, context.smaller) if fit is not None]
         about = [model, data.fingerprint(context.sample), [fit._state.q for fit in begun_from]]
         journal, rng = checkpoint.journal(self, context.rng, about, context.over, foreign)
         return replace(context, journal=journal, rng=rng)

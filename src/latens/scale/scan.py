@@ -117,7 +117,7 @@ class LoadBlock:
         if not self.known:
             return rows
         aux = {one.name: one.read(block.others[str(one.column)], rows) for one in self.known}
-        return replace(rows, aux={name: values.astype(rows.x.dtype) for name, values in aux.items()})
+        return replace(rows, aux=aux)
 
 
 def as_rows(x: Any, weight: Any = None) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import latens
 from latens.errors import ValuesCut
+from latens.estimators.regression.blocks import rows_with_target
 from latens.estimators.rows.lazy import LazyRows
 
 N = 400
@@ -276,6 +278,36 @@ class TestRegression:
         np.testing.assert_allclose(blocks.coef_std_, memory.coef_std_, rtol=1e-9)
         assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-9)  # columns far from 0 without an intercept
         np.testing.assert_allclose(np.asarray(blocks.predict(latens.scan(x, block_rows=50))), blocks.predict(x))
+
+    def test_the_target_travels_beside_the_measurements(self) -> None:
+        x, y = self.table()
+        source = rows_with_target(latens.scan(np.column_stack([x[:, :2], y, x[:, 2:]]), target=2, block_rows=100))
+        first = source.load(source.handles[0])
+        np.testing.assert_array_equal(first.x, x[:100])
+        np.testing.assert_array_equal(first.aux["target"], y[:100])
+
+    def test_a_missing_target_is_refused(self) -> None:
+        x, y = self.table()
+        y[[5, 200]] = np.nan
+        with pytest.raises(ValueError, match="hold 2 missing and 0 infinite entries"):
+            latens.BayesianLinearRegression().fit(latens.scan(np.column_stack([x, y]), target=3, block_rows=100))
+
+    @pytest.mark.extras
+    def test_a_target_keeps_its_digits_beside_columns_of_single_precision(self, tmp_path: Path) -> None:
+        import pandas
+
+        (x, y), path = self.table(), tmp_path / "rows.parquet"
+        frame = pandas.DataFrame(x.astype(np.float32), columns=list("abc")).assign(y=y + 1e6)
+        frame.to_parquet(path)
+        blocks = latens.BayesianLinearRegression().fit(latens.scan(path, target="y"))
+        memory = latens.BayesianLinearRegression().fit(x.astype(np.float32).astype(float), y + 1e6)
+        np.testing.assert_allclose(blocks.coef_, memory.coef_, rtol=1e-9)
+
+    @pytest.mark.extras
+    def test_a_target_of_text_is_refused_by_its_name(self, tmp_path: Path) -> None:
+        (tmp_path / "rows.csv").write_text("a,b,y\n1,2,low\n2,1,high\n3,5,low\n")
+        with pytest.raises(ValueError, match=r"column 'y' of the scan holds .* not numbers"):
+            latens.BayesianLinearRegression().fit(latens.scan(tmp_path / "rows.csv", target="y"))
 
     def test_what_a_scan_of_a_regression_needs(self) -> None:
         x, y = self.table()

@@ -6,6 +6,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from latens.estimators.fitting.context import starting_beside
+
 __all__ = ["fit_beside", "like", "takes"]
 
 
@@ -21,8 +23,5 @@ def takes(model: Any, name: str) -> bool:
 
 def fit_beside(model: Any, smaller: Any, X: Any, fit_params: dict[str, Any]) -> Any:
     """Fit; besides its own starts, from those of a fit of the same rows with one component fewer, if there is one."""
-    model._smaller = smaller
-    try:
+    with starting_beside(model, smaller):
         return model.fit(X, **fit_params)
-    finally:
-        del model._smaller

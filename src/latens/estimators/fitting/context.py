@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.units import Units
 from latens.inference.search.journal import UNRECORDED, Record
 
-__all__ = ["FitContext"]
+__all__ = ["FitContext", "smaller_fit", "starting_beside"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,31 @@ class FitContext:
     over: Callable[[], bool] | None = None  # whether `max_time` has passed
     in_stream: bool = False  # whether rows come in batches, of which these are the first
     growth: int = 1  # how many times the usual components are allowed, while their number is searched for
+    smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
 
     @classmethod
     def of_rows(cls, rows: Rows, sample: Any, units: Units, rng: np.random.Generator) -> FitContext:
         """That of rows of a stream which have entered the units already."""
         data = InMemory(rows)
         return cls(data, data, sample, units, rng, in_stream=True)
+
+
+# An estimator that is about to be fitted, and a fit of the same rows with one component fewer. The public `fit` takes
+# data and no such fit, so that a sweep over numbers of components hands it over here.
+_BESIDE: ContextVar[tuple[Any, Any] | None] = ContextVar("an estimator and a smaller fit", default=None)
+
+
+@contextmanager
+def starting_beside(estimator: Any, smaller: Any) -> Iterator[None]:
+    """A fit of this estimator within the block starts from `smaller` as well, if that is not None."""
+    token = _BESIDE.set((estimator, smaller))
+    try:
+        yield
+    finally:
+        _BESIDE.reset(token)
+
+
+def smaller_fit(estimator: Any) -> Any:
+    """The fit with one component fewer that this one starts from as well; None where there is none."""
+    fitted, smaller = _BESIDE.get() or (None, None)
+    return smaller if fitted is estimator else None  # a callback may fit another one

@@ -45,5 +45,6 @@ def height_with_one_more(estimator: Any, context: FitContext) -> float:
 def _starts_with(k: int, estimator: Any, context: FitContext) -> list[State]:
     """Starts with exactly k components, whatever was asked for."""
     other = copy(estimator)
-    other.n_components, other.prune, other.init, other._smaller = k, False, "auto", None
-    return [start for start in other._starts(other._model, context) if start.q.n_components == k]
+    other.n_components, other.prune, other.init = k, False, "auto"
+    starts = other._starts(other._model, replace(context, smaller=None))
+    return [start for start in starts if start.q.n_components == k]

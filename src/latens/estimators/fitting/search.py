@@ -43,7 +43,6 @@ class FitSearch:
     """Mixed into every estimator; reads the parameters that say how to search, and starts where the subclass says."""
 
     _n_named: int = 0  # components that codes of some rows were given for: they stay as they are named
-    _smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
     binary: ClassVar[bool]
     max_iter: int
     max_time: float | None
@@ -72,11 +71,9 @@ class FitSearch:
     def _starts(self, model: Any, context: FitContext) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
         starts = [State(self._start(model, context, restart)) for restart in range(times)]
-        return starts + self._grown_starts(model, context)
-
-    def _grown_starts(self, model: Any, context: FitContext) -> list[State]:
-        """The smaller fit with one component more, as its moves propose it."""
-        return [] if self._smaller is None else list(grown(model, self._smaller._state, context.sample, context.rng))
+        if context.smaller is None:
+            return starts
+        return [*starts, *grown(model, context.smaller._state, context.sample, context.rng)]
 
     def _search_from(
         self, model: Model, context: FitContext, starts: list[State], moves: bool, afresh: bool = True

@@ -136,7 +136,8 @@ class ExposureColumn:
 
     def __call__(self, values: Any, rows: Rows) -> Floats:
         shown = host(rows.present) > 0
-        return log_exposures(self.view, _numbers(values), shown, "each row of the column needs a positive number")
+        found = log_exposures(self.view, _numbers(values), shown, "each row of the column needs a positive number")
+        return found.astype(rows.x.dtype)
 
 
 def check_exposed(kinds: Mapping[str, Kind], exposed: Sequence[str]) -> None:

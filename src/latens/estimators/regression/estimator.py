@@ -28,11 +28,12 @@ from latens.estimators.parameters import (
     whole_number,
     yes_or_no,
 )
+from latens.estimators.regression.blocks import PairSurvey, SumBlock, rows_with_target, survey_pairs
 from latens.estimators.regression.column_sizes import doubt_column_sizes
 from latens.estimators.regression.complete_data import check_sizes, complete_target, missing_message
 from latens.estimators.regression.precisions import model_of, weight_unit
 from latens.estimators.regression.uncertainty import CENTRAL, WIDTH, RegressionUncertainty
-from latens.estimators.regression.units import RegressionUnits, SumBlock
+from latens.estimators.regression.units import RegressionUnits
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, taken_in
@@ -352,19 +353,17 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
             raise ValueError("a scan names its own target and weights: latens.scan(..., target=name, weights=name).")
         self.__dict__.pop("encodings_", None)
         rng = generator(self.random_state)
-        source = replace(scan, columns=(*scan.columns, scan.target)).source()
-        survey = source.survey
+        source = rows_with_target(scan)
+        survey: PairSurvey = source.total(survey_pairs)
         if survey.n_infinite or survey.n_missing:
             raise ValueError(
                 f"X and the target hold {survey.n_missing} missing and {survey.n_infinite} infinite entries; a "
                 "regression takes neither. Leave those rows out, or fill them with another estimator's `impute` first."
             )
-        if survey.n_rows < 2:
-            raise ValueError(f"X has {survey.n_rows} row(s); a regression needs at least 2.")
+        if survey.x.n_rows < 2:
+            raise ValueError(f"X has {survey.x.n_rows} row(s); a regression needs at least 2.")
         check_columns(self, scan.feature_names, len(scan.columns), reset=True)
-        units = RegressionUnits.of_pair_survey(
-            survey, source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept)
-        )
+        units = survey.units(source.dtype, centred=yes_or_no("fit_intercept", self.fit_intercept))
         about = [survey, len(source.handles)]
         journal = UNRECORDED if checkpoint is None else checkpoint.journal(self, rng, about)[0]
         self._solve(journal.once(lambda: source.total(SumBlock(units))), units, journal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,9 @@ from latens.core import Rows, State
 from latens.errors import caller_level
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
+from latens.estimators.regression.blocks import SumBlock, rows_with_target
 from latens.estimators.regression.column_sizes import SHARED_PRIOR, too_different
-from latens.estimators.regression.units import RegressionUnits, SumBlock
+from latens.estimators.regression.units import RegressionUnits
 from latens.estimators.rows.validation import check_weight, encoded_rows, is_foreign
 from latens.models.linear_regression import LinearRegression, RegressionPosterior, expected, regression_sums
 from latens.models.regression_integral import RegressionIntegral
@@ -224,7 +224,7 @@ class RegressionUncertainty:
         weight = None if sample_weight is None else check_weight(sample_weight, x)
         given = regression_sums(self._units.enter(Rows(x)).x, np.zeros(len(x)), weight)
         if isinstance(X, Scan):
-            given = replace(X, columns=(*X.columns, X.target)).source().total(SumBlock(self._units))
+            given = rows_with_target(X).total(SumBlock(self._units))
         size = np.sqrt(np.diag(known.xx))
         gap = np.abs(given.xx - known.xx) / np.maximum(np.outer(size, size), np.finfo(float).tiny)
         if not np.isclose(given.n, known.n, rtol=1e-9) or gap.max(initial=0.0) > SAME_SUMS:

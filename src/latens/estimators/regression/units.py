@@ -1,35 +1,19 @@
-"""Units of the columns and of the target, and the sums of blocks of rows in them."""
+"""Units of the columns of a regression and of its target."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from latens.array import Floats
 from latens.array.fields import part, record
-from latens.array.transfer import host
 from latens.core import Rows, Survey
 from latens.estimators.rows.units import Units
-from latens.models.linear_regression import RegressionSums, regression_sums
 
-__all__ = ["RegressionUnits", "SumBlock"]
+__all__ = ["RegressionUnits"]
 
 GRID = 2.0**-10  # of a column's own spread; origins lie on it, so that the order of rows does not reach the model
-
-
-@dataclass(frozen=True)
-class SumBlock:
-    """The sums of a block whose last column is the target."""
-
-    units: RegressionUnits
-
-    def __call__(self, rows: Rows, _: Any) -> tuple[None, RegressionSums]:
-        x, y = np.asarray(rows.x[:, :-1], dtype=np.float64), np.asarray(rows.x[:, -1:], dtype=np.float64)
-        weight = None if rows.weight is None else host(rows.weight)
-        inside, target = self.units.enter(Rows(x)).x, self.units.target.enter(Rows(y)).x[:, 0]
-        return None, regression_sums(inside, target, weight)
 
 
 @record
@@ -50,9 +34,8 @@ class RegressionUnits(Units):
         return cls._centred(across, along, mean, spread)
 
     @classmethod
-    def of_pair_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionUnits:
-        """The same from a survey, whose last column is the target."""
-        x, y = survey.columns(slice(0, -1)), survey.columns(slice(-1, None))
+    def of_surveys(cls, x: Survey, y: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionUnits:
+        """The same from surveys of the columns and of the target."""
         across, along = (Units.of_survey(part, dtype, centred=centred) for part in (x, y))
         if not centred:
             return cls(across.origin, across.exponent, along)

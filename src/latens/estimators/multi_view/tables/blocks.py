@@ -190,7 +190,7 @@ class _GroupNumbers:
     groups: tuple[str, ...]
 
     def __call__(self, values: Any, rows: Rows) -> Floats:
-        return group_numbers(values, [], None, len(rows), self.groups)[0]
+        return group_numbers(values, [], None, len(rows), self.groups)[0].astype(rows.x.dtype)
 
 
 def explain_source(model: MultiView, q: MultiViewPosterior, source: Source) -> Deviances:
