@@ -263,6 +263,12 @@ def test_files_by_view_are_aligned_and_any_of_them_suffices(mixed: Path) -> None
     assert "model: multi-view (there are 2 tables)" in result.stdout
     done("transform", "v.latens", "--view", "rna=rna.csv", "--out", "z.csv")
     assert len(Path("z.csv").read_text().splitlines()) == 81
+    files = ["--view", "rna=rna.csv", "--view", f"clinic={mixed}"]
+    done("fit", *files, "-k", "1", "--report", "none", "--out", "one.latens", "--drop", "smokes")
+    table = json.loads(done("compare", "v.latens", "one.latens", *files, "--json").stdout)["table"]
+    own = json.loads(done("score", "one.latens", *files, "--json").stdout)
+    seen = next(row["mean log density"] for row in table if row["model"] == "one")
+    assert seen == pytest.approx(np.mean(next(values for name, values in own.items() if name != "rows")), rel=1e-9)
 
 
 def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,6 +390,11 @@ def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Pa
     halves = done("stability", "c.latens", "--data", "c.csv", "--exposure", "depth", "--samples", "2", "--json")
     again = latens.stability(model, table.views(), 2, exposure=table.aside("exposure"))
     assert json.loads(halves.stdout)["verdict"] == again.verdict
+    done("fit", "c.csv", *asked, "--exposure", "depth", "-k", "1", "--out", "one.latens", "--report", "none")
+    beside = done("compare", "c.latens", "one.latens", "--data", "c.csv", "--exposure", "depth", "--json")
+    seen = {row["model"]: row["mean log density"] for row in json.loads(beside.stdout)["table"]}
+    assert seen["c"] == pytest.approx(model.score(table.views(), exposure=table.aside("exposure")), rel=1e-9)
+    assert "--exposure NAME" in call("compare", "c.latens", "one.latens", "--data", "c.csv").output
     assert [tuple(row.values()) for row in json.loads(halves.stdout)["table"]] == [tuple(r) for r in again.table.rows]
     assert "--exposure NAME" in call("stability", "c.latens", "--data", "c.csv").output
     refused = call("fit", "c.csv", "--model", "gaussian-mixture", "--exposure", "depth", "--force")
@@ -523,8 +534,8 @@ def test_a_fit_goes_on_with_its_own_model_for_as_long_as_is_asked(numbers: Path)
 @pytest.mark.extras
 def test_a_dry_run_says_what_it_did_not_try_and_finds_bad_targets(numbers: Path, tmp_path: Path) -> None:
     line = next(line for line in done("fit", numbers, "--dry-run").stdout.splitlines() if line.startswith("model: "))
-    assert line.endswith("(all columns are numbers; a fit tries structures first, and takes one that fills hidden "
-                         "cells better: latens suggest tells)")  # fmt: skip
+    assert line.endswith("(all columns are numbers; a dry run tries no structures; the fit does, as latens suggest, "
+                         "and may choose another)")  # fmt: skip
     lines = ["a,b,kind", *(f"{i % 7}.5,{i % 5}.25,{['low', 'mid', 'high'][i % 3]}" for i in range(30))]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     told = call("fit", "t.csv", "--target", "kind", "--dry-run")

@@ -57,7 +57,6 @@ MISTAKES = [
     ("fit data.csv --likelihood numbers=gaussian", nothing, 2, ["--likelihood is for multi-view"]),
     ("fit data.csv --groups g", nothing, 2, ["no column 'g'"]),
     ("fit data.csv --groups a", nothing, 2, ["--groups is for multi-view"]),
-    ("fit data.csv --missing some", nothing, 2, ["--missing some are no numbers", "--missing=-999"]),
     ("fit data.csv --out nowhere/m.latens", nothing, 2, ["folder", "nowhere does not exist; create it"]),
     ("fit data.csv --out data.csv", nothing, 2, ["is the file to be read; choose another name"]),
     ("fit data.csv --report page.html", write("page.html", "<p>mine</p>"), 2, ["was not written by latens", "--force"]),

@@ -136,6 +136,7 @@ def test_an_encoding_is_plain_data_and_comes_back_the_same() -> None:
         "id",
         "long",
         True,
+        ("refused",),
     )
     assert Encoding.from_json(json.loads(json.dumps(encoding.to_json()))) == encoding
 
@@ -146,6 +147,8 @@ def test_an_encoding_is_plain_data_and_comes_back_the_same() -> None:
         lambda content: content.pop("columns"),
         lambda content: content.update(version=2),
         lambda content: content.update(row_names=3),
+        lambda content: content.update(missing="refused"),
+        lambda content: content.update(missing=[3]),
         lambda content: content["columns"][0].update(kind="code"),
         lambda content: content["columns"][0].update(run="this"),
         lambda content: content["columns"][0].update(levels=[1]),
@@ -173,6 +176,7 @@ def test_codes_for_missing_are_told_and_can_be_kept() -> None:
     assert not np.isnan(cleaned).any()
     (column,), _ = treat(raw, Choices(missing=(values[0],)))
     assert column.codes == (values[0],)
+    assert column.note == f"{values[0]:g} taken as missing, once"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\
         ("table.csv", b"age,sex\n1,m\n2,f\n", {"drop": ["aeg"]}, ["no column 'aeg'", "did you mean 'age'?"]),
         ("table.csv", b"age,sex\n1,m\n2,f\n", {"index_col": "zzz"}, ["no column 'zzz'", "there are 'age', 'sex'"]),
         ("table.csv", b"age,sex\n1,m\n2,f\n", {"format": "wide"}, ["format='wide' is not known", "transactions"]),
-        ("table.csv", b"age,sex\n1,m\n2,f\n", {"missing": "some"}, ["missing='some'", "[-999]"]),
         ("edges.csv", b"a,b,c,d\n1,2,3,4\n2,3,4,5\n", {"format": "edges"}, ["two columns, source and target"]),
         ("twice.csv", (LONG + "s0,f0,9\n").encode(), {"format": "long"}, ["'s0' has more than one value of 'f0'"]),
         ("texts.csv", b"a,b,c\nx,y,1\nz,w,2\n", {"transpose": True}, ["names in one column", "--drop NAME"]),

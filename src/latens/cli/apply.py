@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 import latens
-from latens.cli.reading import FILE, read_metadata, sources
+from latens.cli.reading import FILE, named_missing, named_sheet, read_metadata, sources
 from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import retyped_options
@@ -42,6 +42,9 @@ def row_options(command: Any) -> Any:
     for option in (
         click.option("--sheet", help="Sheet of an Excel file."),
         click.option("--sep", help="Separator of a text file (found otherwise)."),
+        click.option(
+            "--missing", multiple=True, metavar="WORDS", help="Words or numbers for missing, beside those of the fit."
+        ),
         click.option("--exposure", metavar="NAME", help="The column of exposures, or total, if the fit had them."),
         click.option(
             "--view", "views", multiple=True, metavar="NAME=FILE", help="A table of the same rows; repeat it."
@@ -138,7 +141,7 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 @debug_option
 def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
-           sheet: str | None, exposure: str | None, metadata: Path | None, stability: bool,
+           sheet: str | None, exposure: str | None, missing: tuple[str, ...], metadata: Path | None, stability: bool,
            open_: bool) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
@@ -148,14 +151,14 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
         if stability:
             raise Refused("--stability fits halves of the rows; give them: --data FILE.")
     else:
-        options = {"views": views, "sep": sep, "sheet": sheet, "exposure": exposure, "out": None, "force": False}
+        options = {"views": views, "sep": sep, "sheet": sheet, "exposure": exposure, "missing": missing, "out": None}
         fitted, rows, _ = ask(model, file, options)
         about["given"] = beside(fitted, file, options)
-        typed = {"file", "views", "sep", "sheet", "exposure"}
+        typed = {"file", "views", "sep", "sheet", "exposure", "missing"}
         about["rows_options"] = retyped_options(click.get_current_context(), typed)
         if stability:
             about["stability"] = latens.stability(fitted, rows, max_time=STABILITY_SECONDS, **about["given"])
-    known = None if metadata is None else read_metadata(metadata)
+    known = None if metadata is None else read_metadata(metadata, missing)
     source = "" if file is None else file.name
     page = latens.report(fitted, rows, target, metadata=known, source=source, model_file=model.name, **about)
     click.echo(printable(str(page)))
@@ -177,61 +180,67 @@ def ask(path: Path, file: Path | None, options: dict[str, Any]) -> tuple[Any, An
     if options["out"] is not None:
         options["out"] = _target(options["out"], options["force"], path, file)
     source = sources(file, options.pop("views"))
-    return fitted, *_read_for(fitted, source, options["sep"], options.pop("sheet", None))
+    return fitted, *rows_for(fitted, source, options)
 
 
 def beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
     """What a model asks for besides rows, from columns of their file: exposures, covariates, weights of a fit."""
+    how = _how_to_read(fitted, options)
     given: dict[str, Any] = {}
     exposure, weights = options.get("exposure"), options.get("weights")
     if exposure is None and getattr(getattr(fitted, "layout_", None), "exposed", False):
         raise Refused("the model was fitted with exposures; name their column: --exposure NAME, or total.")
     if exposure is not None:
-        given["exposure"] = exposure if exposure == "total" else _aside(file, "exposure", exposure, options["sep"])
+        given["exposure"] = exposure if exposure == "total" else _aside(file, "exposure", exposure, how)
     known = getattr(fitted, "_covariates", None)
     if known is not None:
-        given["covariates"] = _covariates(file, known.columns, options["sep"])
+        given["covariates"] = _covariates(file, known.columns, how)
     if weights is not None:
-        given["sample_weight"] = _aside(file, "weights", weights, options["sep"])
+        given["sample_weight"] = _aside(file, "weights", weights, how)
     return given
 
 
-def _covariates(file: Path | None, names: Sequence[str], sep: str | None) -> Any:
+def _how_to_read(fitted: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `latens.read` for columns that the model does not know: no number is guessed to be missing."""
+    words = [word for each in (getattr(fitted, "encodings_", None) or {}).values() for word in each.missing_words]
+    more = named_missing(options["missing"]) if options["missing"] else []
+    return {"sep": options["sep"], "sheet": named_sheet(options["sheet"]), "missing": ["none", *words, *more]}
+
+
+def _covariates(file: Path | None, names: Sequence[str], how: dict[str, Any]) -> Any:
     """The columns that the fit was given as covariates, which new rows must bring as well."""
     from latens.intake import read
 
     if file is None:
         raise Refused(f"the model wants the covariates {', '.join(names)}, columns of one file; --view has none.")
-    return read(file, sep=sep, missing="none", covariates=names).covariates()
+    return read(file, covariates=names, **how).covariates()
 
 
-def _aside(file: Path | None, role: str, name: str, sep: str | None) -> Any:
+def _aside(file: Path | None, role: str, name: str, how: dict[str, Any]) -> Any:
     """Numbers of a column that is no feature."""
     from latens.intake import read
 
     if file is None:
         more = "; with --view give --exposure total" if role == "exposure" else ", not of several views"
         raise Refused(f"--{role} NAME is a column of one file{more}.")
-    values = read(file, sep=sep, missing="none", **{role: name}).aside(role)  # type: ignore[arg-type]
+    columns: dict[str, Any] = {role: name}
+    values = read(file, **columns, **how).aside(role)
     if values is None or values.dtype.kind != "f":
         raise Refused(f"the column {name!r} of --{role} holds no numbers.")
     return values
 
 
-def rows_for(fitted: Any, file: Path) -> Any:
-    """The rows of a file as a model takes them."""
-    return _read_for(fitted, sources(file, ()), None, None)[0]
-
-
-def _read_for(fitted: Any, source: Any, sep: str | None, sheet: Any) -> tuple[Any, dict[str, Encoded]]:
+def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Encoded]]:
+    """Rows as a model takes them, and the tables that they came from; `source` is one file, or several by view."""
     from latens.intake import encode_like, join_views, read
 
     encodings = getattr(fitted, "encodings_", None)
     if encodings is None:  # fitted in Python: its columns are those of the file
-        table = read(source, sep=sep, missing="none")
+        table = read(source, **_how_to_read(fitted, options))
         encoded = {view: part.encoded() for view, part in table.parts.items()}
     else:
-        encoded = encode_like(source, encodings, sep=sep, sheet=sheet)
+        how = {"sep": options["sep"], "sheet": named_sheet(options["sheet"])}
+        encoded = encode_like(source, encodings, missing=named_missing(options["missing"]), **how)
     if hasattr(fitted, "layout_"):
         return join_views(encoded, encodings), encoded
     table_ = next(iter(encoded.values()))

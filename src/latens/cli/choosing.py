@@ -10,7 +10,7 @@ import click
 
 import latens
 from latens.cli.apply import ask, beside, load_model, row_options, rows_for
-from latens.cli.reading import FILE, read_table, reading_options
+from latens.cli.reading import FILE, read_table, reading_options, sources
 from latens.cli.terminal.console import Progress, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import retyped
@@ -69,9 +69,10 @@ def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, ope
 @click.command()
 @click.argument("models", nargs=-1, type=FILE)
 @click.option("--data", "file", type=FILE, help="Rows that no model has seen; without them, bounds are compared.")
+@row_options
 @_answering
 def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_: bool, as_json: bool,
-            quiet: bool) -> None:  # fmt: skip
+            quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Which of several fitted models to prefer.
 
     By rows that none has seen, or by their bounds.
@@ -80,10 +81,14 @@ def compare(models: tuple[Path, ...], file: Path | None, out: Path | None, open_
         raise Refused("name two models or more, such as latens compare a.latens b.latens --data test.csv.")
     page = None if out is None else new_file(out)
     fitted = {_label(path, models): load_model(path) for path in models}
-    if file is None:
+    if file is None and not reading["views"]:
         found = latens.compare(fitted)
     else:
-        found = latens.compare(fitted, X_test={name: rows_for(model, file) for name, model in fitted.items()})
+        source = sources(file, reading["views"])
+        rows = {name: rows_for(model, source, reading)[0] for name, model in fitted.items()}
+        given = {name: beside(model, file, reading) for name, model in fitted.items()}
+        more = {what: {name: each.get(what) for name, each in given.items()} for what in ("exposure", "covariates")}
+        found = latens.compare(fitted, X_test=rows, **more)
     _answer(found, page, open_, as_json, quiet, {"best": found.best, "by": found.by}, "")
 
 

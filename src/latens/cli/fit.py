@@ -132,7 +132,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
     if mofa2 is not None and choice.name != "multi-view":
         raise Refused(f"--mofa2 is for multi-view; {choice.name} has no such file.")
-    known = None if metadata is None else read_metadata(metadata)
+    known = None if metadata is None else read_metadata(metadata, reading["missing"])
     if dry_run:
         if as_json:
             click.echo(json.dumps(record(job, {}), indent=1))

@@ -27,7 +27,7 @@ __all__ = [
 AUTO = "auto"
 MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
 ROWS_PER_COLUMN = 5
-NOT_TRIED = "a fit tries structures first, and takes one that fills hidden cells better: latens suggest tells"
+NOT_TRIED = "a dry run tries no structures; the fit does, as latens suggest, and may choose another"
 SPARSE = 0.2  # share of ones below which ones are taken to be caused
 
 
@@ -190,7 +190,7 @@ def _about_levels(choice: Choice, columns: list[Column]) -> str:
     return (
         f"{listed([column.name for column in several], 4)} hold more than two values ({listed(first.levels, 4)}), and "
         "each value enters as a yes/no column of its own, which counts as evidence again; --model latent-classes takes "
-        "such a column as one. A value that means missing belongs in an empty cell."
+        "such a column as one. A value that means missing is named by --missing."
     )
 
 

@@ -13,7 +13,16 @@ from latens.cli.terminal.failures import Refused
 if TYPE_CHECKING:
     from latens.intake import Intake
 
-__all__ = ["FILE", "read_arguments", "read_metadata", "read_table", "reading_options", "sources"]
+__all__ = [
+    "FILE",
+    "named_missing",
+    "named_sheet",
+    "read_arguments",
+    "read_metadata",
+    "read_table",
+    "reading_options",
+    "sources",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -33,8 +42,8 @@ _OPTIONS = (
                  "(counts of multi-view)."),
     click.option("--covariates", multiple=True, metavar="NAMES", help="Columns that features are regressed on beside "
                  "factors, such as batch or age (multi-view)."),
-    click.option("--missing", default="auto", show_default=True, metavar="NUMBERS",
-                 help="Numbers that stand for missing, such as -999; none: no such numbers."),
+    click.option("--missing", multiple=True, metavar="WORDS", help="Words or numbers that stand for missing, such as "
+                 "refused or -999; none: no number does, however far from the others."),
     click.option("--log1p", multiple=True, metavar="NAMES", help="Take log(1 + value) of these; all: of all numbers."),
     click.option("--transpose", is_flag=True, help="Features are in rows, samples in columns."),
 )  # fmt: skip
@@ -76,34 +85,37 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
 def read_arguments(*, groups: str | None = None, **options: Any) -> dict[str, Any]:
     """What `latens.read` takes for these options of the command line."""
     options = {name: value for name, value in options.items() if name != "views"}
-    sheet = options.pop("sheet", None)
     for name in ("columns", "drop", "category", "covariates", "log1p"):
         options[name] = _names(options[name])
     return options | {
-        "sheet": int(sheet) - 1 if sheet and sheet.isdigit() else sheet,
+        "sheet": named_sheet(options.get("sheet")),
         "columns": options["columns"] or None,
-        "missing": _codes(options["missing"]),
+        "missing": named_missing(options["missing"]),
         "groups": groups,
     }
 
 
-def read_metadata(path: Path) -> Any:
-    """A table of what is known of rows: a frame whose row names are those of its first column of unique text."""
+def read_metadata(path: Path, missing: tuple[str, ...] = ()) -> Any:
+    """A table of what is known of rows: a frame whose row names are those of its first column of unique text.
+
+    `missing` are the words of the option of that name.
+    """
     from latens.intake import read
 
     if not path.exists():
         raise Refused(f"there is no file {path} for --metadata.")
-    return read(path).frame
+    return read(path, missing=named_missing(missing)).frame
+
+
+def named_sheet(given: str | None) -> str | int | None:
+    """A sheet by its name, or by its number from 1 on."""
+    return int(given) - 1 if given and given.isdigit() else given
+
+
+def named_missing(given: tuple[str, ...]) -> Any:
+    """What `latens.read` takes for `--missing`."""
+    return _names(given) or "auto"
 
 
 def _names(given: tuple[str, ...]) -> list[str]:
     return [name.strip() for each in given for name in each.split(",") if name.strip()]
-
-
-def _codes(missing: str) -> Any:
-    if missing in ("auto", "none"):
-        return missing
-    try:
-        return [float(code) for code in missing.split(",")]
-    except ValueError:
-        raise Refused(f"--missing {missing} are no numbers; write --missing=-999 or --missing none.") from None

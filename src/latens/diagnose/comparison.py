@@ -64,7 +64,13 @@ class Comparison(Result):
 
 
 def compare(
-    models: Mapping[str, Any], X_test: Any = None, *, max_time: float | None = None, checkpoint: Any = None
+    models: Mapping[str, Any],
+    X_test: Any = None,
+    *,
+    exposure: Any = None,
+    covariates: Any = None,
+    max_time: float | None = None,
+    checkpoint: Any = None,
 ) -> Comparison:
     """Rank fitted models by what can be compared of them.
 
@@ -78,6 +84,8 @@ def compare(
     X_test : rows, optional
         As the models' `score_samples` takes them; or, where they take them in different forms, a dict of the same
         rows by the names of the models.
+    exposure, covariates : array, dict or data frame, optional
+        Of `X_test`, for the models that were fitted with them; by the names of the models where they differ.
     max_time : float, optional
         Seconds for the densities of `X_test`; models for which no time was left are named in the verdict. Two are
         always compared.
@@ -102,7 +110,8 @@ def compare(
     _refuse_other_units(models)
     if X_test is None:
         return _by_bound(models)
-    scores = _densities(models, X_test, Budget(max_time), checkpoint)
+    beside = {"exposure": exposure, "covariates": covariates}
+    scores = _densities(models, X_test, beside, Budget(max_time), checkpoint)
     left_out = [name for name in models if name not in scores]
     found = _by_density({name: models[name] for name in scores}, X_test, scores)
     return replace(found, verdict=f"{found.verdict} No time was left for {listed(left_out)}.") if left_out else found
@@ -227,26 +236,41 @@ def _close(a: Floats, b: Floats) -> bool:
     return bool(np.all(np.abs(a - b) <= SAME_ORIGIN * np.maximum(np.abs(a), np.abs(b)) + np.finfo(float).tiny))
 
 
-def _densities(models: dict[str, Any], X_test: Any, budget: Budget, checkpoint: Any) -> dict[str, Floats]:
+def _densities(
+    models: dict[str, Any], X_test: Any, beside: dict[str, Any], budget: Budget, checkpoint: Any
+) -> dict[str, Floats]:
     """(n,) of each model for which there is time; with a checkpoint, those that were found before."""
-    apart = isinstance(X_test, Mapping) and set(X_test) == set(models)
     scores, kept = dict[str, Floats](), list[Path]()
     for name, model in models.items():
         if len(scores) >= 2 and budget.over:
             return scores
-        rows = X_test[name] if apart else X_test
+        rows = _of_model(X_test, name, models)
+        given = {what: _of_model(value, name, models) for what, value in beside.items() if _has(model, what)}
         if checkpoint is None:
-            scores[name] = _row_densities(name, model, rows)
+            scores[name] = _row_densities(name, model, rows, given)
             continue
-        question = [type(model).__name__, model.posterior_, rows if isinstance(rows, Scan) else entries_of(model, rows)]
+        shown = rows if isinstance(rows, Scan) else entries_of(model, rows)
+        question = [type(model).__name__, model.posterior_, shown, *given.values()]
         kept.append(checkpoint_folder(checkpoint) / f"density-{fingerprint(question)[:16]}.npy")
         if not kept[-1].exists():
             with replacing(kept[-1]) as file:
-                np.save(file, _row_densities(name, model, rows))
+                np.save(file, _row_densities(name, model, rows, given))
         scores[name] = np.load(kept[-1])
     for path in kept:
         path.unlink()
     return scores
+
+
+def _of_model(value: Any, name: str, models: Mapping[str, Any]) -> Any:
+    """What is given for a model, where each has its own; else what is given for all."""
+    return value[name] if isinstance(value, Mapping) and set(value) == set(models) else value
+
+
+def _has(model: Any, what: str) -> bool:
+    """Whether a model was fitted with exposures or covariates."""
+    if what == "exposure":
+        return bool(getattr(getattr(model, "layout_", None), "exposed", ()))
+    return getattr(model, "_covariates", None) is not None
 
 
 def _by_density(models: dict[str, Any], X_test: Any, scores: dict[str, Floats]) -> Comparison:
@@ -308,13 +332,13 @@ def _doubt_rows(models: dict[str, Any], X_test: Any, n: int) -> None:
             return
 
 
-def _row_densities(name: str, model: Any, X_test: Any) -> Floats:
+def _row_densities(name: str, model: Any, X_test: Any, given: dict[str, Any]) -> Floats:
     if not hasattr(model, "score_samples"):
         raise ValueError(
             f"{name!r} is a {type(model).__name__}, which has no density of rows; compare such fits by their bounds: "
             "compare(models) without X_test."
         )
-    return np.asarray(host(model.score_samples(X_test)), dtype=float)
+    return np.asarray(host(model.score_samples(X_test, **given)), dtype=float)
 
 
 def _density_verdict(

@@ -8,7 +8,7 @@ from typing import Any
 
 from latens.system.wording import listed
 
-__all__ = ["KEPT", "KINDS", "Column", "counted_kinds", "plural"]
+__all__ = ["KEPT", "KINDS", "Column", "counted_kinds", "plural", "times"]
 
 KEPT = "kept"
 COVARIATE = "covariate"
@@ -133,6 +133,11 @@ def counted_kinds(columns: tuple[Column, ...]) -> str:
     if dropped:
         text += f"; dropped {len(dropped):,}: {listed(dropped, form=str)}"
     return text
+
+
+def times(count: int) -> str:
+    """How often something occurs."""
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def plural(noun: str, count: int) -> str:

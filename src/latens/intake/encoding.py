@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from latens.errors import AbsentColumns, TableRefused, UnseenLevels, warn
 from latens.intake.columns import KEPT, Column
 from latens.intake.layouts import SparseTable
 from latens.intake.marks import NONE_WORDS, number_in
-from latens.intake.raw_table import RawTable, Values, level_text
+from latens.intake.missing_codes import NamedMissing
+from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.system.optional_imports import require
 from latens.system.wording import listed
 
@@ -32,6 +33,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 VERSION = 1
 ENTRIES = {"version", "row_names", "format", "transpose", "columns"}
+MISSING = "missing"  # an entry of files of tables that name words for it
 # Views by kind of column: those of one likelihood together.
 VIEW_LIKELIHOODS = {"numbers": "gaussian", "counts": "poisson", "yes_no": "bernoulli", "categories": "bernoulli"}
 VIEWS = {"numbers": ("number", "scale"), "counts": ("count",), "yes_no": ("binary",), "categories": ("category",)}
@@ -71,7 +73,7 @@ class Encoded:
             if column.kind not in ("binary", "category"):
                 decoded[column.name] = np.asarray(self.matrix)[:, start]
             start += len(column.encoded_names)
-        return pandas.DataFrame(decoded, index=None if self.row_names is None else list(self.row_names))
+        return as_read(pandas.DataFrame(decoded, index=None if self.row_names is None else list(self.row_names)))
 
     def views(self) -> dict[str, Any]:
         """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
@@ -99,6 +101,7 @@ class Encoding:
     row_name_column: str | None = None
     format: str = "matrix"
     transpose: bool = False
+    missing_words: tuple[str, ...] = ()  # cells of text that stand for missing
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,10 +126,22 @@ class Encoding:
         if isinstance(table, SparseTable):
             return self._encode_sparse(table)
         raw = table if isinstance(table, RawTable) else RawTable.of_frame(table)
+        raw, _ = raw.without(self.missing_words)
         place = self._places(raw)
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
         return Encoded(matrix, self.columns, self._row_names(raw))
+
+    def also_missing(self, named: NamedMissing) -> Encoding:
+        """The encoding that takes these words and numbers as missing besides those of the fit."""
+        if not named.words:
+            return self
+        columns = tuple(
+            replace(column, codes=tuple(dict.fromkeys((*column.codes, *(named.codes or ())))))
+            for column in self.columns
+        )
+        words = tuple(dict.fromkeys((*self.missing_words, *named.words)))
+        return replace(self, columns=columns, missing_words=words)
 
     def _encode_sparse(self, table: SparseTable) -> Encoded:
         """Rows of mostly zeros: a column that is absent is 0, one that is new is left out and counted."""
@@ -210,6 +225,7 @@ class Encoding:
             "format": self.format,
             "transpose": self.transpose,
             "columns": [column.to_json() for column in self.columns],
+            **({MISSING: list(self.missing_words)} if self.missing_words else {}),
         }
 
     @classmethod
@@ -221,7 +237,7 @@ class Encoding:
         ValueError
             If they describe none.
         """
-        if not isinstance(content, Mapping) or set(content) != ENTRIES:
+        if not isinstance(content, Mapping) or set(content) - {MISSING} != ENTRIES:
             raise ValueError(f"its encoding of columns is not given by {', '.join(sorted(ENTRIES))}")
         if content["version"] != VERSION or not isinstance(content["columns"], list):
             raise ValueError(f"its encoding of columns has version {str(content['version'])[:20]}; expected {VERSION}")
@@ -229,10 +245,13 @@ class Encoding:
             raise ValueError("its encoding names no column of row names")
         if not isinstance(content["format"], str) or type(content["transpose"]) is not bool:
             raise ValueError("its encoding of columns does not say how they lie")
+        words = content.get(MISSING, [])
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError("its encoding of columns names no words for missing values")
         columns = tuple(map(Column.from_json, content["columns"]))
         if any(column.role != KEPT for column in columns) or len({column.name for column in columns}) < len(columns):
             raise ValueError("its encoding lists a column twice, or one that was not kept")
-        return cls(columns, content["row_names"], content["format"], content["transpose"])
+        return cls(columns, content["row_names"], content["format"], content["transpose"], tuple(words))
 
 
 def encodings_to_text(encodings: Mapping[str, Encoding] | None) -> str | None:

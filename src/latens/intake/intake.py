@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.columns import COVARIATE, Column, counted_kinds, plural
+from latens.intake.columns import COVARIATE, Column, counted_kinds, plural, times
 from latens.intake.encoding import Encoded, Encoding, unique_names
 from latens.intake.layouts import SparseTable, looks_long, looks_transposed
-from latens.intake.raw_table import RawTable, Values, level_text
+from latens.intake.missing_codes import NamedMissing
+from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.intake.sources import load_tables
 from latens.intake.treatment import Choices, treat
 from latens.system.optional_imports import require
@@ -160,7 +161,7 @@ def read(
     groups: str | None = None,
     exposure: str | None = None,
     covariates: Sequence[str] = (),
-    missing: Sequence[float] | str = "auto",
+    missing: str | float | Sequence[str | float] = "auto",
     log1p: Sequence[str] = (),
     transpose: bool = False,
     sheet: str | int | None = None,
@@ -189,8 +190,10 @@ def read(
         Columns that are no features, to be had by `aside`.
     covariates : sequence of str
         Columns that are known of the rows and no features, such as batch or age, to be had by `covariates`.
-    missing : "auto", "none" or sequence of float
-        Numbers that stand for missing: an extreme such as -999 that is far from the rest and repeated, none, or these.
+    missing : "auto", "none", or words and numbers
+        What stands for missing besides empty cells and the usual marks, such as ["refused", -999]. Numbers that are
+        not named are looked for ("auto": an extreme that is far from the rest and repeated); "none", or naming one,
+        leaves that. Words are found whatever their case.
     log1p : sequence of str
         Columns of which log(1 + value) is taken; "all" for every column of numbers.
     transpose : bool
@@ -221,25 +224,38 @@ def read(
     weight  number  kept       1
     height  number  kept       0
     """
+    named = NamedMissing.of(missing)
     choices = Choices(
         index_col, None if columns is None else tuple(columns), tuple(drop), tuple(category), target, weights, groups,
-        exposure, _codes(missing), tuple(log1p), tuple(covariates),
+        exposure, named.codes, tuple(log1p), tuple(covariates),
     )  # fmt: skip
     several = isinstance(source, Mapping)
     given: Mapping[str, Any] = source if several else {"": source}
-    parts: dict[str, Part] = {}
+    tables: dict[str, RawTable | SparseTable] = {}
+    files: dict[str, str] = {}
     for view, one in given.items():
-        tables = _tables(one, format, sep, sheet)
-        for name, table in tables.items():
-            label = view if several and len(tables) == 1 else f"{view} {name}".strip()
-            parts[label] = _part(table, choices, format, transpose, _label(one), several)
+        found = _tables(one, format, sep, sheet)
+        labels = [view if several and len(found) == 1 else f"{view} {name}".strip() for name in found]
+        tables |= zip(labels, found.values(), strict=True)
+        files |= dict.fromkeys(labels, _label(one))
+    parts = {
+        label: _part(table, choices, named.words, format, transpose, files[label], several)
+        for label, table in _noting_unfound(tables, named.words).items()
+    }
     return Intake(", ".join(_label(one) for one in given.values()), parts)
 
 
 def encode_like(
-    source: Any, encodings: Mapping[str, Encoding], *, sep: str | None = None, sheet: str | int | None = None
+    source: Any,
+    encodings: Mapping[str, Encoding],
+    *,
+    sep: str | None = None,
+    sheet: str | int | None = None,
+    missing: str | float | Sequence[str | float] = (),
 ) -> dict[str, Encoded]:
     """New rows of a file, data frame, or dict of them by view, read with the encodings of a fit.
+
+    `missing` names words and numbers that stand for missing besides those of the fit.
 
     Raises
     ------
@@ -259,7 +275,7 @@ def encode_like(
                     f"the model has no view {label!r}; it has {', '.join(map(repr, encodings))}: --view NAME=FILE."
                 )
             table = table.transposed() if encodings[label].transpose else table
-            out[label] = encodings[label].encode(table)
+            out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table)
     return out
 
 
@@ -286,12 +302,19 @@ def _tables(source: Any, format: str | None, sep: str | None, sheet: str | int |
 
 
 def _part(
-    table: RawTable | SparseTable, choices: Choices, format: str | None, transpose: bool, label: str, several: bool
+    table: RawTable | SparseTable,
+    choices: Choices,
+    missing_words: tuple[str, ...],
+    format: str | None,
+    transpose: bool,
+    label: str,
+    several: bool,
 ) -> Part:
     if transpose:
         table = table.transposed()
     if isinstance(table, SparseTable):
         return _sparse_part(table, choices, format, transpose, label)
+    table, taken = table.without(missing_words)
     if table.n_rows < 2:
         raise TableRefused(f"{label} has {table.n_rows} row; columns can be distinguished from two rows on.")
     if format is None and looks_long(table):
@@ -311,12 +334,13 @@ def _part(
             covariates=_present(choices.covariates, table),
         )  # fmt: skip
     columns, values = treat(table, choices)
+    columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
     rows = table.row_names if names is None else unique_names(values[table.names.index(names)])
     if format is None and not transpose:
         _refuse_transposed(label, [column.name for column in columns if column.is_kept], rows)
     kept = tuple(column for column in columns if column.is_kept)
-    encoding = Encoding(kept, names, format or "matrix", transpose)
+    encoding = Encoding(kept, names, format or "matrix", transpose, missing_words)
     return Part(columns, replace(table, values=values, row_names=rows), encoding)
 
 
@@ -368,15 +392,25 @@ def _frame(part: Part, pandas: Any) -> Any:
         else:
             series[column.name] = values
     rows = range(part.table.n_rows) if part.table.row_names is None else list(part.table.row_names)
-    return pandas.DataFrame(series, index=rows)
+    return as_read(pandas.DataFrame(series, index=rows))
 
 
-def _codes(missing: Sequence[float] | str) -> tuple[float, ...] | None:
-    if isinstance(missing, str):
-        if missing not in ("auto", "none"):
-            raise TableRefused(f"missing={missing!r} is not known; give 'auto', 'none' or numbers such as [-999].")
-        return None if missing == "auto" else ()
-    return tuple(map(float, missing))
+def _with_taken(column: Column, counts: Mapping[str, int]) -> Column:
+    """The column with a word about the words in it that stand for missing."""
+    notes = [f"{word} taken as missing, {times(count)}" for word, count in counts.items()]
+    return replace(column, note="; ".join(filter(None, [column.note, *notes])))
+
+
+def _noting_unfound(tables: dict[str, RawTable | SparseTable], words: Sequence[str]) -> Any:
+    """The tables, the first with a note on words for missing that no cell holds: they may be misspelt."""
+    unfound = [
+        word for word in words if not any(table.holds(word) for table in tables.values() if isinstance(table, RawTable))
+    ]
+    if not unfound:
+        return tables
+    label, first = next(iter(tables.items()))
+    note = f"no cell is {' or '.join(map(repr, unfound))}, given as a word for missing: is it spelt so in the file?"
+    return {**tables, label: replace(first, notes=(*first.notes, note))}
 
 
 def _treatment_of(column: Column) -> str:

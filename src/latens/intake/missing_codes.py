@@ -1,13 +1,18 @@
-"""Numbers that stand for missing values, such as -999: a far extreme that a column repeats."""
+"""What stands for missing values: words and numbers that were named, and numbers such as -999 that a column repeats."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["missing_codes"]
+from latens.intake.marks import plain_number
+from latens.intake.raw_table import level_text
+
+__all__ = ["NamedMissing", "missing_codes"]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +24,38 @@ MOST_CODES = 4  # in one column, such as 97, 98 and 99
 MANY_VALUES = 10  # distinct ones beside the code, without which any far value might be a level
 MOST_ROWS = 20_000  # looked at
 NAMED = re.compile(r"-?9{2,}|-?8{2,}|-?9+7|-?9+8|-32768|-2147483648|2147483647|65535|1e\+?\d+")
+
+
+@dataclass(frozen=True)
+class NamedMissing:
+    """What the caller says of missing values.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Cells of text that stand for missing, whatever their case.
+    codes : tuple of float, optional
+        Numbers that do; None: they are looked for.
+    """
+
+    words: tuple[str, ...] = ()
+    codes: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, given: str | float | Sequence[str | float]) -> NamedMissing:
+        """Words and numbers as they were given; "auto" looks for numbers, as words alone do, and "none" takes none.
+
+        >>> NamedMissing.of("auto"), NamedMissing.of(["refused", "none"])
+        (NamedMissing(words=(), codes=None), NamedMissing(words=('refused',), codes=()))
+        >>> NamedMissing.of(["refused", "-999"])
+        NamedMissing(words=('refused', '-999'), codes=(-999.0,))
+        """
+        each = [given] if isinstance(given, str | float | int) else list(given)
+        numbers = [None if value in ("auto", "none") else plain_number(str(value)) for value in each]
+        codes = tuple(dict.fromkeys(number for number in numbers if number is not None and number == number))
+        words = [str(value).strip() for value, number in zip(each, numbers, strict=True) if number is None]
+        texts = dict.fromkeys([*(word for word in words if word not in ("", "auto", "none")), *map(level_text, codes)])
+        return cls(tuple(texts), codes if codes or "none" in each else None)
 
 
 def missing_codes(values: Floats) -> dict[float, int]:

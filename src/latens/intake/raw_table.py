@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.marks import NONE_WORDS, is_missing_mark
+from latens.intake.marks import NONE_WORDS, is_missing_mark, plain_number
 
-__all__ = ["RawTable", "Values", "is_enumeration", "level_text"]
+__all__ = ["RawTable", "Values", "as_read", "is_enumeration", "level_text", "was_read"]
 
+READ = "read by latens"  # entry of the attrs of frames
 Values = NDArray[Any]  # float64 with NaN, objects (str or None), or datetime64
 
 
@@ -63,6 +65,40 @@ class RawTable:
         own = getattr(frame.index, "start", None) != 0 or getattr(frame.index, "step", None) != 1
         return cls(names, values, levels, tuple(map(str, frame.index)) if own else None, **more)
 
+    def holds(self, word: str) -> bool:
+        """Whether any cell is this word, whatever its case, or this number."""
+        number, folded = plain_number(word), word.casefold()
+        return any(
+            any(text is not None and text.casefold() == folded for text in values)
+            if values.dtype == object
+            else number is not None and values.dtype.kind == "f" and bool((values == number).any())
+            for values in self.values
+        )
+
+    def without(self, words: Collection[str]) -> tuple[RawTable, dict[str, Counter[str]]]:
+        """The table with None where a cell of text is one of these words, whatever its case; and how often, by column.
+
+        >>> raw = RawTable(("a",), (np.array(["yes", "Refused", "no"], dtype=object),))
+        >>> [values.tolist() for values in raw.without(["refused"])[0].values]
+        [['yes', None, 'no']]
+        """
+        folded = {word.casefold() for word in words}
+        values, taken = list(self.values), {}
+        for j, column in enumerate(self.values if folded else ()):
+            if column.dtype == object:
+                hits = [text is not None and text.casefold() in folded for text in column]
+                if any(hits):
+                    taken[self.names[j]] = Counter(
+                        text.casefold() for text, hit in zip(column, hits, strict=True) if hit
+                    )
+                    values[j] = column.copy()
+                    values[j][hits] = None
+        kept = {
+            name: tuple(level for level in levels if level.casefold() not in folded)
+            for name, levels in self.levels.items()
+        }
+        return replace(self, values=tuple(values), levels=kept), taken
+
     def transposed(self) -> RawTable:
         """Rows for columns: the first column of text, if there is one, names the new columns."""
         named = [j for j, values in enumerate(self.values) if values.dtype == object]
@@ -81,6 +117,17 @@ class RawTable:
             _distinct(names), tuple(matrix), row_names=tuple(self.names[j] for j in others),
             notes=(*self.notes, "transposed"),
         )  # fmt: skip
+
+
+def as_read(frame: Any) -> Any:
+    """A pandas frame marked as one whose codes for missing were taken out, so that none are looked for again."""
+    frame.attrs[READ] = True
+    return frame
+
+
+def was_read(frame: Any) -> bool:
+    """Whether `latens.read` made a frame."""
+    return bool(getattr(frame, "attrs", {}).get(READ, False))
 
 
 def is_enumeration(kind: Any) -> bool:

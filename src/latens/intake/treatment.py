@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.columns import COVARIATE, Column
+from latens.intake.columns import COVARIATE, Column, times
 from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, number_in, number_style
 from latens.intake.missing_codes import missing_codes
@@ -175,8 +175,8 @@ def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: st
 def _fold_case(counts: Counter[str]) -> Counter[str]:
     """Levels that differ by case alone counted as one, under the form that is most frequent."""
     groups: dict[str, Counter[str]] = {}
-    for text, times in counts.items():
-        groups.setdefault(text.casefold(), Counter())[text] += times
+    for text, count in counts.items():
+        groups.setdefault(text.casefold(), Counter())[text] += count
     return Counter({forms.most_common(1)[0][0]: sum(forms.values()) for forms in groups.values()})
 
 
@@ -220,21 +220,21 @@ def _number_columns(
     for at, j in enumerate(numeric):
         before = columns[j] or Column(raw.names[j], "number")
         notes = [before.note, f"unit: {raw.units[before.name]}" if before.name in raw.units else ""]
-        notes += [f"{value:g} taken as missing, {times} times (--missing none keeps it)"
-                  for value, times in codes.get(at, {}).items()]  # fmt: skip
+        keeps = " (--missing none keeps it)" if choices.missing is None else ""
+        notes += [f"{value:g} taken as missing, {times(count)}{keeps}" for value, count in codes.get(at, {}).items()]
         notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
         column = _number_column(before.name, facts, at, matrix[:, at], before.name in choices.category)
         note = "; ".join(filter(None, [*notes, column.note]))
-        column = replace(column, note=note, decimal=before.decimal, codes=tuple(codes.get(at, ())))
+        column = replace(column, note=note, decimal=before.decimal, codes=choices.missing or tuple(codes.get(at, ())))
         out.append((j, column, matrix[:, at]))
     return out
 
 
 def _codes(matrix: Floats, choices: Choices) -> dict[int, dict[float, int]]:
     if choices.missing is not None:
-        times = {at: {code: int((matrix[:, at] == code).sum()) for code in choices.missing}
+        counts = {at: {code: int((matrix[:, at] == code).sum()) for code in choices.missing}
                  for at in range(matrix.shape[1])}  # fmt: skip
-        return {at: found for at, each in times.items() if (found := {code: n for code, n in each.items() if n})}
+        return {at: found for at, each in counts.items() if (found := {code: n for code, n in each.items() if n})}
     with np.errstate(invalid="ignore"):
         low, high = np.fmin.reduce(matrix), np.fmax.reduce(matrix)
         least = np.maximum(2, 0.01 * (~np.isnan(matrix)).sum(axis=0))

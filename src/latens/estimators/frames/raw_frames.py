@@ -14,7 +14,7 @@ from latens.array import Floats
 from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import Column
-from latens.intake.raw_table import is_enumeration
+from latens.intake.raw_table import is_enumeration, was_read
 from latens.intake.treatment import Choices, treat
 from latens.system.wording import listed
 
@@ -79,7 +79,7 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     chosen = given if isinstance(given, dict) else {}
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
     category = tuple(name for name in texts if chosen.get(name) in ("categorical", "ordinal"))
-    columns, _ = treat(raw, Choices(category=category))
+    columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None))
     out = [f"{column.name} ({column.note or column.kind})" for column in columns if not column.is_kept]
     kept = tuple(column for column in columns if column.is_kept)
     if not kept:
@@ -105,7 +105,7 @@ def _tell_codes(columns: Sequence[Column]) -> None:
         warn(
             MissingCodes(
                 f"numbers far from all others that are repeated are taken as missing, in {listed(coded, 8, str)}.",
-                "If they are measurements, give the frame through latens.read(X, missing='none').views().",
+                "If they are measurements, give the frame through latens.read(X, missing='none').frame.",
             )
         )
 

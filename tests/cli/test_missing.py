@@ -1,0 +1,123 @@
+"""`--missing`: words and numbers that stand for missing, told at the fit and kept for every later file."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import latens
+from latens.cli import main
+
+HEAD = "age,income,smokes,town"
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def done(*arguments: str | Path) -> Result:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Eighty people, some of whom would not say."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [
+        [str(20 + i % 50), str(1000 + 13 * (i % 29)), "yes" if rng.random() < 0.5 else "no", ["Oslo", "Rome"][i % 2]]
+        for i in range(80)
+    ]
+    for i, j, word in ((0, 0, "refused"), (1, 2, "Refused"), (2, 2, "refused"), (3, 3, "not asked"), (4, 1, "-7")):
+        rows[i][j] = word
+    Path("survey.csv").write_text("\n".join([HEAD, *map(",".join, rows)]))
+    return Path("survey.csv")
+
+
+def columns_of(*arguments: str | Path) -> dict[str, dict[str, object]]:
+    record = json.loads(done("fit", *arguments, "--dry-run", "--json").stdout)
+    return {column["column"]: column for column in record["columns"]} | {"": {"notes": record["notes"]}}
+
+
+@pytest.mark.extras
+def test_words_are_missing_in_columns_of_every_kind_and_it_is_said(survey: Path) -> None:
+    before = columns_of(survey)
+    assert (before["smokes"]["kind"], before["town"]["kind"]) == ("category", "category")
+    after = columns_of(survey, "--missing", "refused", "--missing", "not asked,-7")
+    assert {name: each["kind"] for name, each in after.items() if name} == {
+        "age": "number", "income": "number", "smokes": "binary", "town": "binary",
+    }  # fmt: skip
+    assert {name: each["missing"] for name, each in after.items() if name} == {
+        "age": 1, "income": 1, "smokes": 2, "town": 1,
+    }  # fmt: skip
+    assert "refused taken as missing, 2 times" in str(after["smokes"]["note"])
+    assert after["income"]["note"] == "-7 taken as missing, once"
+    assert after[""]["notes"] == []
+
+
+@pytest.mark.extras
+def test_a_word_that_no_cell_holds_is_told(survey: Path) -> None:
+    noted = columns_of(survey, "--missing", "refussed")[""]["notes"]
+    assert noted == ["no cell is 'refussed', given as a word for missing: is it spelt so in the file?"]
+
+
+@pytest.mark.extras
+def test_new_rows_are_read_with_the_words_of_the_fit(survey: Path) -> None:
+    words = ["--missing", "refused", "--missing", "not asked", "--missing=-7"]
+    done("fit", survey, "--model", "latent-classes", "-k", "2", "--report", "none", *words)
+    Path("new.csv").write_text(f"{HEAD}\n-7,refused,not asked,Rome\n,,,Rome\n30,1100,yes,Rome\n30,1100,yes,Roma\n")
+    rows = json.loads(done("predict", "survey.latens", "new.csv", "--json").stdout)
+    assert rows["probability"][0] == rows["probability"][1]
+    told = call("predict", "survey.latens", "new.csv")
+    assert "'town' holds 1 value(s) that were not there at the fit" in told.stderr
+    assert "refused" not in told.stderr
+    filled = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)
+    assert filled["smokes"][0] in ("yes", "no")
+    again = call("predict", "survey.latens", "new.csv", "--missing", "roma")
+    assert again.stderr == ""
+    model = latens.load("survey.latens")
+    assert model.encodings_[""].missing_words if "" in model.encodings_ else model.encodings_["x"].missing_words
+
+
+@pytest.mark.extras
+def test_the_line_of_python_on_the_page_names_the_same_words(survey: Path) -> None:
+    done("fit", survey, "--model", "latent-classes", "-k", "2", "--missing", "refused", "--missing", "none")
+    page = Path("survey.html").read_text(encoding="utf-8")
+    assert "latens.read('survey.csv', missing=['refused', 'none'])" in html.unescape(page)
+    table = latens.read(survey, missing=["refused", "none"])
+    assert table.frame["age"].isna().sum() == 1
+    assert latens.read(survey, missing="refused").columns.rows == table.columns.rows
+
+
+@pytest.mark.extras
+def test_a_far_number_that_is_to_be_kept_is_kept_by_the_model_too(survey: Path) -> None:
+    lines = survey.read_text().splitlines()
+    lines[10:20] = [",".join(["99999", *line.split(",")[1:]]) for line in lines[10:20]]
+    survey.write_text("\n".join(lines))
+    asked = ["--model", "latent-classes", "-k", "1", "--report", "none"]
+    Path("new.csv").write_text(f"{HEAD}\n,1100,yes,Rome\n,1200,no,Oslo\n")
+    done("fit", survey, *asked, "--missing", "none")
+    kept = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
+    told = done("fit", survey, *asked)
+    assert "99999 taken as missing, 10 times (--missing none keeps it)" in told.stdout
+    taken = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
+    assert min(kept) > 5_000 > 100 > max(taken)
+
+
+def test_numbers_that_are_named_are_missing_where_the_fit_had_none(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2)).round(3)
+    x[3, 0] = -9.0
+    np.save(tmp_path / "x.npy", x)
+    table = latens.read(tmp_path / "x.npy", missing=-9)
+    assert [row[3] for row in table.columns.rows] == [1, 0]
+    np.save(tmp_path / "new.npy", np.array([[0.5, -9.0], [-9.0, 0.5]]))
+    encoded = latens.intake.encode_like(tmp_path / "new.npy", table.encodings)["x"]
+    np.testing.assert_array_equal(np.isnan(encoded.matrix), [[False, True], [True, False]])
