@@ -108,7 +108,12 @@ def _chunked(x: Any, chunk: int) -> Any:
 
 @contextmanager
 def _cluster(n_workers: int) -> Iterator[Any]:
-    """Small data stay on the workers, too."""
+    """Small data stay on the workers, too.
+
+    A worker that is seen dead 15 seconds after it was lost is given up by the cluster even when it is being started
+    again: it may have come back and been killed once more in between. Here nobody is given up.
+    """
+    import dask
     from distributed import Client, LocalCluster
 
     from latens.scale import dask_blocks
@@ -116,6 +121,7 @@ def _cluster(n_workers: int) -> Iterator[Any]:
     before, dask_blocks.GATHERED = dask_blocks.GATHERED, 0
     try:
         with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
             LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
             Client(cluster) as client,
         ):
