@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from latens.intake.marks import plain_number
 from latens.intake.raw_table import level_text
 
-__all__ = ["NamedMissing", "missing_codes"]
+__all__ = ["NamedMissing", "may_hold_codes", "missing_codes"]
 
 Floats = NDArray[np.float64]
 
@@ -66,8 +67,11 @@ def missing_codes(values: Floats) -> dict[float, int]:
     >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, 1.5, -999.0])), missing_codes(np.full(3, np.nan))
     ({}, {})
     """
-    seen = values[~np.isnan(values)]
+    hole = np.isnan(values)
+    seen = values[~hole] if hole.any() else values
     part = seen if len(seen) <= MOST_ROWS else seen[:: len(seen) // MOST_ROWS]
+    if not may_hold_codes(part[:, None])[0]:
+        return {}
     distinct, counts = np.unique(part, return_counts=True)
     found: dict[float, int] = {}
     for _ in range(2):  # one end, then the other
@@ -80,15 +84,38 @@ def missing_codes(values: Floats) -> dict[float, int]:
     return found
 
 
+def may_hold_codes(x: Floats) -> NDArray[np.bool_]:
+    """(D,), whether the least or the greatest value of a column (n, D) may be a code: most are none at a glance."""
+    n = len(x) - np.count_nonzero(np.isnan(x), axis=0)
+    found = np.zeros(x.shape[1], dtype=bool)
+    if not len(x):
+        return found
+    for end in (np.fmin.reduce(x), np.fmax.reduce(x)):
+        found |= _are_many(np.count_nonzero(x == end, axis=0), n)
+        whole = np.flatnonzero(end == np.round(end))  # as all numbers are that stand for missing values
+        found[whole] |= np.array([_is_named(value) for value in end[whole].tolist()], dtype=bool)
+    return found
+
+
+def _is_named(value: float) -> bool:
+    """Whether programs and people write this number for missing values."""
+    return bool(NAMED.fullmatch(f"{value:.15g}"))
+
+
+def _are_many(count: Any, n: Any) -> Any:
+    """Whether a value that occurs so often in n rows may be a code; numbers, or arrays of them."""
+    return (count >= 2) & (count >= LEAST_SHARE * n)
+
+
 def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
     """The codes at one end of a column's values, which come in ascending order; none if there are none at either."""
     for direction in (1, -1):
         ordered, often = distinct[::direction], counts[::direction]
-        named = [bool(NAMED.fullmatch(f"{value:.15g}")) for value in ordered[:MOST_CODES]]
+        named = [_is_named(value) for value in ordered[:MOST_CODES]]
         run = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
         codes, others = ordered[:run], ordered[run:][::direction]
-        share = often[:run].sum() / max(n, 1)  # a column may show nothing
-        if len(others) < 2 or not max(2 / n, LEAST_SHARE) <= share <= LARGEST_SHARE:
+        count = int(often[:run].sum())
+        if len(others) < 2 or not _are_many(count, n) or count / n > LARGEST_SHARE:
             continue
         if _are_codes(codes, named[0], others, often[run:][::direction]):
             return codes

@@ -26,6 +26,7 @@ from latens.errors import (
 )
 from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.fitting.independent_columns import independent_bound
+from latens.estimators.rows.doubts import doubt_columns
 from latens.system.memory import free_memory
 from tests.estimators.subjects import SUBJECTS, Subject
 
@@ -81,6 +82,25 @@ def test_copies_of_a_column_in_other_units_are_named(subject: Subject, slope: fl
     ) as told:
         fit(subject.make(), X)
     assert "Keep one of each: np.delete(X, [3], axis=1)." in str(told[0].message)
+
+
+def test_columns_that_agree_in_the_rows_looked_at_alone_are_no_copies() -> None:
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    X[:, 1] = np.where(np.arange(len(X)) % 5 == 0, 2.0 * X[:, 0], X[:, 1])  # every fifth row is looked at
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EqualColumns)
+        doubt_columns(Rows(X), ["a", "b", "c"])
+    X[:, 1] = 2.0 * X[:, 0] + 7
+    with pytest.warns(EqualColumns, match=r"columns 'a' and 'b' are the same in other units"):
+        doubt_columns(Rows(X), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("code", [-999.0, 88.0])
+def test_a_code_at_either_end_is_found_among_columns_without_one(code: float) -> None:
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    X[::10, 17] = code
+    with pytest.warns(MissingCodes, match=rf"column 'x17' holds {code:g} 30 times, far from its other values: this"):
+        doubt_columns(Rows(X), [f"x{j}" for j in range(40)])
 
 
 def test_copies_are_known_by_holes_and_told_once_each() -> None:

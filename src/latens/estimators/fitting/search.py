@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -232,7 +232,7 @@ class FitSearch:
 
         A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
         """
-        usual = float(signature(type(self).__init__).parameters["tol"].default)
+        usual = _usual_tolerance(type(self))
         if self.tol >= usual or (not self.moves and self.n_init == 1):
             return [float(self.tol)]
         n_steps = math.ceil(math.log10(usual / self.tol) - 1e-9) if self.tol > 0 else 0
@@ -268,6 +268,12 @@ class FitSearch:
             return
         with ThreadPoolExecutor(n_threads, thread_name_prefix="latens") as pool:
             yield pool
+
+
+@cache
+def _usual_tolerance(cls: type) -> float:
+    """That of an estimator which is given none."""
+    return float(signature(cls).parameters["tol"].default)
 
 
 def all_or_sample(data: Data, sample: Rows) -> Rows:

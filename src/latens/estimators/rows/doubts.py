@@ -7,6 +7,7 @@ a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ from latens.array import Floats
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, warn
-from latens.intake.missing_codes import missing_codes
+from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.system.wording import listed
 
 __all__ = ["doubt_columns"]
@@ -26,6 +27,7 @@ LEAST_ROWS = 20  # that make a pattern of a coincidence
 MOST_LEVELS = 8  # distinct values of a column that a normal distribution describes badly
 LEAST_REPEATS = 10  # rows for each of these values, on average
 MOST_COMPARED = 500  # columns that are compared in pairs
+MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
 COPY = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
@@ -54,7 +56,8 @@ def _column(rows: Rows, j: int) -> Floats:
 
 
 def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
-    full = [j for j in range(part.shape[1]) if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
+    at = np.flatnonzero(may_hold_codes(part)).tolist()
+    full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
     found = {j: codes for j in full if (codes := missing_codes(part[:, j]))}
     if not found:
         return
@@ -74,7 +77,8 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
 
 def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -> None:
     found = []
-    for j in range(part.shape[1]):
+    head = part[:LEAST_ROWS]  # of most columns these few rows tell that they hold no counter
+    for j in np.flatnonzero((head == np.round(head)).all(axis=0)).tolist():
         column = part[:, j]
         if not np.isfinite(column).all() or np.any(column != np.round(column)):
             continue
@@ -96,10 +100,13 @@ def _doubt_counters(rows: Rows, part: Floats, names: Sequence[str], step: int) -
 def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
     first: dict[bytes, int] = {}
     pairs = []
-    for j in range(part.shape[1]):
+    lowest, highest = np.fmin.reduce(part), np.fmax.reduce(part)
+    ranges = list(zip(lowest.tolist(), highest.tolist(), strict=True))
+    n_alike = Counter(ranges)
+    for j in np.flatnonzero(lowest < highest).tolist():  # constant columns are another matter
+        if n_alike[ranges[j]] == 1:
+            continue  # equal columns have the same range
         column = np.ascontiguousarray(part[:, j]) + 0.0  # no negative zeros
-        if np.nanmin(column, initial=np.inf) == np.nanmax(column, initial=-np.inf) or np.isnan(column).all():
-            continue  # constant columns are another matter
         i = first.setdefault(column.tobytes(), j)
         if i != j and np.array_equal(_column(rows, i), _column(rows, j), equal_nan=True):
             pairs.append((i, j))
@@ -110,30 +117,32 @@ def _doubt_equal(rows: Rows, part: Floats, names: Sequence[str], container: str)
 def _doubt_copies(rows: Rows, part: Floats, equal: set[int], names: Sequence[str], container: str) -> None:
     """Columns such as inches beside centimetres: a straight line through all rows."""
     at = [j for j in range(min(part.shape[1], MOST_COMPARED)) if j not in equal]
-    z = np.column_stack([_standardised(part[:, j]) for j in at]) if at else np.zeros((len(part), 0))
+    z = _standardised(part[:: -(-len(part) // MOST_PAIRED), at])
     pairs = []
     for i, j in np.argwhere(np.triu(np.abs(z.T @ z) > COPY, 1)).tolist():
         a, b = _column(rows, at[i]), _column(rows, at[j])
         same_holes = np.array_equal(np.isnan(a), np.isnan(b))
-        if same_holes and abs(float(_standardised(a) @ _standardised(b))) > COPY:
+        first, second = _standardised(np.stack([a, b], axis=1)).T
+        if same_holes and abs(float(first @ second)) > COPY:
             pairs.append((at[i], at[j]))
     copied = {b: a for a, b in reversed(pairs)}  # each with the first that it is a copy of
     _tell_pairs([(a, b) for b, a in sorted(copied.items())], "are the same in other units", names, container)
 
 
-def _standardised(column: Floats) -> Floats:
-    """About its mean, and of length 1; 0 where missing, and in all rows of a constant column."""
-    seen = ~np.isnan(column)
-    if not seen.any():
-        return np.zeros_like(column)
-    largest = float(np.abs(column[seen]).max())
-    scaled = column[seen] / (largest if largest > 0 else 1.0)  # squares of huge numbers overflow
-    centred = scaled - scaled.mean()
-    length = float(np.linalg.norm(centred))
-    found = np.zeros(len(column))
-    if length > 1e-12 * np.sqrt(len(scaled)):
-        found[seen] = centred / length
-    return found
+def _standardised(x: Floats) -> Floats:
+    """Columns (n, D) about their means, and of length 1; 0 where missing, and in all rows of a constant column."""
+    hole = np.isnan(x)
+    shown = np.maximum(len(x) - np.count_nonzero(hole, axis=0), 1)
+    z = np.where(hole, 0.0, x) if hole.any() else x.astype(np.float64)
+    largest = np.maximum(z.max(axis=0, initial=0.0), -z.min(axis=0, initial=0.0))
+    z /= np.where(largest > 0, largest, 1.0)  # squares of huge numbers overflow
+    z -= z.sum(axis=0) / shown
+    if hole.any():
+        z[hole] = 0.0
+    length = np.sqrt(np.einsum("nd,nd->d", z, z))
+    varies = length > 1e-12 * np.sqrt(shown)
+    z *= varies / np.where(varies, length, 1.0)
+    return z
 
 
 def _tell_pairs(pairs: list[tuple[int, int]], how: str, names: Sequence[str], container: str) -> None:

@@ -26,6 +26,7 @@ __all__ = ["Units", "too_large"]
 
 MOST_EXPONENT = 505  # powers of two whose squares are still numbers
 MOST_SINGLE = 57  # the same in single precision
+ONE_STEP = 64  # powers of two by which rows are multiplied at once, in single precision too
 SURE = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
@@ -177,11 +178,18 @@ class Units:
             x -= like(self.origin, x)
         if rows.seen is not None and np.any(self.origin):
             x *= array_namespace(x).astype(rows.seen, x.dtype)
-        half = np.asarray(self.exponent) // 2  # in two steps, since single precision has no 2^146 for rows of 1e-44
-        for exponent in (half, self.exponent - half):
+        for exponent in self._steps:
             if np.any(exponent):
                 x *= like(np.ldexp(1.0, np.negative(exponent)), x)
         return x
+
+    @property
+    def _steps(self) -> tuple[Any, ...]:
+        """The exponent; in two halves where it is large, since single precision has no 2^146 for rows of 1e-44."""
+        if np.all(np.abs(self.exponent) <= ONE_STEP):
+            return (self.exponent,)
+        half = np.asarray(self.exponent) // 2
+        return half, self.exponent - half
 
     def leave(self, x: Array) -> Array:
         """Positions in data units."""
