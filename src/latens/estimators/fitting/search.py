@@ -232,7 +232,7 @@ class FitSearch:
 
         A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
         """
-        usual = _usual_tolerance(type(self))
+        usual = _usual_tolerance(type(self).__init__)
         if self.tol >= usual or (not self.moves and self.n_init == 1):
             return [float(self.tol)]
         n_steps = math.ceil(math.log10(usual / self.tol) - 1e-9) if self.tol > 0 else 0
@@ -271,9 +271,9 @@ class FitSearch:
 
 
 @cache
-def _usual_tolerance(cls: type) -> float:
+def _usual_tolerance(constructor: Callable[..., None]) -> float:
     """That of an estimator which is given none."""
-    return float(signature(cls).parameters["tol"].default)
+    return float(signature(constructor).parameters["tol"].default)
 
 
 def all_or_sample(data: Data, sample: Rows) -> Rows:
