@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,12 @@ import pytest
 
 from latens.core import Iteration, Rows, State
 from latens.errors import NotSettled
+from latens.inference import progress
 from latens.inference.ascent import ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, RobbinsMonro, update
 from latens.inference.progress import ProgressBar
+from latens.inference.sweep import ThreadedSweep, serial_sweep
 from tests.contract.cases import CASES, bound, midway, random_rows, settled
 from tests.inference.toy import Place, Scripted, some_rows
 
@@ -296,6 +299,30 @@ def test_a_bar_without_iterations_leaves_no_line() -> None:
     stream = io.StringIO()
     with ProgressBar(1, 10, 1e-3, stream):
         pass
+    assert stream.getvalue() == ""
+
+
+def test_the_bar_shows_how_far_a_pass_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REWRITTEN", -1.0)  # every line, however soon after the last
+    stream = io.StringIO()
+    with ProgressBar(1, 10, 1e-3, stream) as bar:
+        _, total = serial_sweep(lambda batch, _: (None, batch), [1, 2, 3], [None] * 3)
+        bar.show(event_at(0, -5.0))
+        with ThreadPoolExecutor(1) as pool:
+            ThreadedSweep(pool)(lambda batch, _: (None, batch), [1, 2], [None] * 2)
+    lines = [line.removesuffix("\x1b[K") for line in stream.getvalue().strip().split("\r")]
+    assert total == 6
+    assert lines[:3] == [f"{done}/3 blocks of a pass" for done in (1, 2, 3)]
+    assert [line.partition("left")[2] for line in lines[3:]] == [
+        "", "  1/2 blocks of a pass", "  2/2 blocks of a pass", ""]  # fmt: skip
+
+
+def test_blocks_are_noted_by_the_bar_of_the_fit_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REWRITTEN", -1.0)
+    stream = io.StringIO()
+    with ProgressBar(1, 10, 1e-3, stream), ProgressBar(0, 10, 1e-3, stream):
+        progress.note_blocks(1, 2)  # a silent fit within one that is shown
+    progress.note_blocks(2, 2)
     assert stream.getvalue() == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -194,6 +195,23 @@ def test_few_rows_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_a_client_it_says_how_to_start_one() -> None:
     with pytest.raises(ValueError, match=r"no client is active; start one first: from dask\.distributed import Client"):
         mixture().fit(chunked(X))
+
+
+def test_a_long_pass_says_how_many_chunks_are_done(
+    client: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from latens.scale import dask_blocks
+
+    monkeypatch.setattr(dask_blocks, "LOOKED", 0.25)
+    mixture(max_iter=2, verbose=1).fit(chunked(X, 300).map_blocks(_slowly))
+    done = [int(number) for number in re.findall(r"(\d+)/8 blocks of a pass", capsys.readouterr().err)]
+    assert len(set(done)) > 2
+    assert set(done) <= set(range(9))
+
+
+def _slowly(chunk: np.ndarray) -> np.ndarray:
+    time.sleep(0.2)
+    return chunk
 
 
 def test_a_cluster_without_workers_is_given_up(client: Any) -> None:

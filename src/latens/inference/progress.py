@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from latens.core import Iteration
 
-__all__ = ["ProgressBar"]
+__all__ = ["ProgressBar", "note_blocks", "noted"]
 
 WIDTH = 20
+REWRITTEN = 0.2  # seconds between two lines at least
+
+T = TypeVar("T")
 
 
 class ProgressBar:
     """Shows iteration, bound, gain per iteration and time left, on one line that is rewritten.
+
+    Within a long pass over the data it shows how many blocks are done, see `note_blocks`.
 
     `verbose=0` shows nothing at all; time left assumes that gains go on shrinking as they did.
     """
@@ -29,11 +36,17 @@ class ProgressBar:
         self._gain = math.nan
         self._began = self._shown = 0.0
         self._done = 0
+        self._blocks = ""
+        self._before: Token[ProgressBar | None] | None = None
 
     def __enter__(self) -> ProgressBar:
+        self._before = _shown.set(self if self.active else None)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._before is not None:
+            _shown.reset(self._before)
+        self._blocks = ""
         if self.active and self._last is not None:
             self._write(self._last)
             self._stream.write("\n")
@@ -48,10 +61,22 @@ class ProgressBar:
             self._began, self._done, self._gain = now - event.seconds, 0, math.nan
         else:
             self._gain = event.elbo - last.elbo
-        self._last, self._done = event, self._done + 1
-        if now - self._shown > 0.2:
+        self._last, self._done, self._blocks = event, self._done + 1, ""
+        if now - self._shown > REWRITTEN:
             self._shown = now
             self._write(event)
+
+    def show_blocks(self, done: int, total: int) -> None:
+        """Note how far the pass is that is under way."""
+        now = time.perf_counter()
+        if not self.active or now - self._shown <= REWRITTEN:
+            return
+        self._shown, self._blocks = now, f"{done}/{total} blocks of a pass"
+        if self._last is not None:
+            self._write(self._last)
+        else:  # the passes that look at the data come before the first iteration
+            self._stream.write(f"\r{self._blocks}\x1b[K")
+            self._stream.flush()
 
     def _write(self, event: Iteration) -> None:
         share = min(1.0, self._done / self.max_iter)
@@ -59,12 +84,30 @@ class ProgressBar:
         bar = "#" * filled + "." * (WIDTH - filled)
         elapsed = time.perf_counter() - self._began
         left = elapsed / self._done * (self.max_iter - self._done)
+        blocks = f"  {self._blocks}" if self._blocks else ""
         gain = "" if math.isnan(self._gain) else f"  gain {self._gain:.3g}"
         self._stream.write(
             f"\rstart {event.restart}  [{bar}] {self._done}/{self.max_iter}  bound {event.elbo:.6g}{gain}"
-            f"  {event.n_components} components  at most {_clock(left)} left\x1b[K"
+            f"  {event.n_components} components  at most {_clock(left)} left{blocks}\x1b[K"
         )
         self._stream.flush()
+
+
+_shown: ContextVar[ProgressBar | None] = ContextVar("bar of the fit that is under way", default=None)
+
+
+def note_blocks(done: int, total: int) -> None:
+    """Tell the bar of the fit that is under way, if there is one, how many blocks of a pass are done."""
+    bar = _shown.get()
+    if bar is not None:
+        bar.show_blocks(done, total)
+
+
+def noted(answers: Iterable[T], total: int) -> Iterator[T]:
+    """The same answers of blocks one after the other; each is told to the bar."""
+    for done, answer in enumerate(answers, 1):
+        note_blocks(done, total)
+        yield answer
 
 
 def _clock(seconds: float) -> str:

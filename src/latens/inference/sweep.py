@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from latens.core import Sweep
+from latens.inference.progress import noted
 
 __all__ = ["Step", "Sweep", "ThreadedSweep", "gather", "serial_sweep", "tree_sum"]
 
@@ -17,7 +18,8 @@ Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statist
 
 def serial_sweep(step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
     """Block after block; statistics are added as they come, so that few of them are in memory at once."""
-    return gather(step(batch, start) for batch, start in zip(batches, warm, strict=True))
+    pairs = (step(batch, start) for batch, start in zip(batches, warm, strict=True))
+    return gather(noted(pairs, len(batches)))
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class ThreadedSweep:
     n_ahead: int = 32  # blocks read or worked on while the oldest is waited for
 
     def __call__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-        return gather(self._in_order(step, zip(batches, warm, strict=True)))
+        return gather(noted(self._in_order(step, zip(batches, warm, strict=True)), len(batches)))
 
     def _in_order(self, step: Step, pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         under_way = deque[Future[tuple[Any, Any]]]()

@@ -19,6 +19,7 @@ import numpy as np
 
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Source, SumOnly
+from latens.inference.progress import note_blocks
 from latens.inference.sweep import tree_sum
 from latens.scale.blocks import as_numbers
 from latens.scale.scan import as_rows
@@ -30,7 +31,9 @@ __all__ = ["DaskSweep", "dask_source", "gathered", "is_dask", "map_chunks"]
 
 ARITY = 16  # a power of two: the tree of sums is then that of pairs
 PATIENCE = 45.0  # seconds in which no worker has anything to do before a pass is given up
+LOOKED = 2.0  # seconds between two looks at how far a pass is
 RETRIES = 3
+UNDONE = ("waiting", "queued", "no-worker", "processing")  # states of a task of Dask
 GATHERED = 100 * 2**20  # bytes up to which a collection is fetched: a pass over chunks costs milliseconds for each
 LOST = "chunks of X were lost with their worker and cannot be made again"
 REMEDY = (
@@ -110,30 +113,32 @@ class DaskSweep:
         if isinstance(step, SumOnly):
             work = delayed(_sum_on_block, pure=False)
             sums = [work(sent, handle, kept) for handle, kept in zip(handles, carried, strict=True)]
-            return (None,) * len(handles), self._gathered([_tree(delayed, sums)])[0]
+            return (None,) * len(handles), self._gathered([_tree(delayed, sums)], len(handles))[0]
         work = delayed(_on_block, pure=False)
         pairs = [work(sent, handle, kept) for handle, kept in zip(handles, carried, strict=True)]
         first, second = delayed(_first, pure=False), delayed(_second, pure=False)
-        answers = self._gathered([*map(first, pairs), _tree(delayed, [second(pair) for pair in pairs])])
+        answers = self._gathered([*map(first, pairs), _tree(delayed, [second(pair) for pair in pairs])], len(handles))
         return tuple(answers[:-1]), answers[-1]
 
-    def _gathered(self, wanted: list[Any]) -> list[Any]:
+    def _gathered(self, wanted: list[Any], n_blocks: int) -> list[Any]:
         """Results of the tasks; an error, never an endless wait, where they cannot come."""
         distributed = require("distributed", "dask")
         futures = self.client.compute(wanted, optimize_graph=False, retries=RETRIES)
         try:
-            self._wait_for(futures)
+            self._wait_for(futures, n_blocks)
             return list(self.client.gather(futures))
         except (distributed.CancelledError, distributed.KilledWorker) as error:
             raise RuntimeError(f"{LOST} ({type(error).__name__}); {REMEDY}") from error
 
-    def _wait_for(self, futures: list[Any]) -> None:
+    def _wait_for(self, futures: list[Any], n_blocks: int) -> None:
         idle_since = None
         while True:
             try:
-                require("distributed", "dask").wait(futures, timeout=2.0)
+                require("distributed", "dask").wait(futures, timeout=LOOKED)
                 return
             except TimeoutError:
+                left = min(self.client.run_on_scheduler(_to_be_done), n_blocks)  # other fits may be on the cluster, too
+                note_blocks(n_blocks - left, n_blocks)
                 busy = any(self.client.processing().values())
                 idle_since = None if busy else idle_since or time.monotonic()
                 if idle_since is not None and time.monotonic() - idle_since > self.patience:
@@ -148,6 +153,13 @@ class DaskSweep:
                 "checkpoint= a fit goes on where it was)."
             )
         return f"{LOST} (no worker has had anything to do for {self.patience:g} seconds); {REMEDY}"
+
+
+def _to_be_done(dask_scheduler: Any) -> int:
+    """Blocks of the pass that nobody has taken the step on yet; runs on the scheduler, which names its argument."""
+    key_split = require("dask.utils", "dask").key_split  # what Dask calls the tasks of a function
+    groups = [dask_scheduler.task_groups.get(key_split(step.__name__)) for step in (_on_block, _sum_on_block)]
+    return sum(group.states[state] for group in groups if group is not None for state in UNDONE)
 
 
 def _tree(delayed: Any, sums: list[Any]) -> Any:
