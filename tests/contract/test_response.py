@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latens.core import Rows
+from latens.core import Rows, Sloped
+from latens.core.coordinates import Chart
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.uncertainty.response import LOCAL_TOL, Response, respond
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
@@ -56,6 +57,34 @@ def test_its_hessian_is_that_of_the_bound_and_symmetric(name: str) -> None:
     cross = response.cross
     assert np.abs(cross).max() > 0
     assert np.abs(cross - cross.T).max() < 1e-5 * np.abs(response.fixed).max()
+
+
+# columns of counts with a dispersion and of Student's t have parameters without a conjugate family
+WITHOUT_SLOPES = {
+    "noisy-or-ml-jensen",
+    "noisy-or-ard-jensen",
+    "classes-overdispersed",
+    "classes-mixed",
+    "views-outliers",
+}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_slopes_in_closed_form_are_those_of_the_bound_also_away_from_the_point(name: str) -> None:
+    case, rng = CASES[name], np.random.default_rng(34)
+    rows = random_rows(rng, 20, 3, holes=True, weighted=True)
+    model, q = midway(case, rows, 2, rng)
+    stats = model.statistics(rows, local_fixed_point(model, q, rows))
+    here = model.slopes(q, stats) if isinstance(model, Sloped) else None
+    assert (here is None) == (name in WITHOUT_SLOPES)
+    if here is None:
+        return
+    chart = Chart(q)
+    at, h = 0.03 * rng.normal(size=chart.size), 1e-5
+    found = chart.pulled(at, model.slopes(chart.at(at), stats))
+    ends = [[bound(model, chart.at(at + side * step), stats) for side in (h, -h)] for step in np.eye(chart.size)]
+    slopes = np.diff(ends, axis=1)[:, 0] / (-2 * h)
+    assert found == pytest.approx(slopes, rel=1e-5, abs=1e-6 * np.abs(slopes).max())
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.points and case.exact_rows])

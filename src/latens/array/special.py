@@ -12,9 +12,19 @@ import numpy as np
 import scipy.special
 from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_torch_array
 
-from latens.array import Array
+from latens.array import Array, Floats
 
-__all__ = ["digamma", "expit", "gammaln", "logsumexp", "softmax_entropy", "softplus", "softplus_and_log", "xlogx"]
+__all__ = [
+    "digamma",
+    "expit",
+    "gammaln",
+    "logsumexp",
+    "softmax_entropy",
+    "softplus",
+    "softplus_and_log",
+    "trigamma",
+    "xlogx",
+]
 
 LEAST_SOFTPLUS_ARGUMENT = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
@@ -25,6 +35,11 @@ def expit(x: Array) -> Array:
         return scipy.special.expit(x)
     xp = array_namespace(x)
     return xp.exp(-xp.logaddexp(xp.zeros_like(x), -x))
+
+
+def trigamma(x: Floats) -> Floats:
+    """Second derivative of the log-gamma function, of arrays in this machine's memory."""
+    return np.asarray(scipy.special.zeta(2.0, x))
 
 
 def softplus(x: Array) -> Array:

@@ -29,12 +29,15 @@ NEAR_1 = 1e-15  # a step from nearer to 1 than this may round to 1
 
 Path = tuple[Any, ...]  # names of fields, and keys of mappings as ("key", name)
 Move = Callable[[Floats], Floats]  # coordinates of one field -> its value
+Pull = Callable[[Floats, Floats], Floats]  # its coordinates, derivatives by its value -> by its coordinates
+Moves = tuple[Move, Pull, int]  # and how many coordinates there are
 
 
 @dataclass(frozen=True)
 class _Leaf:
     path: Path
     move: Move
+    pull: Pull
     size: int
 
 
@@ -65,6 +68,16 @@ class Chart:
             start += leaf.size
         return _rebuilt(self.point, changes)
 
+    def pulled(self, coordinates: Floats, slopes: Mapping[str, Any]) -> Floats:
+        """(P,), derivatives by the coordinates, there, of what has these by the fields; those not named are 0."""
+        parts, start = [], 0
+        for leaf in self._leaves:
+            found = _at_path(slopes, leaf.path)
+            here = coordinates[start : start + leaf.size]
+            parts.append(np.zeros(leaf.size) if found is None else leaf.pull(here, found))
+            start += leaf.size
+        return np.concatenate([np.zeros(0), *parts])
+
     def along(self, i: int, step: float) -> Any:
         """The dataclass with coordinate i at `step`, the others at 0."""
         coordinates = np.zeros(self.size)
@@ -72,13 +85,21 @@ class Chart:
         return self.at(coordinates)
 
 
+def _at_path(values: Mapping[str, Any], path: Path) -> Any:
+    for part in path:
+        values = values.get(part[1] if isinstance(part, tuple) else part)  # type: ignore[assignment]
+        if values is None:
+            return None
+    return values
+
+
 def _leaves(value: Any, path: Path) -> Iterator[_Leaf]:
     for f in fields(value):
         part, domain, here = getattr(value, f.name), f.metadata.get("domain"), (*path, f.name)
         if domain is not None:
-            move, size = MOVES[domain](np.asarray(part, dtype=float))
+            move, pull, size = MOVES[domain](np.asarray(part, dtype=float))
             if size:
-                yield _Leaf(here, move, size)
+                yield _Leaf(here, move, pull, size)
         elif f.metadata.get("transient") or isinstance(part, KnownGamma):
             continue
         elif is_dataclass(part):
@@ -108,16 +129,19 @@ def _rebuilt(value: Any, changes: Mapping[Path, Floats]) -> Any:
     return replace(value, **new_parts)
 
 
-def _real(x: Floats) -> tuple[Move, int]:
+def _real(x: Floats) -> Moves:
     size = max(1.0, float(np.abs(x).max(initial=0.0)))
-    return lambda t: x + size * t.reshape(x.shape), x.size
+    return lambda t: x + size * t.reshape(x.shape), lambda t, slope: size * np.ravel(slope), x.size
 
 
-def _positive(x: Floats) -> tuple[Move, int]:
-    return lambda t: x * np.exp(t.reshape(x.shape)), x.size
+def _positive(x: Floats) -> Moves:
+    def move(t: Floats) -> Floats:
+        return np.asarray(x * np.exp(t.reshape(x.shape)))
+
+    return move, lambda t, slope: np.ravel(move(t) * slope), x.size
 
 
-def _unit(x: Floats) -> tuple[Move, int]:
+def _unit(x: Floats) -> Moves:
     inside = (x > 0) & (x < 1 - NEAR_1)  # the ends of the interval are infinitely far away
     logit = np.log(x[inside]) - np.log1p(-x[inside])
 
@@ -126,10 +150,14 @@ def _unit(x: Floats) -> tuple[Move, int]:
         moved[inside] = expit(logit + t)
         return moved
 
-    return move, int(inside.sum())
+    def pull(t: Floats, slope: Floats) -> Floats:
+        here = expit(logit + t)
+        return np.asarray(here * expit(-logit - t) * slope[inside])
+
+    return move, pull, int(inside.sum())
 
 
-def _simplex(x: Floats) -> tuple[Move, int]:
+def _simplex(x: Floats) -> Moves:
     free = x > 0
     np.put_along_axis(free, np.argmax(x, axis=-1)[..., None], False, axis=-1)
 
@@ -138,25 +166,36 @@ def _simplex(x: Floats) -> tuple[Move, int]:
         moved[free] *= np.exp(t)
         return np.asarray(moved / moved.sum(axis=-1, keepdims=True))
 
-    return move, int(free.sum())
+    def pull(t: Floats, slope: Floats) -> Floats:
+        here = move(t)
+        return np.asarray(here * (slope - np.sum(here * slope, axis=-1, keepdims=True)))[free]
+
+    return move, pull, int(free.sum())
 
 
-def _positive_definite(x: Floats) -> tuple[Move, int]:
+def _positive_definite(x: Floats) -> Moves:
     root, d = np.linalg.cholesky(x), x.shape[-1]
     rows, columns = np.tril_indices(d)
     many = int(np.prod(x.shape[:-2], dtype=int))
 
-    def move(t: Floats) -> Floats:
+    def widened(t: Floats) -> Floats:
         half = np.zeros((many, d, d))
         half[:, rows, columns] = 0.5 * t.reshape(many, -1)
-        half = 0.5 * (half + np.swapaxes(half, 1, 2)).reshape(x.shape)
-        moved = root @ (np.eye(d) + half)
+        return np.asarray(np.eye(d) + 0.5 * (half + np.swapaxes(half, 1, 2)).reshape(x.shape))
+
+    def move(t: Floats) -> Floats:
+        moved = root @ widened(t)
         return np.asarray(moved @ np.swapaxes(moved, -1, -2))
 
-    return move, many * len(rows)
+    def pull(t: Floats, slope: Floats) -> Floats:
+        inner = widened(t) @ np.swapaxes(root, -1, -2) @ slope @ root
+        inner = 0.5 * (inner + np.swapaxes(inner, -1, -2))
+        return np.asarray(inner.reshape(many, d, d)[:, rows, columns].ravel())
+
+    return move, pull, many * len(rows)
 
 
-MOVES: dict[str, Callable[[Floats], tuple[Move, int]]] = {
+MOVES: dict[str, Callable[[Floats], Moves]] = {
     "real": _real,
     "positive": _positive,
     "unit": _unit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, replace
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -30,6 +30,7 @@ __all__ = [
     "Q",
     "Reducible",
     "S",
+    "Sloped",
     "Steps",
     "Walking",
     "transient",
@@ -76,6 +77,15 @@ class Steps(Protocol[B, Q, L, S]):
     def global_terms(self, q: Q) -> dict[str, float]: ...  # minus the divergences; sees no data
 
     def exact_local(self, q: Q) -> bool: ...  # whether one local step already settles a row
+
+
+@runtime_checkable
+class Sloped(Protocol):
+    """A model whose families have Fisher matrices in closed form: second derivatives then take few evaluations."""
+
+    def slopes(self, q: Any, stats: Any) -> Mapping[str, Any] | None: ...
+
+    # derivatives of data and global terms by the fields of q at fixed statistics, nested as q is; None: not this q's
 
 
 @runtime_checkable

@@ -59,6 +59,10 @@ class BernoulliColumns:
     def kl(self, other: BernoulliColumns) -> float:
         return self.chance.kl(other.chance)
 
+    def slopes(self, prior: BernoulliColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any]:
+        """Derivatives of what `observe` from the prior climbs."""
+        return {"chance": self.chance.slopes(prior.chance, x, seen - x)}
+
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: each probability occurs once, so at its mean."""
         p = np.clip(self.mean, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)

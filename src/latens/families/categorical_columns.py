@@ -19,6 +19,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, record
+from latens.array.special import trigamma
 from latens.array.transfer import like, take
 
 __all__ = ["CategoricalColumns"]
@@ -101,6 +102,12 @@ class CategoricalColumns:
             return 0.0
         gap = (self.counts - other.counts) * self._mean_log
         return float(np.sum(gap) + np.sum(self._log_norm(other.counts)) - np.sum(self._log_norm(self.counts)))
+
+    def slopes(self, prior: CategoricalColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
+        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        gap = prior.counts + self._level_counts(seen, x, xx) - self.counts
+        together = trigamma(self._column_sums(self.counts)) * self._column_sums(gap)
+        return {"counts": trigamma(self.counts) * gap - self._over_levels(together)}
 
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: each chance occurs once, so at its mean."""

@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
+from latens.array.special import trigamma
 from latens.families.known_dirichlet import KnownDirichlet
 
 __all__ = ["Dirichlet"]
@@ -45,6 +46,12 @@ class Dirichlet:
     def kl(self, other: Any) -> float:
         gap = (self.concentration - other.concentration) @ self.mean_log
         return float(gap + _log_norm(other.concentration) - _log_norm(self.concentration))
+
+    def slopes(self, prior: Any, counts: Floats) -> dict[str, Floats]:
+        """Derivatives of `log_likelihood(counts) - kl(prior)`: the Fisher matrix times the way to the posterior."""
+        gap = prior.concentration + counts - self.concentration
+        both = trigamma(self.concentration.sum()) * gap.sum()
+        return {"concentration": trigamma(self.concentration) * gap - both}
 
     def sample(self, rng: np.random.Generator) -> KnownDirichlet:
         return KnownDirichlet(rng.dirichlet(self.concentration))

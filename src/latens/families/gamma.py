@@ -13,6 +13,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
+from latens.array.special import trigamma
 from latens.families.known_gamma import KnownGamma
 
 __all__ = ["Gamma"]
@@ -73,6 +74,17 @@ class Gamma:
             + self.shape * (other.rate - self.rate) / self.rate
         )
         return float(np.sum(each))
+
+    def slopes(self, prior: Any, count: Floats | float, squares: Floats) -> dict[str, Floats]:
+        """Derivatives of what `observe(count, squares)` from the prior climbs: Fisher matrix times the way there."""
+        return self.slopes_towards(prior.shape + 0.5 * count - self.shape, prior.rate + 0.5 * squares - self.rate)
+
+    def slopes_towards(self, shape: Floats, rate: Floats) -> dict[str, Floats]:
+        """Derivatives of shape E[log t] - rate E[t], by the parameters of this Gamma."""
+        return {
+            "shape": trigamma(self.shape) * shape - rate / self.rate,
+            "rate": (self.shape * rate / self.rate - shape) / self.rate,
+        }
 
     def sample(self, rng: np.random.Generator) -> KnownGamma:
         """A draw; one that a vague Gamma puts below all numbers is the smallest whose inverse can be squared."""

@@ -35,6 +35,10 @@ class KnownDirichlet:
     def log_likelihood(self, counts: Floats) -> float:
         return float(counts @ self.mean_log)
 
+    def slopes(self, prior: Any, counts: Floats) -> dict[str, Floats]:
+        """What is known does not move."""
+        return {}
+
     def kl(self, other: Any) -> float:
         """What is known has no divergence."""
         return 0.0

@@ -27,6 +27,10 @@ class KnownGamma:
     def observe(self, count: Floats | float, squares: Floats, *, current: Any = None) -> KnownGamma:
         return self
 
+    def slopes(self, prior: Any, count: Floats | float, squares: Floats) -> dict[str, Floats]:
+        """What is known does not move."""
+        return {}
+
     def kl(self, other: Any) -> float:
         """What is known has no divergence."""
         return 0.0

@@ -117,6 +117,13 @@ class MixedColumns:
     def kl(self, other: MixedColumns) -> float:
         return float(sum(part.kl(other.parts[kind]) for kind, part in self._each.items()))
 
+    def slopes(self, prior: MixedColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any] | None:
+        """Derivatives of what `observe` from the prior climbs; None where a kind of columns has none in closed form."""
+        if not all(hasattr(part, "slopes") for part in self._each.values()):
+            return None
+        each = zip(self._each.items(), self._sums(seen, x, xx), strict=True)
+        return {"parts": {kind: part.slopes(prior.parts[kind], *sums) for (kind, part), sums in each}}
+
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries; `seen` are numbers (1 or n, D)."""
         parts = self._split(x, seen)

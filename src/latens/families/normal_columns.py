@@ -20,7 +20,7 @@ from latens.array.fields import positive, real, record
 from latens.array.special import gammaln
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
-from latens.families.normal_means import NormalMeans
+from latens.families.normal_means import NormalMeans, summed_like
 from latens.families.point_normal_gamma import LOG_2PI
 
 __all__ = ["NormalColumns"]
@@ -91,6 +91,25 @@ class NormalColumns:
         means = ratio - 1 - np.log(ratio) + other.strength * self.noise.mean * (self.mean - other.mean) ** 2
         noise = Gamma(np.broadcast_to(self.shape, self.rate.shape), self.rate)  # one for each rate, to be summed over
         return float(0.5 * np.sum(np.broadcast_to(means, self.mean.shape))) + noise.kl(other.noise)
+
+    def slopes(self, prior: NormalColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
+        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        full, noise = self.mean.shape, Gamma(np.broadcast_to(self.shape, self.rate.shape), self.rate)
+        after = prior.strength + seen
+        strength = np.broadcast_to(after - self.strength, full)
+        weighted = prior.strength * prior.mean + x - self.strength * self.mean
+        before = self._pooled(prior.strength * prior.mean**2 - self.strength * self.mean**2)
+        rate = prior.rate + 0.5 * (before + xx) - self.rate
+        count = self._pooled(np.broadcast_to(seen, full)) if self.shared else seen
+        about = self._pooled(self.mean * weighted - 0.5 * strength * self.mean**2) - rate
+        own = noise.slopes_towards(prior.shape + 0.5 * count - self.shape + 0 * self.rate, -about)
+        width = 0.5 * strength / self.strength**2
+        return {
+            "mean": noise.mean * (weighted - strength * self.mean),
+            "strength": summed_like(width, self.strength),
+            "shape": summed_like(own["shape"], self.shape),
+            "rate": own["rate"],
+        }
 
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: Student t, one for all columns where shared."""

@@ -123,6 +123,22 @@ class NormalGamma:
         normal += np.sum(self.tau * np.sum(shift * times_columns(other.precision, shift), axis=0))
         return float(0.5 * normal) + self.noise.kl(other.noise)
 
+    def slopes(self, prior: NormalGamma, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> dict[str, Floats]:
+        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        m, own = self.mean, times_columns(self.precision, self.mean)
+        before = times_columns(prior.precision, prior.mean)
+        weighted, precision = before + zx - own, prior.precision + zz - self.precision
+        turned = times_columns(precision, m)
+        left = xx + np.sum(prior.mean * before, axis=0) - np.sum(m * own, axis=0)
+        about = np.sum(m * (weighted - 0.5 * turned), axis=0) - 0.5 * left
+        noise, count = self.noise, self._per_noise(np.broadcast_to(seen, left.shape))
+        rate = prior.rate - self.rate - self._per_noise(about)
+        towards = noise.slopes_towards(prior.shape + 0.5 * count - self.shape, rate)
+        widths = 0.5 * self.spread @ precision @ self.spread
+        if len(widths) > len(self.precision):
+            widths = widths.sum(axis=0, keepdims=True)
+        return {"mean": self.tau * (weighted - turned), "precision": self._copies(widths) * widths, **towards}
+
     def sample(self, rng: np.random.Generator) -> PointNormalGamma:
         noise = self.noise.sample(rng).mean_inverse
         roots = cholesky(self.spread)

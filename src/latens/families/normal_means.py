@@ -19,7 +19,7 @@ from latens.array.fields import positive, real, record, sized
 from latens.array.transfer import like
 from latens.families.point_normal_gamma import LOG_2PI
 
-__all__ = ["NormalMeans"]
+__all__ = ["NormalMeans", "summed_like"]
 
 
 @record
@@ -63,6 +63,12 @@ class NormalMeans:
         ratio = self.spread / other.spread
         return float(0.5 * np.sum(ratio - 1 - np.log(ratio) + (self.mean - other.mean) ** 2 / other.spread))
 
+    def slopes(self, prior: NormalMeans, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
+        """Derivatives of what `observe` from the prior climbs."""
+        pull = x / self.noise + prior.mean / prior.spread - (seen / self.noise + 1 / prior.spread) * self.mean
+        sharp = np.broadcast_to(seen / self.noise + 1 / prior.spread - 1 / self.spread, self.mean.shape)
+        return {"mean": pull, "spread": -0.5 * summed_like(sharp, self.spread)}
+
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: Gaussian, wider by the means' uncertainty."""
         xp, width = array_namespace(x), self.row_variance
@@ -80,3 +86,8 @@ class NormalMeans:
 
     def only(self, keep: Index) -> NormalMeans:
         return NormalMeans(self.noise[keep], self.mean[keep], self.spread[keep])
+
+
+def summed_like(each: Floats, of: Floats) -> Floats:
+    """Entries (K, D), summed over columns where one number stands for all of them."""
+    return each if each.shape == of.shape else np.asarray(each.sum(axis=1, keepdims=True))

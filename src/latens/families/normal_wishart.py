@@ -17,6 +17,7 @@ from latens.array import Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, inverse, log_determinant
 from latens.array.packed_symmetric import packed, unpacked
+from latens.array.special import trigamma
 from latens.families.normals import Normals
 from latens.families.point_normal_gamma import LOG_2PI
 
@@ -104,6 +105,25 @@ class NormalWishart:
         traces = np.sum(other.scatter * self.precision, axis=(1, 2))
         wishart = 0.5 * ((self.dof - other.dof) * self.log_det - self.dof * d + traces)
         return float(0.5 * np.sum(normal) + np.sum(wishart + self._log_norm - other._log_norm))
+
+    def slopes(self, prior: NormalWishart, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
+        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        m, (d, count) = self.mean, (self.mean.shape[1], seen[:, 0])
+        strength = prior.strength + count - self.strength
+        weighted = prior.strength[:, None] * prior.mean + x - self.strength[:, None] * m
+        about = self._pooled(_outer(prior.strength, prior.mean) - _outer(self.strength, m))
+        scatter = prior.scatter + unpacked(xx, d) + about - self.scatter
+        dof = prior.dof + self._pooled(count) - self.dof
+        across = m[:, :, None] * weighted[:, None, :]
+        across = 0.5 * (across + np.swapaxes(across, 1, 2)) - 0.5 * _outer(strength, m)
+        form, inner = self._pooled(across) - 0.5 * scatter, inverse(self.scatter)  # the gain is dof tr(inner form) + ..
+        spread = trigamma(0.5 * (self.dof[:, None] - np.arange(d))).sum(axis=1)
+        return {
+            "mean": (self.precision @ (weighted - strength[:, None] * m)[:, :, None])[:, :, 0],
+            "strength": 0.5 * d * strength / self.strength**2,
+            "dof": np.sum(inner * form, axis=(1, 2)) + 0.25 * dof * spread,
+            "scatter": -inner @ (self.dof[:, None, None] * form) @ inner - 0.5 * dof[:, None, None] * inner,
+        }
 
     def student(self) -> tuple[Floats, Floats]:
         """Degrees of freedom (K,) and scale matrices (K, D, D) of the multivariate t that a new row follows."""

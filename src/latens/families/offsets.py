@@ -28,6 +28,11 @@ class Offsets:
         ratio = self.variance / other.variance
         return float(0.5 * np.sum(ratio - 1 - np.log(ratio) + (self.mean - other.mean) ** 2 / other.variance))
 
+    def slopes(self, prior: Offsets, means: Floats, squares: Floats) -> dict[str, Floats]:
+        """Derivatives of `-kl(prior)` and of what has these (D, G) by E[b] and E[b^2]."""
+        mean = means + 2 * squares * self.mean - (self.mean - prior.mean) / prior.variance
+        return {"mean": mean, "variance": squares + 0.5 * (1 / self.variance - 1 / prior.variance)}
+
     def at_mean(self) -> Offsets:
         return Offsets(self.mean, np.zeros_like(self.variance))
 

@@ -37,6 +37,10 @@ class PointBeta:
         log_p, log_not_p = self.mean_log
         return float(np.sum(on * log_p + off * log_not_p))
 
+    def slopes(self, prior: Any, on: Floats, off: Floats) -> dict[str, Floats]:
+        """Derivatives of `log_likelihood(on, off)`."""
+        return {"mean": on / self.mean - off / (1 - self.mean)}
+
     def kl(self, other: Any) -> float:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0

@@ -31,6 +31,10 @@ class PointDirichlet:
     def log_likelihood(self, counts: Floats) -> float:
         return float(counts @ self.mean_log)
 
+    def slopes(self, prior: Any, counts: Floats) -> dict[str, Floats]:
+        """Derivatives of `log_likelihood(counts)`."""
+        return {"mean": counts / np.maximum(self.mean, SMALLEST)}
+
     def kl(self, other: Any) -> float:
         """A point has no divergence: its bound is a likelihood at that point, not an evidence."""
         return 0.0

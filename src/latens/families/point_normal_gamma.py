@@ -70,6 +70,13 @@ class PointNormalGamma:
         quadratic = _residual(self.mean, zz, zx, xx)
         return float(-0.5 * np.sum(seen * (np.log(self.noise) + LOG_2PI) + quadratic / self.noise))
 
+    def slopes(self, prior: Any, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> dict[str, Floats]:
+        """Derivatives of `log_likelihood`."""
+        left = _residual(self.mean, zz, zx, xx) / self.noise
+        noise = 0.5 * (left - np.broadcast_to(seen, left.shape)) / self.noise
+        noise = noise if len(self.noise) == len(left) else noise.sum(keepdims=True)
+        return {"mean": (zx - times_columns(zz, self.mean)) / self.noise, "noise": noise}
+
     def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
         """(n, C), log density of each row's observed entries given each state (C, K); seen (1 or n, D) is 0 or 1."""
         centres = states @ self.mean  # (C, D)

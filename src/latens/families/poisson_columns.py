@@ -79,6 +79,12 @@ class PoissonColumns:
     def kl(self, other: PoissonColumns) -> float:
         return self.rate.kl(other.rate)
 
+    def slopes(self, prior: PoissonColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any]:
+        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        now, before = self._gamma, prior._gamma
+        exposure = np.broadcast_to(seen, x.shape)
+        return {"rate": now.slopes_towards(before.shape + x - now.shape, before.rate + exposure - now.rate)}
+
     def log_density(self, x: Array, seen: Array) -> Array:
         """(n, K), log E_q[p(row | cluster)] over observed entries: negative binomial."""
         if isinstance(self.rate, KnownGamma):

@@ -64,11 +64,15 @@ class Relevance:
 
     def observe(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats, *, current: Any) -> Relevance:
         """One coordinate step from the prior `self`: weights and noise given E[alpha], then alpha."""
-        weights = self._given(current.alpha).observe(seen, zz, zx, xx)
-        d = weights.mean.shape[1]
-        variances = np.broadcast_to(np.diagonal(weights.spread, axis1=1, axis2=2), (d, len(weights.mean)))
-        squares = np.sum(weights.tau * weights.mean**2, axis=1) + variances.sum(axis=0)
-        return Relevance(weights, self.alpha.observe(d, squares))
+        moved = Relevance(self._given(current.alpha).observe(seen, zz, zx, xx), self.alpha)
+        return Relevance(moved.weights, self.alpha.observe(moved.mean.shape[1], moved._sizes))
+
+    @property
+    def _sizes(self) -> Floats:
+        """(K,), sum over columns of E[tau w^2], which is what alpha sees."""
+        k, d = self.mean.shape
+        variances = np.broadcast_to(np.diagonal(self.spread, axis1=1, axis2=2), (d, k))
+        return np.asarray(np.sum(self.tau * self.mean**2, axis=1) + variances.sum(axis=0))
 
     def draw_given(
         self, sums: tuple[Floats, Floats, Floats, Floats], point: PointNormalGamma, rng: np.random.Generator
@@ -81,6 +85,11 @@ class Relevance:
 
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         return self.weights.log_likelihood(seen, zz, zx, xx)
+
+    def slopes(self, prior: Any, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> dict[str, Any]:
+        """Derivatives of `log_likelihood - kl(prior)`: those of the weights at E[alpha], and those of alpha."""
+        weights = self.weights.slopes(prior._given(self.alpha), seen, zz, zx, xx)
+        return {"weights": weights, "alpha": self.alpha.slopes(prior.alpha, self.mean.shape[1], self._sizes)}
 
     def log_density(self, states: Floats, x: Array, seen: Array) -> Array:
         return self.weights.log_density(states, x, seen)

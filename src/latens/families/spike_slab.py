@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, logit
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, real, record, unit
@@ -57,6 +57,22 @@ class SpikeSlab:
         d, (log_on, log_off) = len(self.on), (0.0, 0.0) if theta is None else theta.mean_log
         slab = 0.5 * (d * alpha.mean_log - alpha.mean * self.sizes)
         return np.asarray(-slab - self.used * log_on - (d - self.used) * log_off - self.entropy)
+
+    def slopes(
+        self, alpha: Gamma | KnownGamma, theta: Beta | None, means: Floats, squares: Floats
+    ) -> dict[str, Floats]:
+        """Derivatives of `-kl` and of what has these (D, K) by E[w] and E[w^2]."""
+        rest = len(self.on) - self.used
+        squares = squares - 0.5 * alpha.mean  # with the prior of the slab
+        log_on, log_off = (0.0, 0.0) if theta is None else theta.mean_log
+        on = means * self.slab + squares * (self.slab**2 + self.variance) + 0.5 * alpha.mean * self.idle
+        on = on + log_on - log_off - logit(self.on) + 0.5 * np.log(self.variance / self.idle)
+        return {
+            "on": on,
+            "slab": self.on * (means + 2 * squares * self.slab),
+            "variance": self.on * (squares + 0.5 / self.variance),
+            "idle": 0.5 * rest * (1 / self.idle - alpha.mean),
+        }
 
     def at_mean(self) -> SpikeSlab:
         """All mass at the expected coefficients."""

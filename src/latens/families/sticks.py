@@ -73,6 +73,13 @@ class Sticks:
         prior = self.alpha.mean_log + (self.alpha.mean - 1) * log_off
         return float(np.sum(own - prior)) + self.alpha.kl(other.alpha)
 
+    def slopes(self, prior: Any, counts: Floats) -> dict[str, Any]:
+        """Derivatives of `log_likelihood(counts) - kl(prior)`."""
+        target = _broken(counts, float(self.alpha.mean[0]))
+        rate = prior.alpha.rate - np.sum(self.breaks.mean_log[1]) - self.alpha.rate
+        shape = prior.alpha.shape + len(counts) - 1 - self.alpha.shape
+        return {"breaks": self.breaks.slopes(target, 0.0, 0.0), "alpha": self.alpha.slopes_towards(shape, rate)}
+
     def sample(self, rng: np.random.Generator) -> KnownDirichlet:
         broken = rng.beta(self.breaks.on, self.breaks.off)
         return KnownDirichlet(np.append(broken, 1.0) * np.cumprod(np.append(1.0, 1 - broken)))

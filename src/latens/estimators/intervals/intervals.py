@@ -183,7 +183,8 @@ class Intervals:
                 batches, sweep = self._data_of_fit(X, fit_params)
                 response = respond(self._model, batches, self.posterior_, sweep=sweep)
                 numbers, answer = self._response_answer(numbers, response)
-                worth = self._worth(batches, sweep)
+                top = sum(self._bound_terms(response.chart.point, response.stats).values())
+                worth = self._worth(batches, sweep, response.chart.point, top)
             few = self._state.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
             few = few and not isinstance(X, Scan)
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
@@ -248,11 +249,20 @@ class Intervals:
         scratch = self._model.floats_per_row(self.n_components_)
         return bool(self._state.stats.n * len(self._units.origin) * scratch <= REFIT_WORK)
 
-    def _worth(self, batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Floats:
-        """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out."""
+    def _bound_terms(self, q: Any, stats: Any) -> dict[str, float]:
+        return {**self._model.data_terms(q, stats), **self._model.global_terms(q)}
+
+    def _worth(
+        self, batches: Sequence[Any], sweep: Sweep = serial_sweep, q: Any = None, top: float | None = None
+    ) -> Floats:
+        """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out.
+
+        Of the fit, or of its optimum where that and its bound are known.
+        """
         if any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
             return np.full(self.n_components_, np.inf)
-        return component_worth(self._model, batches, self.posterior_, sweep=sweep)
+        q = self.posterior_ if q is None else q
+        return component_worth(self._model, batches, q, top=top, sweep=sweep)
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__

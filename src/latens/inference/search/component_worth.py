@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import B, L, Q, S, State, Steps
+from latens.core import B, Iteration, L, Q, S, State, Steps
 from latens.errors import ElboDecreased
 from latens.inference.ascent import ascend
 from latens.inference.sweep import Sweep, serial_sweep
@@ -18,10 +18,15 @@ from latens.inference.sweep import Sweep, serial_sweep
 __all__ = ["component_worth"]
 
 CLIMB_ITERATIONS, CLIMB_TOL = 200, 1e-6
+KNOWN_TO = 0.01  # of what a component is worth: an ascent that can change it by less is ended
 
 
-def component_worth(model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, sweep: Sweep = serial_sweep) -> Floats:
+def component_worth(
+    model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, top: float | None = None, sweep: Sweep = serial_sweep
+) -> Floats:
     """(K,), nats: the bound at q less that of the best fit without each component, climbed anew, plus log K.
+
+    `top` is the bound at q where that is known.
 
     log K is what labels are worth: K! ways to write down the same components, against (K - 1)!. Infinite where there
     is one component, which nothing can replace.
@@ -30,11 +35,23 @@ def component_worth(model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, s
     if k < 2:
         return np.full(k, math.inf)
 
-    def height(start: Any) -> float:
+    def height(start: Any, below: float = -math.inf) -> float:
+        limits: dict[str, Any] = {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ElboDecreased)
-            return ascend(model, batches, State(start), max_iter=CLIMB_ITERATIONS, tol=CLIMB_TOL, sweep=sweep).elbo
+            return ascend(model, batches, State(start), sweep=sweep, on_iteration=_Enough(below), **limits).elbo
 
     others = (np.delete(np.arange(k), gone) for gone in range(k))
-    top = height(q)
-    return np.array([top - height(q.only(keep)) + math.log(k) for keep in others])
+    top = height(q) if top is None else top
+    return np.array([top - height(q.only(keep), top) + math.log(k) for keep in others])
+
+
+class _Enough:
+    """Ends an ascent whose remaining iterations, each gaining as much as the last, leave the answer as it is."""
+
+    def __init__(self, top: float) -> None:
+        self.top, self.last, self.left = top, -math.inf, CLIMB_ITERATIONS
+
+    def __call__(self, event: Iteration) -> bool:
+        gain, self.last, self.left = event.elbo - self.last, event.elbo, self.left - 1
+        return self.left * gain < KNOWN_TO * (self.top - event.elbo)

@@ -162,6 +162,13 @@ class BinaryFactors:
             "kl_loadings": -q.loadings.kl(prior.loadings),
         }
 
+    def slopes(self, q: BinaryPosterior, stats: CodeStatistics) -> dict[str, Any]:
+        prior = self.prior(q.n_components)
+        return {
+            "usage": q.usage.slopes(prior.usage, stats.on, stats.n - stats.on),
+            "loadings": q.loadings.slopes(prior.loadings, *stats.regression),
+        }
+
     def cannot_sample(self, q: BinaryPosterior) -> str:
         if self.points:
             return "maximum likelihood has no posterior to draw from; fit with prior='ard'"

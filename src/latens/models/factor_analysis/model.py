@@ -205,6 +205,14 @@ class Factors:
     def global_terms(self, q: FactorPosterior) -> dict[str, float]:
         return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}
 
+    def slopes(self, q: FactorPosterior, stats: FactorStatistics) -> dict[str, Any]:
+        w = q.loadings
+        left = stats.x - stats.seen * q.center - np.sum(w.mean * stats.z, axis=0)
+        return {
+            "loadings": w.slopes(self.prior(q.n_components).loadings, *stats.about(q.center)),
+            "center": w.tau * left,
+        }
+
     def codes(self, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
         xp = array_namespace(local.mean)
         return local.mean, xp.zeros_like(local.mean) + xp.linalg.diagonal(local.spread)

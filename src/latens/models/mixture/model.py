@@ -209,6 +209,11 @@ class Mixture:
             "kl_clusters": -q.clusters.kl(prior.clusters),  # type: ignore[arg-type, union-attr]
         }
 
+    def slopes(self, q: MixturePosterior, stats: ClusterStatistics) -> dict[str, Any] | None:
+        clusters, prior = q.clusters, self.prior(q.n_components)
+        of_clusters = clusters.slopes(prior.clusters, *stats.moments)  # type: ignore[arg-type, union-attr]
+        return of_clusters and {"weights": q.weights.slopes(prior.weights, stats.counts), "clusters": of_clusters}
+
     def codes(self, batch: Rows, local: Memberships) -> tuple[Array, Array]:
         return local.mean, local.mean * (1 - local.mean)
 

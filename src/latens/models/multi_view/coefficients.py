@@ -244,6 +244,32 @@ class ViewPosterior:
         vars(moved).update(mean=found.mean, square=square, met=(given, parabola))
         return moved
 
+    def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any]:
+        """Derivatives of the view's part of the bound at fixed sums."""
+        d, k = self.weights.on.shape
+        means, squares = (self.noise.mean[:, None] * part for part in self._pulls(stats.pull, stats.gram))
+        if stats.free_pull is not None and stats.free_gram is not None:
+            more = self._pulls(stats.free_pull, stats.free_gram)
+            means, squares = means + more[0], squares + more[1]
+        used, sizes = self.weights.used, self.weights.sizes
+        found = {
+            "weights": self.weights.slopes(self.alpha, self.theta, means[:, :k], squares[:, :k]),
+            "offsets": self.offsets.slopes(prior.offsets, means[:, k:], squares[:, k:]),
+            "alpha": self.alpha.slopes(prior.alpha, d, sizes),
+            "noise": self.noise.slopes(prior.noise, stats.powers, -2 * stats.parabola(self)),
+        }
+        if self.theta is not None and prior.theta is not None:
+            found["theta"] = self.theta.slopes(prior.theta, used, d - used)
+        return found
+
+    def _pulls(self, pull: Floats, gram: Floats) -> tuple[Floats, Floats]:
+        """(D, K + G) each: derivatives of a summed parabola by E[w] and E[w^2]."""
+        width = self.mean.shape[1]
+        full = unpacked(gram, width)
+        own = np.diagonal(full, axis1=1, axis2=2)
+        others = self.mean @ full[0] if len(full) == 1 else np.einsum("dij,dj->di", full, self.mean)
+        return pull - others + own * self.mean, np.broadcast_to(-0.5 * own, self.mean.shape)
+
     def kl(self, prior: ViewPosterior) -> float:
         return (
             float(np.sum(self.weights.kl(self.alpha, self.theta)))

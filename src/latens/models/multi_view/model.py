@@ -222,6 +222,16 @@ class MultiView:
         usage = q.usage.kl(prior.usage) if q.usage and prior.usage else 0.0
         return {**terms, "kl_activity": -q.activity.kl(prior.activity) - usage}
 
+    def slopes(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, Any] | None:
+        if any(view.parameters is not None for view in q.views.values()):
+            return None
+        prior, sizes = self.prior(q.n_components), stats.sizes[:, None]
+        views = {name: p.slopes(prior.views[name], stats.views[name]) for name, p in q.views.items()}
+        found = {"views": views, "activity": q.activity.slopes(prior.activity, sizes, stats.squares)}
+        if q.usage and prior.usage:
+            found["usage"] = q.usage.slopes(prior.usage, stats.used, sizes - stats.used)
+        return found
+
     def cannot_sample(self, q: MultiViewPosterior) -> str:
         others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED]
         if others:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -209,6 +210,13 @@ class NoisyIca:
 
     def global_terms(self, q: IcaPosterior) -> dict[str, float]:
         return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}
+
+    def slopes(self, q: IcaPosterior, stats: IcaStatistics) -> dict[str, Any]:
+        prior = self.prior(q.n_components)
+        return {
+            "shapes": q.shapes.slopes(stats.n, *stats.moments[1:]),
+            "loadings": q.loadings.slopes(prior.loadings, *stats.regression),
+        }
 
     def cannot_sample(self, q: IcaPosterior) -> str:
         return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""

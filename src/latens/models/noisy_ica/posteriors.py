@@ -59,6 +59,13 @@ class Shapes:
         light = self.split * rng.choice([-1.0, 1.0], size=(n, k)) + rng.normal(size=(n, k)) / np.sqrt(self.sharp)
         return np.where(self.split > 0, light, heavy)
 
+    def slopes(self, n: float, log_u: Floats, u: Floats, square: Floats, signed: Floats) -> dict[str, Floats]:
+        """Derivatives of prices times sums of 1, E[log u], E[u], E[u z^2] and E[z s]."""
+        half, heavy, s, m = 0.5 * self.tails, self.split == 0, self.sharp, self.split
+        tails = 0.5 * (n * (np.log(half) + 1 - digamma(half)) + log_u - u)
+        split = m * s * (n * (1 - s) - s * square) + s * (2 * s - 1) * signed
+        return {"tails": np.where(heavy, tails, 0.0), "split": np.where(heavy, 0.0, split)}
+
     def prices(self) -> Floats:
         """(5, K), what each row's 1, E[log u], E[u], E[u z^2] and E[z s] add to E[log p(z, u, s)]; u = 1 if light."""
         half, zero = 0.5 * self.tails, np.zeros_like(self.tails)

@@ -251,6 +251,15 @@ class NoisyOrCauses:
             "kl_leak": -q.leak.kl(prior.leak),
         }
 
+    def slopes(self, q: CausePosterior, stats: CauseStatistics) -> dict[str, Any]:
+        prior = self.prior(q.n_components, q.n_profiles)
+        return {
+            "profiles": q.profiles.slopes(prior.profiles, stats.used),
+            "usage": q.usage.slopes(prior.usage, stats.on, stats.used[:, None] - stats.on),
+            "causes": q.causes.slopes(prior.causes, stats.caused, stats.exposed - stats.caused),
+            "leak": q.leak.slopes(prior.leak, stats.leaked, stats.seen - stats.leaked),
+        }
+
     def codes(self, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
         return local.mean, local.variance
 
