@@ -119,7 +119,7 @@ class MixedColumns:
 
     def slopes(self, prior: MixedColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any] | None:
         """Derivatives of what `observe` from the prior climbs; None where a kind of columns has none in closed form."""
-        if not all(hasattr(part, "slopes") for part in self._each.values()):
+        if any(isinstance(part, NegativeBinomialColumns | NegativeBinomialPoints) for part in self._each.values()):
             return None
         each = zip(self._each.items(), self._sums(seen, x, xx), strict=True)
         return {"parts": {kind: part.slopes(prior.parts[kind], *sums) for (kind, part), sums in each}}
