@@ -129,11 +129,14 @@ def test_names_and_summary_of_causes(X: np.ndarray) -> None:
     table = model.summary()
     assert table["name"] == ["sun", "rain", "wind"]
     assert table["component"] == [0, 1, 2]
-    assert table["share"] == pytest.approx(list(model.share_))
+    variance = (model.usage_ * (1 - model.usage_))[:, None] * model.components_**2
+    by_column = variance / (variance.sum(axis=0) + model.noise_variance_)  # each column in its own sd
+    assert table["share"] == pytest.approx(by_column.mean(axis=1).tolist())
     assert "top features" in str(table)
     assert "<table" in table._repr_html_()
     for k, names in enumerate(model.top_features(2).values()):
-        assert names == [f"x{d}" for d in np.argsort(-np.abs(model.components_[k]))[:2]]
+        strength = np.abs(model.components_[k]) / np.sqrt(variance.sum(axis=0) + model.noise_variance_)
+        assert names == [f"x{d}" for d in np.argsort(-strength)[:2]]
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ class Answers(Intervals, TransformerMixin):
     n_components_: int
     n_features_in_: int
     share_: Floats
+    noise_variance_: Any
     components_: Any
     random_state: Any
     _publish: Callable[..., dict[str, Any]]
@@ -246,7 +247,7 @@ class Answers(Intervals, TransformerMixin):
         return np.array([f"{self._component_noun}{k}" for k in range(self.n_components_)], dtype=object)
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
-        """For each component, the columns of the data it moves most.
+        """For each component, the columns of the data it moves most, each in units of its own standard deviation.
 
         Parameters
         ----------
@@ -260,7 +261,8 @@ class Answers(Intervals, TransformerMixin):
         """
         check_is_fitted(self)
         n, names = whole_number("n", n), self._feature_names()
-        order = np.argsort(-np.abs(self._loadings), axis=1, kind="stable")[:, :n]
+        strength = np.abs(self._loadings) / np.maximum(self._column_spread(), np.finfo(float).tiny)
+        order = np.argsort(-strength, axis=1, kind="stable")[:, :n]
         return {
             str(name): [str(names[d]) for d in row]
             for name, row in zip(self.get_feature_names_out(), order, strict=True)
@@ -272,11 +274,12 @@ class Answers(Intervals, TransformerMixin):
         Returns
         -------
         Table
-            One row per component, the most important first: number, name, share of the variance or usage, strongest
-            features.
+            One row per component, in the order of all arrays: number, name, share, strongest features. Shares are those
+            of the page: of the rows for clusters and classes, of the ones for causes of binary rows, else of the
+            variance, each column in units of its own standard deviation.
         """
         top = self.top_features()
-        rows = zip(range(self.n_components_), top, self.share_.tolist(), top.values(), strict=True)
+        rows = zip(range(self.n_components_), top, self._component_shares().tolist(), top.values(), strict=True)
         return Table(("component", "name", "share", "top features"), tuple(rows))
 
     def associate(self, metadata: Any, X: Any = None) -> Table:
@@ -329,6 +332,19 @@ class Answers(Intervals, TransformerMixin):
     def _loadings(self) -> Floats:
         """(K, D), what a unit of each component adds to each column."""
         return np.asarray(self.components_)
+
+    def _variance_by_column(self) -> Floats:
+        """(K, D), the variance that each component adds to each column, in data units squared."""
+        return self._loadings**2  # codes of variance 1
+
+    def _column_spread(self) -> Floats:
+        """(D,), standard deviation of each column under the model, in data units."""
+        return np.asarray(np.sqrt(self._variance_by_column().sum(axis=0) + self.noise_variance_))
+
+    def _component_shares(self) -> Floats:
+        """(K,), the share of each component; of the variance, averaged over columns."""
+        whole = np.maximum(self._column_spread() ** 2, np.finfo(float).tiny)
+        return np.asarray(np.mean(self._variance_by_column() / whole, axis=1))
 
     def _leave(self, x: Array) -> Array:
         """Rows of the model in the units of the data."""

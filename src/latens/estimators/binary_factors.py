@@ -364,6 +364,9 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             return positive_parts(x, k, rng)
         return independent_directions(x, k, rng)
 
+    def _variance_by_column(self) -> Floats:
+        return np.asarray((self.usage_ * (1 - self.usage_))[:, None] * self._loadings**2)
+
     def _publish(self, q: BinaryPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         k, loadings = q.n_components, q.loadings
         noise = units.leave_variance(loadings.mean_noise)

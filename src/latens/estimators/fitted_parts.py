@@ -12,7 +12,15 @@ from latens.array.transfer import host, is_sparse
 from latens.core import State
 from latens.estimators.intervals.table import AXES, COVARIANCES
 
-__all__ = ["FittedParts", "axes_of_published", "entries_of", "fitted_parts", "has_fitted_parts"]
+__all__ = [
+    "FittedParts",
+    "axes_of_published",
+    "column_spread",
+    "component_shares",
+    "entries_of",
+    "fitted_parts",
+    "has_fitted_parts",
+]
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,26 @@ def entries_of(estimator: Any, X: Any, **given: Any) -> Floats:
     if rows.seen is not None:
         x = np.where(host(rows.seen) > 0, x, np.nan)
     return x
+
+
+def column_spread(estimator: Any) -> Floats | None:
+    """(D,), standard deviation of each column under a fitted model, in data units, views side by side.
+
+    None of latent classes, whose columns are of several kinds, and of what is no fitted estimator of latens.
+    """
+    if not has_fitted_parts(estimator) or hasattr(estimator, "columns_"):
+        return None
+    return np.asarray(estimator._column_spread(), dtype=np.float64)
+
+
+def component_shares(estimator: Any) -> Floats | None:
+    """(K,), shares of the components as `summary` and pages tell them; None of what is no such estimator.
+
+    Of the rows for clusters and classes, of the ones for causes of binary rows, else of the variance, each column in
+    units of its own standard deviation.
+    """
+    known = has_fitted_parts(estimator) and hasattr(estimator, "n_components_")
+    return np.asarray(estimator._component_shares(), dtype=np.float64) if known else None
 
 
 def axes_of_published(estimator: Any, name: str, view: str = "") -> tuple[str, list[str]]:

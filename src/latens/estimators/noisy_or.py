@@ -313,6 +313,18 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         largest = parts.max(axis=1, keepdims=True)
         return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
 
+    @property
+    def _usual(self) -> Floats:
+        """(D,), the chance of a 1 in each column of any row."""
+        return np.asarray(1 - (1 - self.leak_) * np.prod(1 - self.usage_[:, None] * self.components_, axis=0))
+
+    def _column_spread(self) -> Floats:
+        return np.asarray(np.sqrt(self._usual * (1 - self._usual)))
+
+    def _component_shares(self) -> Floats:
+        """(K,), of the ones that each cause brought about."""
+        return self.share_
+
     def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         q = q.points if isinstance(q, RatePosterior) else q
         return {

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from latens.array import Floats
+from latens.array import Floats, Index
+from latens.estimators.fitted_parts import has_fitted_parts
 from latens.estimators.multi_view.tables.wide import Layout, lay_out
 from latens.interop.mofa2_names import feature_names, path_names, sample_names
 from latens.interop.samples import scores_of
@@ -48,7 +49,8 @@ def write_mofa2(model: Any, path: str | Path, views: Any = None) -> None:
     path : str or Path
         Replaced if it exists, once the new file is whole.
     views : as given to `fit`, optional
-        The data of the fit, to be stored too; some functions of MOFA2 plot it.
+        The data of the fit, to be stored too; some functions of MOFA2 plot it. Shares of variance are then those that
+        MOFA2 computes, in data units; else those of `explained_`.
 
     Examples
     --------
@@ -84,7 +86,10 @@ def write_mofa2(model: Any, path: str | Path, views: Any = None) -> None:
                     gaussian = model.likelihoods_[view] in MEASUREMENTS
                     values = x[member, layout.bounds[m]] - (level if gaussian else 0.0)
                     write.array(f"data/{name}/{group}", values, small=True)
-        _write_explained(write, fitted(model, "explained_"), groups)
+        explained = fitted(model, "explained_")
+        if x is not None and has_fitted_parts(model):
+            explained = _in_data_units(model, layout, x, scores, members)
+        _write_explained(write, explained, groups)
         _write_options(write, model, layout)
         _write_own(write, model, dict(zip(names, layout.views, strict=True)))
     with replacing(Path(path)) as target:
@@ -115,6 +120,26 @@ def _write_explained(write: _Writer, explained: Mapping[str, Any], groups: Seque
         write.array(f"variance_explained/r2_total/{group}", 100 * np.asarray(explained["total"])[g])
         write.array(f"variance_explained/r2_per_factor/{group}", 100 * np.asarray(explained["per_factor"])[g])
     write.file["variance_explained"].attrs["unit"] = "percent"
+
+
+def _in_data_units(
+    model: Any, layout: Layout, x: Floats, scores: Floats, members: Sequence[Index]
+) -> Mapping[str, Floats]:
+    """Shares as MOFA2 counts them: squared errors of a view in data units, where `explained_` has them in sd."""
+    found = {name: np.array(shares, dtype=np.float64) for name, shares in model.explained_.items()}
+    for m, view in enumerate(layout.views):
+        if model.likelihoods_[view] != "gaussian":
+            continue
+        loadings = np.asarray(model.components_[view])
+        for g, member in enumerate(members):
+            y = x[member, layout.bounds[m]] - np.asarray(model.intercepts_[view])[g]
+            total = float(np.nansum(y**2))
+            z = scores[member]
+            parts = [z @ loadings, *(np.outer(own, w) for own, w in zip(z.T, loadings, strict=True))]
+            left = np.array([np.nansum((y - part) ** 2) for part in parts])
+            share = np.clip(1 - left / total, 0.0, 1.0) if total > 0 else np.zeros(len(left))
+            found["total"][g, m], found["per_factor"][g, m] = share[0], share[1:]
+    return found
 
 
 def _write_options(write: _Writer, model: Any, layout: Layout) -> None:

@@ -27,7 +27,7 @@ def ranking(result: Any, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ranked = result.ranked
+    ranked = _of_result(result, "ranked", "ranking", "latens.compare(models) or latens.suggest(X)")
     places = np.arange(len(ranked.names))
     ax = axes_for(ax, (6.4, 1.2 + 0.35 * len(places)))
     ax.errorbar(ranked.differences, places, xerr=2 * np.nan_to_num(ranked.errors), fmt="o", capsize=3)
@@ -51,6 +51,7 @@ def sweep(result: Any, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    _of_result(result, "heights", "sweep", "latens.sweep(model, X)")
     numbers = np.array(list(result.models))
     heights = np.array(result.heights)
     ax = axes_for(ax)
@@ -77,11 +78,22 @@ def return_rates(result: Any, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    rates = _of_result(result, "return_rate", "return_rates", "latens.stability(model, X)")
     places = np.arange(len(result.names))
     ax = axes_for(ax, (6.4, 1.2 + 0.35 * len(places)))
-    ax.barh(places, result.return_rate)
+    ax.barh(places, rates)
     ax.set_yticks(places, result.names)
     ax.invert_yaxis()
     ax.set_xlim(0, 1)
     ax.set_xlabel("return rate above chance")
     return ax
+
+
+def _of_result(result: Any, attribute: str, picture: str, made_by: str) -> Any:
+    """What a picture reads of a result, or an error that says where the result comes from."""
+    if not hasattr(result, attribute):
+        raise ValueError(
+            f"{type(result).__name__} is not what plots.{picture} draws: give it what {made_by} returned, as in "
+            f"plots.{picture}({made_by.split(' or ')[0]})."
+        )
+    return getattr(result, attribute)

@@ -9,8 +9,9 @@ import numpy as np
 
 from latens.estimators.fitted_parts import entries_of, has_fitted_parts
 from latens.plots.canvas import axes_for
-from latens.plots.fitted import component_names, component_number, loadings_table
+from latens.plots.fitted import component_names, component_number, feature_names, loadings_table
 from latens.plots.rows import codes_of
+from latens.plots.strengths import strengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,12 +50,13 @@ def data_heatmap(model: Any, X: Any, component: int | str = 0, n: int = 20, ax: 
     """
     values, columns = loadings_table(model)
     k = component_number(model, component, len(values))
-    x = _entries(model, X)
+    x, codes = _entries(model, X), codes_of(model, X)[:, k]
     spread = np.nanstd(x, axis=0)
-    strength = np.divide(values[k], spread, out=np.zeros_like(spread), where=spread > 0)
+    found = strengths(model, X=X).values
+    strength = found[k] if found.shape == values.shape else _apart(x, codes, spread)
     top = np.argsort(-np.abs(strength), kind="stable")[:n]
     top = top[np.argsort(-strength[top], kind="stable")]
-    order = np.argsort(codes_of(model, X)[:, k], kind="stable")
+    order = np.argsort(codes, kind="stable")
     order = order[:: max(1, -(-len(order) // MOST_ROWS))]
     z = (x[:, top] - np.nanmean(x[:, top], axis=0)) / np.where(spread[top] > 0, spread[top], 1.0)
     ax = axes_for(ax, (7.0, 0.8 + 0.26 * len(top)))
@@ -99,7 +101,8 @@ def data_overview(model: Any, X: Any, ax: Axes | None = None) -> Axes:
         there = np.stack([there[:, at].any(axis=1) for at in layout.bounds], axis=1)
         names = list(layout.views)
     else:
-        names = loadings_table(model, X=X)[1]
+        named = feature_names(model, X) if layout is None else layout.features[0]
+        names = list(named or [f"x{d}" for d in range(there.shape[1])])
     order = np.lexsort(there.T[::-1])[::-1]
     order = order[:: max(1, -(-len(order) // MOST_ROWS))]
     ax = axes_for(ax, (7.0, 0.8 + 0.26 * len(names)))
@@ -112,9 +115,17 @@ def data_overview(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _apart(x: np.ndarray, codes: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """(D,), how far the mean of a class's members is from that of all rows; of categories, of the numbers of levels."""
+    weight = np.where(np.isfinite(x), codes[:, None], 0.0)
+    inside = np.sum(np.nan_to_num(x) * weight, axis=0) / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    gap = inside - np.nanmean(x, axis=0)
+    return np.asarray(np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0))
+
+
 def _entries(model: Any, X: Any) -> np.ndarray:
     """(N, D), NaN where missing."""
-    if has_fitted_parts(model):
+    if has_fitted_parts(model) and hasattr(model, "transform"):
         return np.asarray(entries_of(model, X))
     parts = list(X.values()) if isinstance(X, Mapping) else [X]
     return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts], axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from latens.plots.canvas import axes_for
 from latens.plots.fitted import component_names, feature_names, image_shape, is_signed, loadings
+from latens.plots.strengths import strengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,8 @@ def components(
     -------
     matplotlib Axes
         All components share one colour scale: grey from 0 for nonnegative ones, blue through white (0) to
-        red for signed ones.
+        red for signed ones. Images are in data units, the columns of a heat map each in units of its own standard
+        deviation, as in `summary()` and on the page; its scale says which.
 
     Examples
     --------
@@ -54,19 +56,23 @@ def components(
     ['0', '1', '2']
     """
     found = loadings(model)
-    columns: list[str] | None
     if isinstance(found, dict):
         view = next(iter(found)) if view is None and len(found) == 1 else view
         if view not in found:
             raise ValueError(f"view={view!r}: the model has the views {', '.join(map(repr, found))}; choose one.")
-        columns = list(model.layout_.features[model.layout_.views.index(view)])
+        columns: list[str] | None = list(model.layout_.features[model.layout_.views.index(view)])
         found = found[view]
     else:
         columns = feature_names(model, X)
     values = np.asarray(found, dtype=np.float64)  # (K, D)
-    size = image_shape(values.shape[1], shape, named=columns is not None)
+    size = image_shape(values.shape[1], shape, named=columns is not None or hasattr(model, "columns_"))
     names = component_names(model, len(values))
-    return _heat_map(values, names, columns, ax) if size is None else _images(values, names, size, ax)
+    if size is not None:
+        return _images(values, names, size, ax)
+    table = strengths(model, view)
+    if hasattr(model, "columns_"):  # levels of classes are columns
+        columns = table.columns
+    return _heat_map(table.values, names, columns, table.unit, ax)
 
 
 def _images(values: np.ndarray, names: list[str], size: tuple[int, int], ax: Axes | None) -> Axes:
@@ -91,11 +97,11 @@ def _images(values: np.ndarray, names: list[str], size: tuple[int, int], ax: Axe
     return ax
 
 
-def _heat_map(values: np.ndarray, names: list[str], columns: list[str] | None, ax: Axes | None) -> Axes:
+def _heat_map(values: np.ndarray, names: list[str], columns: list[str] | None, unit: str, ax: Axes | None) -> Axes:
     k, d = values.shape
     ax = axes_for(ax)
     image = ax.imshow(values, aspect="auto", interpolation="nearest", **_colours(values))
-    ax.figure.colorbar(image, ax=ax)
+    ax.figure.colorbar(image, ax=ax, label=unit)
     ax.set_yticks(np.arange(k), names)
     ax.set_ylabel("component")
     if columns is not None and len(columns) == d <= MOST_COLUMN_LABELS:

@@ -9,7 +9,7 @@ import numpy as np
 
 from latens.array.transfer import host
 from latens.plots.canvas import axes_for
-from latens.plots.fitted import component_names, component_number
+from latens.plots.fitted import component_names, component_number, fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +118,7 @@ def sources(model: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 
 def codes_of(model: Any, X: Any) -> np.ndarray:
-    answer = model.transform(X)
+    answer = fitted(model, "transform", "this picture shows hidden values of rows.")(X)
     return np.asarray(answer if hasattr(answer, "iloc") else host(answer), dtype=np.float64)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.plots.canvas import axes_for
-from latens.plots.fitted import component_names, component_number, loadings_table
+from latens.plots.fitted import component_names, component_number
+from latens.plots.strengths import strengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,8 @@ def loadings(
 ) -> Axes:
     """Draw the strongest columns of one component as bars, red upwards and blue downwards.
 
+    Each column is in units of its own standard deviation, as in `summary()` and on the page.
+
     Parameters
     ----------
     model : fitted estimator
@@ -34,7 +37,7 @@ def loadings(
     view : str, optional
         Which view of a model of several; all side by side otherwise.
     X : array or data frame of shape (N, D), optional
-        Its standard deviations become the unit of each column; the columns' own units otherwise.
+        Its standard deviations become the unit of each column where the model does not know them.
     ax : matplotlib Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -51,27 +54,24 @@ def loadings(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x1', 'x2']
     """
-    values, columns = loadings_table(model, view, X)
-    k = component_number(model, component, len(values))
-    row = values[k]
-    if X is not None:
-        spread = np.nanstd(np.asarray(X, dtype=np.float64), axis=0)
-        row = np.divide(row, spread, out=np.zeros_like(row), where=spread > 0)
+    found = strengths(model, view, X)
+    k = component_number(model, component, len(found.values))
+    row, columns = found.values[k], found.columns
     order = np.argsort(-np.abs(row), kind="stable")[:n]
     ax = axes_for(ax, (5.0, 0.6 + 0.26 * len(order)))
     ax.barh(np.arange(len(order)), row[order], color=[PLUS if row[d] > 0 else MINUS for d in order])
     ax.set_yticks(np.arange(len(order)), [columns[d] for d in order])
     ax.invert_yaxis()
     ax.axvline(0, color="k", lw=0.8)
-    ax.set_xlabel("loading" if X is None else "loading (sd of the column)")
-    ax.set_title(component_names(model, len(values))[k])
+    ax.set_xlabel(found.unit)
+    ax.set_title(component_names(model, len(found.values))[k])
     return ax
 
 
 def top_features(model: Any, n: int = 5, view: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw the strongest columns of every component: a row for each column, a column for each component.
 
-    Colours are beside the largest entry of each column, so that columns of different units can be compared.
+    Each column is in units of its own standard deviation, as in `summary()` and on the page.
 
     Parameters
     ----------
@@ -97,18 +97,19 @@ def top_features(model: Any, n: int = 5, view: str | None = None, ax: Axes | Non
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x0', 'x1']
     """
-    values, columns = loadings_table(model, view)
+    found = strengths(model, view)
+    values, columns = found.values, found.columns
     order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n]
     keep = list(dict.fromkeys(int(d) for row in order for d in row))
     shown = values[:, keep].T  # (columns, K)
-    largest = np.maximum(np.max(np.abs(shown), axis=1, keepdims=True), np.finfo(float).tiny)
+    largest = max(float(np.max(np.abs(shown), initial=0.0)), np.finfo(float).tiny)
     ax = axes_for(ax, (1.6 + 0.7 * len(values), 0.8 + 0.24 * len(keep)))
-    image = ax.imshow(shown / largest, aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1)
-    ax.figure.colorbar(image, ax=ax, label="loading beside the column's largest")
+    image = ax.imshow(shown, aspect="auto", cmap="RdBu_r", vmin=-largest, vmax=largest)
+    ax.figure.colorbar(image, ax=ax, label=found.unit)
     ax.set_yticks(np.arange(len(keep)), [columns[d] for d in keep])
     ax.set_xticks(np.arange(len(values)), component_names(model, len(values)), rotation=45, ha="right")
     if shown.size <= MOST_CELLS:
         for (i, j), value in np.ndenumerate(shown):
-            strong = abs(value) > 0.6 * largest[i, 0]
+            strong = abs(value) > 0.6 * largest
             ax.text(j, i, f"{value:.2g}", ha="center", va="center", fontsize=7, color="white" if strong else "black")
     return ax

@@ -13,7 +13,6 @@ from latens.estimators.association import metadata_columns
 from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 from latens.report.measures.certainty import Certainty, certainty_of
-from latens.report.measures.explained import Explained, explained_of
 from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
 from latens.report.measures.profile import Profile, profile_of
 from latens.report.measures.sample import RowSample, n_rows_of, row_names, sample_rows
@@ -161,11 +160,6 @@ class Entry:
     def sizes(self) -> Sizes | None:
         """Shares of the components that add up."""
         return sizes_of(self)
-
-    @cached_property
-    def explained(self) -> Explained:
-        """What factors of several views explain of each."""
-        return explained_of(self)
 
     @cached_property
     def certainty(self) -> Certainty:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
+from latens.estimators.fitted_parts import component_shares
 
 __all__ = ["NotebookView"]
 
@@ -67,9 +68,9 @@ def _shares(model: Any) -> tuple[Floats, list[str]]:
         order = np.argsort(-sure, kind="stable")[:MOST_BARS]
         names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(len(sure))])
         return sure[order], [f"{names[d]} |mean / sd|" for d in order]
-    share = np.asarray(getattr(model, "weights_", getattr(model, "share_", ())), dtype=float)
-    if isinstance(getattr(model, "weights_", None), dict) or share.ndim != 1:
-        share = np.zeros(0)
+    share = component_shares(model)
+    if share is None:
+        return np.zeros(0), []
     return share[:MOST_BARS], [str(name) for name in model.get_feature_names_out()][: len(share)]
 
 

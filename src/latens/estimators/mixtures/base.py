@@ -301,15 +301,24 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         """
         check_is_fitted(self)
         n, names = whole_number("n", n), self._feature_names()
-        clusters, weights = self.posterior_.clusters, self.posterior_.weights.mean
-        overall = weights @ clusters.mean
-        spread = weights @ ((clusters.mean - overall) ** 2 + clusters.row_variance)
-        apart = np.abs(clusters.mean - overall) / np.sqrt(np.maximum(spread, np.finfo(float).tiny))
+        apart = np.abs(self.means_ - self.weights_ @ self.means_) / np.maximum(
+            self._column_spread(), np.finfo(float).tiny
+        )
         order = np.argsort(-apart, axis=1, kind="stable")[:, :n]
         return {
             str(name): [str(names[d]) for d in row]
             for name, row in zip(self.get_feature_names_out(), order, strict=True)
         }
+
+    def _column_spread(self) -> Floats:
+        clusters, weights = self.posterior_.clusters, self.posterior_.weights.mean
+        about = weights @ ((clusters.mean - weights @ clusters.mean) ** 2 + clusters.row_variance)
+        return np.asarray(np.sqrt(self._units.leave_variance(about)))
+
+    def _component_shares(self) -> Floats:
+        """(K,), of the rows that were assigned to each; the weights where these are not known."""
+        counts = np.asarray(getattr(self, "classification_", np.zeros((0, 0))), dtype=np.float64)
+        return np.asarray(counts.sum(axis=1) / counts.sum() if counts.sum() > 0 else self.weights_)
 
     def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         return {}  # a cluster's share is its weight

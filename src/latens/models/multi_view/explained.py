@@ -2,6 +2,8 @@
 
 The deviance is the squared error of a Gaussian view, and twice the log-likelihood lost beside a perfect prediction of
 the others. Without factors, a column is predicted by its level in the group, and by covariates where there are some.
+Squared errors are in units of the column's variance under the model, so that a column of large numbers counts no more
+than another one of its view; deviances have no unit.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from latens.core import Rows, Statistics
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 
-__all__ = ["Deviances", "deviances"]
+__all__ = ["Deviances", "column_variance", "deviances"]
 
 
 @record
@@ -60,9 +62,12 @@ def _of_view(
     y, mask, w = part.x, part.mask, p.weights.mean
     weighted, columns, offset = batch.weigh(members), view.about(p, batch), view.log_exposure(batch)
 
+    squares = not view.likelihood.curved
+    counted = mask / like(column_variance(p), y) if squares else mask
+
     def summed(eta: Array) -> Floats:
         """(G,), over the entries seen."""
-        missed = view.likelihood.deviance(y, eta, columns) * mask
+        missed = view.likelihood.deviance(y, eta, columns) * counted
         return cross_sums(weighted, array_namespace(y).sum(missed, axis=1)[:, None])[:, 0]
 
     g = members.shape[1]
@@ -71,10 +76,15 @@ def _of_view(
     if offset is not None:
         base, usual = base + offset, usual + offset
     none, everything = summed(usual), summed(base + codes @ like(w.T, y))
-    if view.likelihood.curved:
+    if not squares:
         single = [summed(base + codes[:, j : j + 1] * like(w[None, :, j], y)) for j in range(k)]
         return none, everything, np.stack(single, axis=1) if single else np.zeros((len(none), 0))
     # squares need no prediction per factor: sum (r - w z)^2 = sum r^2 - 2 w sum r z + w^2 sum z^2
-    left = (y - base) * mask
-    moved = -2 * codes * (left @ like(w, y)) + codes**2 * (mask @ like(w**2, y))
+    left = (y - base) * counted
+    moved = -2 * codes * (left @ like(w, y)) + codes**2 * (counted @ like(w**2, y))
     return none, everything, summed(base)[:, None] + cross_sums(weighted, moved)
+
+
+def column_variance(p: ViewPosterior) -> Floats:
+    """(D,), what factors of variance 1 and the noise add to each column, on the scale of its link."""
+    return np.asarray(np.sum(p.weights.mean**2, axis=1) + 1 / p.noise.mean)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latens.estimators.fitted_parts import entries_of, fitted_parts
-from latens.models.likelihoods.names import MEASUREMENTS
+from latens.diagnose.hidden_entries import SHARE, comparable, filled_rows, hide_some, of_text
+from latens.estimators.fitted_parts import entries_of
 from latens.report.measures.sample import beside
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
-__all__ = ["HiddenCells", "filled_rows", "hidden_cells"]
+__all__ = ["HiddenCells", "hidden_cells"]
 
 MOST_ROWS, MOST_COLUMNS_JOINT = 200, 40  # rows that are hidden in; columns whose covariances are inverted row by row
 MOST_ENTRIES = 400_000
-SHARE = 0.1  # of the cells
 FEWEST = 100  # hidden cells that say something
 
 
@@ -59,16 +57,16 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     model, sample = entry.model, entry.sample
     if sample is None or not hasattr(model, "impute") or entry.n_components == 0 or entry.family == "regression":
         return None
-    if entry.family == "classes" and model.columns_.table is not None:
+    if of_text(model):
         return _of_text(entry)
     values = sample.values
-    real = _comparable(entry, values.shape[1])
+    real = comparable(model, values.shape[1])
     joint = getattr(model, "covariance_type", "") in ("full", "tied")
     if values.shape[1] < 2 or (joint and values.shape[1] > MOST_COLUMNS_JOINT):
         return None
     at = _looked_at(values, int(real.sum()))
     rows, given = values[at], beside(sample.given, at, len(values))
-    hide = _hidden(rows) & real
+    hide = hide_some(rows) & real
     if hide.sum() < FEWEST:
         return None
     filled = filled_rows(model, np.where(hide, np.nan, rows), given)
@@ -92,13 +90,6 @@ def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
     return np.linspace(0, len(values) - 1, n).round().astype(int)
 
 
-def _hidden(rows: np.ndarray) -> np.ndarray:
-    """(n, D), a tenth of the observed cells, at least one left in each row."""
-    hide = (np.random.default_rng(0).random(rows.shape) < SHARE) & np.isfinite(rows)
-    hide[np.isfinite(rows).sum(axis=1) - hide.sum(axis=1) < 1] = False
-    return np.asarray(hide)
-
-
 def _of_text(entry: Entry) -> HiddenCells | None:
     """The same for a frame with levels as text: numbers by their error, levels by how many are right."""
     model, sample = entry.model, entry.sample
@@ -108,7 +99,7 @@ def _of_text(entry: Entry) -> HiddenCells | None:
     names, values = list(model.columns_.names), sample.values
     at = _looked_at(values, len(names))
     rows, frame = values[at], sample.X.iloc[at].copy()
-    hide = _hidden(rows)
+    hide = hide_some(rows)
     if hide.sum() < FEWEST:
         return None
     for j, name in enumerate(names):
@@ -138,33 +129,3 @@ def _of_text(entry: Entry) -> HiddenCells | None:
 def _most_frequent(column: np.ndarray) -> float:
     known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
     return float(known[np.argmax(counts)]) if len(known) else float("nan")
-
-
-def _comparable(entry: Entry, d: int) -> np.ndarray:
-    """(D,), whether the distance of two entries of a column means something."""
-    if entry.family == "views":
-        layout, kinds = entry.model.layout_, entry.model.likelihoods_
-        return np.array(
-            [str(kinds[v]) in MEASUREMENTS for v, f in zip(layout.views, layout.features, strict=True) for _ in f]
-        )
-    if entry.family == "classes":
-        return np.array([kind in ("gaussian", "bernoulli") for kind in entry.model.columns_.kinds])
-    return np.ones(d, dtype=bool)
-
-
-def filled_rows(
-    model: Any, rows: np.ndarray, given: Mapping[str, Any] | None = None
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Means and standard deviations (n, D) of all entries, observed ones as they are."""
-    layout = getattr(model, "layout_", None)
-    asked: Any = rows
-    if layout is not None and not fitted_parts(model).one_table:
-        asked = {name: rows[:, at] for name, at in zip(layout.views, layout.bounds, strict=True)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            filled = model.impute(asked, return_std=True, **(given or {}))
-        except (ValueError, TypeError):  # rows with a group, a precision or an exposure that are not at hand
-            return None
-    mean, std = (list(part.values()) if isinstance(part, dict) else [part] for part in filled)
-    return np.concatenate(mean, axis=1), np.concatenate(std, axis=1)

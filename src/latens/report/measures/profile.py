@@ -4,7 +4,9 @@
     causes of yes/no rows       probability that the cause alone makes a 1 / sd, with the probability in the cell
     clusters, classes           (mean of the cluster - mean) / sd
     yes/no columns, levels      (probability - usual share) / sd, with the probability in the cell
-    views that are not real     the loading itself, on the scale of its link
+    views that are not real     the same on the scale of their link, with noise of variance 1
+
+Standard deviations are those of the fitted model, as in `summary` and `top_features`.
 
 So columns of metres and of millimetres can be compared, and one colour scale serves all.
 """
@@ -16,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latens.estimators.fitted_parts import fitted_parts
+from latens.estimators.fitted_parts import column_spread
 from latens.models.likelihoods.names import MEASUREMENTS
+from latens.plots.strengths import class_rows
 
 if TYPE_CHECKING:
     from latens.report.subject import Entry
@@ -91,6 +94,7 @@ class Profile:
 
 NEGLIGIBLE = 0.05  # strengths, in standard deviations of a column
 LOADINGS = "what a component adds to a column, in standard deviations of that column"
+LINKED = "; of yes/no columns, levels and counts on the scale of their link, with noise of variance 1 there"
 RAW = "what a component adds to a column, in the column's own unit (without rows there is no standard deviation)"
 GAPS = "how far a cluster's mean is from that of all rows, in standard deviations of the column"
 ACTIVATIONS = (
@@ -111,13 +115,13 @@ def profile_of(entry: Entry) -> Profile | None:
     columns = entry.column_names(loadings.shape[1])
     if entry.family in ("clusters", "causes"):
         return _of_means(entry, columns, loadings)
-    zero = np.zeros(len(columns))
-    if sample is None or sample.values.shape[1] != loadings.shape[1]:
+    zero, spread = np.zeros(len(columns)), column_spread(model)
+    if spread is None and sample is not None and sample.values.shape[1] == loadings.shape[1]:
+        spread = sample.spread
+    if spread is None:
         return Profile.of(columns, loadings, zero, zero + 1, RAW)
-    spread = sample.spread.copy()
-    if entry.family == "views":
-        spread[~_real_columns(model)] = 1.0
-    return Profile.of(columns, loadings, zero, spread, LOADINGS)
+    linked = entry.family == "views" and not all(str(kind) in MEASUREMENTS for kind in model.likelihoods_.values())
+    return Profile.of(columns, loadings, zero, spread, f"{LOADINGS}{LINKED if linked else ''}")
 
 
 def _wide_loadings(entry: Entry) -> np.ndarray | None:
@@ -128,35 +132,19 @@ def _wide_loadings(entry: Entry) -> np.ndarray | None:
     return np.concatenate(parts, axis=1)
 
 
-def _real_columns(model: Any) -> np.ndarray:
-    """(D,), whether each column of all views is real."""
-    kinds = [
-        str(model.likelihoods_[view]) in MEASUREMENTS
-        for view, names in zip(model.layout_.views, model.layout_.features, strict=True)
-        for _ in names
-    ]
-    return np.array(kinds)
-
-
 def _of_means(entry: Entry, columns: list[str], means: np.ndarray) -> Profile:
     """Clusters beside all rows: in numbers, or in probabilities where rows are binary."""
-    model, sample = entry.model, entry.sample
+    model = entry.model
+    spread = column_spread(model)
     if entry.family == "causes":
         usual = 1 - (1 - np.asarray(model.leak_)) * np.prod(1 - np.asarray(model.usage_)[:, None] * means, axis=0)
-        spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12))
+        spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12)) if spread is None else spread
         found = Profile.of(columns, means, np.zeros_like(usual), spread, ACTIVATIONS, means.T)
         return replace(found, lift=_lift((1 - (1 - np.asarray(model.leak_)) * (1 - means)).T, usual))
     usual = np.asarray(model.weights_) @ means
+    assert spread is not None  # only estimators of latens are clusters
     if entry.binary:
-        spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-12))
         return replace(Profile.of(columns, means, usual, spread, CHANCES, means.T), lift=_lift(means.T, usual))
-    if sample is not None and sample.values.shape[1] == means.shape[1]:
-        spread = sample.spread
-    else:
-        between = np.asarray(model.weights_) @ (means - usual) ** 2
-        spread = np.sqrt(
-            between + model.posterior_.clusters.row_variance.mean(axis=0) * fitted_parts(model).units.scale ** 2
-        )
     return Profile.of(columns, means, usual, spread, GAPS)
 
 
@@ -167,24 +155,9 @@ def _lift(probability: np.ndarray, usual: np.ndarray) -> np.ndarray:
 
 def _of_classes(model: Any) -> Profile:
     """Rows of `profiles_` but spreads: means beside their spread, probabilities beside the usual share."""
-    weights, columns, known_as, strength, shown, lift = np.asarray(model.weights_), [], [], [], [], []
-    rows = model.profiles_.rows
-    spreads = {row[0]: np.array(row[3:], dtype=float) for row in rows if row[2] == "s.d."}
-    for name, kind, what, *values in rows:
-        if what in ("s.d.", "size"):
-            continue
-        value = np.array(values, dtype=float)
-        usual = float(weights @ value)
-        if what == "mean":
-            within = spreads[name] ** 2 if name in spreads else np.maximum(value, 0.0)  # of counts, about their mean
-            variance = float(weights @ ((value - usual) ** 2 + within))
-            columns.append(name)
-        else:
-            variance = usual * (1 - usual)
-            columns.append(f"{name} = {what.removeprefix('P(').removesuffix(')')}")
-        known_as.append("" if kind in ("categorical", "ordinal") else name)
-        strength.append((value - usual) / np.sqrt(max(variance, 1e-12)))
-        shown.append(value)
-        lift.append(np.full(len(value), np.nan) if what == "mean" else value / max(usual, 1e-12))
-    zero, one = np.zeros(len(columns)), np.ones(len(columns))
-    return Profile(columns, np.array(strength), np.array(shown), MIXED, zero, one, known_as, np.array(lift))
+    rows = class_rows(model)
+    zero, one = np.zeros(len(rows)), np.ones(len(rows))
+    known_as = ["" if row.kind in ("categorical", "ordinal") else row.column for row in rows]
+    lift = [row.value / max(row.usual, 1e-12) if row.level else np.full(len(row.value), np.nan) for row in rows]
+    strength, shown = np.array([row.strength for row in rows]), np.array([row.value for row in rows])
+    return Profile([row.name for row in rows], strength, shown, MIXED, zero, one, known_as, np.array(lift))

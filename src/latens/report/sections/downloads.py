@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from latens.report.measures.hidden_cells import filled_rows
+from latens.diagnose.hidden_entries import filled_rows
 from latens.report.subject import Entry
 
 __all__ = ["downloads"]

@@ -69,7 +69,7 @@ def sentence(entry: Entry) -> str:
         of = {"ones": "of the ones", "variance": "of the variance"}[sizes.of]
         found += f" {verb} {_percent(sizes.total)} {of}"
     if entry.family == "views":
-        total = np.mean(entry.explained.total, axis=0)
+        total = np.mean(model.explained_["total"], axis=0)
         each = ", ".join(f"{view} {_percent(v)}" for view, v in list(zip(model.layout_.views, total, strict=True))[:6])
         found += f" ({each})" if len(total) > 1 else ""
     return found.removesuffix(",") + "."

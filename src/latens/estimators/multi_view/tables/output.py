@@ -13,6 +13,7 @@ from latens.array.transfer import host
 from latens.core import Rows
 from latens.estimators.multi_view.tables.input import from_long, is_plain
 from latens.estimators.multi_view.tables.wide import Layout
+from latens.models.multi_view.explained import column_variance
 from latens.models.multi_view.model import MultiViewPosterior, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
@@ -90,8 +91,7 @@ def strongest(
         if name in chosen:
             names += [f"{name}: {feature}" if len(chosen) > 1 else feature for feature in features]
             p = q.views[name]
-            squares = p.weights.mean.T**2
-            strengths.append(squares / (squares.sum(axis=0) + 1 / p.noise.mean))
+            strengths.append(p.weights.mean.T**2 / column_variance(p))
     order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
     return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from latens.estimators.fitted_parts import has_fitted_parts
 from latens.report.charts.heat_table import component_name
 from latens.report.charts.images.pixels import Scale
 from latens.report.charts.svg import picture_rows
@@ -22,20 +23,20 @@ def explained(entry: Entry) -> Section | None:
     """Shares of each view by factor, alone, and of all together."""
     if not hasattr(entry.model, "explained_") or not len(entry.names):  # no factor, nothing explained
         return None
-    shares = entry.explained
+    shares = entry.model.explained_
     layout, kinds = entry.model.layout_, entry.model.likelihoods_
     groups = layout.groups or ("",)
     parts = [(view, f"{group and ', '}{group}") for group in groups for view in layout.views]
     rows = [f"{view} ({kinds[view]}){group}" for view, group in parts]
-    values = shares.single.reshape(len(rows), -1)
-    total = np.ravel(shares.total)
+    values = np.asarray(shares["per_factor"]).reshape(len(rows), -1)
+    total = np.ravel(shares["total"])
     heads = ("view", "all factors", *(component_name(k, name) for k, name in enumerate(entry.labels)))
     cells = tuple(
         (name, f"{100 * both:.1f} %", *(f"{100 * value:.1f} %" for value in each))
         for name, both, each in zip(rows, total, values, strict=True)
     )
     text = "Share of each view that all factors explain, and that each explains alone"
-    text += ", each column in its own sd" if shares.by_column else ""
+    text += ", each column in its own sd" if has_fitted_parts(entry.model) else ""
     return Section(
         "Variance explained",
         f"{text}; of binary views and counts, of the deviance.",

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 
+from latens.diagnose.hidden_entries import filled_rows, of_text
 from latens.report.charts.heat_table import component_name, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
-from latens.report.measures.hidden_cells import filled_rows
 from latens.report.subject import Entry
 
 __all__ = ["typical_and_odd"]
@@ -99,7 +99,7 @@ def _surprises(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
     assert sample is not None
     values, spread = sample.values[rows], np.where(sample.spread > 0, sample.spread, np.inf)
     d = values.shape[1]
-    if 1 < d <= MOST_COLUMNS_ALONE and hasattr(entry.model, "impute") and not _of_text(entry):
+    if 1 < d <= MOST_COLUMNS_ALONE and hasattr(entry.model, "impute") and not of_text(entry.model):
         asked = np.repeat(values, d, axis=0)
         asked[np.arange(len(asked)), np.tile(np.arange(d), len(values))] = np.nan
         answers = filled_rows(entry.model, asked)
@@ -109,11 +109,6 @@ def _surprises(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
             return np.asarray(np.nan_to_num((values - mean) / width))
     expected = _expected(entry, rows)
     return None if expected is None else np.nan_to_num((values - expected) / spread)
-
-
-def _of_text(entry: Entry) -> bool:
-    """Whether rows were given as text, so that numbers of levels are no rows."""
-    return entry.family == "classes" and entry.model.columns_.table is not None
 
 
 def _expected(entry: Entry, rows: np.ndarray) -> np.ndarray | None:

@@ -1,0 +1,59 @@
+"""Shares and strongest columns do not depend on the units of single columns, and are the same everywhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.report.subject import Entry
+
+UNITS = np.array([1.0, 1000.0, 0.01, 1.0, 10.0, 1.0])
+
+
+def rows() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(200, 2)) @ rng.normal(size=(2, 6)) + 0.5 * rng.normal(size=(200, 6))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: latens.FactorAnalysis(2), id="factors"),
+        pytest.param(lambda: latens.MultiViewFactorAnalysis(2, random_state=0), id="views"),
+        pytest.param(lambda: latens.GaussianMixture(2, random_state=0), id="clusters"),
+    ],
+)
+def test_units_of_columns_change_neither_shares_nor_strongest_columns(make: Callable[[], Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain, other = make().fit(rows()), make().fit(rows() * UNITS)
+    assert plain.n_components_ == other.n_components_
+    np.testing.assert_allclose(np.sum(plain.summary()["share"]), np.sum(other.summary()["share"]), rtol=0.02)
+    assert sorted(map(sorted, plain.top_features(1).values())) == sorted(map(sorted, other.top_features(1).values()))
+
+
+def test_one_column_of_large_numbers_does_not_explain_a_view() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 1)) @ np.array([[1.0, 1.0, 1.0, 0.0]]) + rng.normal(size=(300, 4))
+    X[:, 3] = 1000 * rng.normal(size=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(2, random_state=0, prune=False).fit({"a": X})
+    codes = np.asarray(model.transform({"a": X})) @ model.components_["a"]
+    by_column = 1 - np.var(X - codes, axis=0) / np.var(X, axis=0)
+    assert model.explained_["total"][0, 0] == pytest.approx(by_column.mean(), abs=0.02)
+    assert model.summary()["share"] == pytest.approx(list(Entry(model, {"a": X}).sizes.share))
+
+
+def test_page_and_summary_tell_the_same_shares_and_columns() -> None:
+    X = rows() * UNITS
+    for model in (latens.FactorAnalysis(2).fit(X), latens.NoisyICA(2, random_state=0).fit(X)):
+        entry = Entry(model, X)
+        assert list(entry.sizes.share) == model.summary()["share"]
+        for k, top in enumerate(model.top_features(3).values()):
+            assert [entry.profile.columns[d] for d in entry.profile.top(k, 3)] == top
