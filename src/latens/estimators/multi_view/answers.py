@@ -475,25 +475,11 @@ class MultiViewAnswers(Answers):
             rng=generator(self.random_state),
         )
 
-    def _column_spread(self) -> Floats:
-        """(D,), views side by side; on the scale of its link where a view has no unit."""
-        parts = []
-        for view, loadings in self.components_.items():
-            noise = self.noise_variance_.get(view, 1 / self.posterior_.views[view].noise.mean)
-            parts.append(np.sum(np.asarray(loadings) ** 2, axis=0) + noise)
-        return np.asarray(np.sqrt(np.concatenate(parts)))
-
-    def _component_shares(self) -> Floats:
-        """(K,), what all factors explain, averaged over views, divided in proportion to what each explains alone."""
-        explained = self.explained_
-        alone = explained["per_factor"].mean(axis=(0, 1))
-        return np.asarray(explained["total"].mean() * alone / max(float(alone.sum()), np.finfo(float).tiny))
-
     @property
     def explained_(self) -> dict[str, Floats]:
         """Shares of each view that all factors explain, "total" (G, M), and each alone, "per_factor" (G, M, K).
 
-        Of measurements each column counts in units of its own standard deviation; of other views it is the deviance.
+        Measurements count in units of each column's standard deviation, other views by deviance.
         """
         check_is_fitted(self)
         total, single = self.deviances_.explained

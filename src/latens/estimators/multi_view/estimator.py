@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer, living_components
@@ -36,6 +37,7 @@ from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blo
 from latens.estimators.multi_view.tables.input import is_long, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
+from latens.estimators.multi_view.tables.output import divided_shares, spread_by_column
 from latens.estimators.multi_view.tables.split import names_columns, split_views
 from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out, tables_of
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
@@ -548,6 +550,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
 
     def _parts(self, rows: Rows) -> list[Rows]:
         return blocks(rows, self._model.floats_per_row(self._state.q.n_components))
+
+    def _column_spread(self) -> Floats:
+        return spread_by_column(self.posterior_, self.components_, self.noise_variance_)
+
+    def _component_shares(self) -> Floats:
+        return divided_shares(**self.explained_)
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of

@@ -18,7 +18,17 @@ from latens.models.multi_view.model import MultiViewPosterior, View
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
-__all__ = ["as_given", "explained_table", "filled", "quantile_by_view", "row_labels", "spreads_of_levels", "strongest"]
+__all__ = [
+    "as_given",
+    "divided_shares",
+    "explained_table",
+    "filled",
+    "quantile_by_view",
+    "row_labels",
+    "spread_by_column",
+    "spreads_of_levels",
+    "strongest",
+]
 
 
 def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
@@ -94,6 +104,21 @@ def strongest(
             strengths.append(p.weights.mean.T**2 / column_variance(p))
     order = np.argsort(-np.concatenate(strengths, axis=1), axis=1, kind="stable")[:, :n]
     return {factor: [names[d] for d in row] for factor, row in zip(factors, order, strict=True)}
+
+
+def spread_by_column(q: MultiViewPosterior, loadings: Mapping[str, Floats], noise: Mapping[str, Floats]) -> Floats:
+    """(D,), standard deviations in data units, views side by side; on the scale of its link where there is no unit."""
+    parts = [
+        np.sum(np.asarray(w) ** 2, axis=0) + noise.get(view, 1 / q.views[view].noise.mean)
+        for view, w in loadings.items()
+    ]
+    return np.asarray(np.sqrt(np.concatenate(parts)))
+
+
+def divided_shares(total: Floats, per_factor: Floats) -> Floats:
+    """(K,), what all factors explain, averaged over views, divided in proportion to what each explains alone."""
+    alone = per_factor.mean(axis=(0, 1))
+    return np.asarray(total.mean() * alone / max(float(alone.sum()), np.finfo(float).tiny))
 
 
 def quantile_by_view(
