@@ -68,17 +68,17 @@ def test_suggest_names_the_command_that_fits_what_it_found(tmp_path: Path) -> No
     record = json.loads(done("suggest", tmp_path / "answers.npy", "--json").stdout)
     assert (record["leader"], record["model"]) == ("clusters", "bernoulli-mixture")
     table = read(tmp_path / "answers.npy")
-    choice = choose("auto", table, None, 60.0)
+    choice = choose("auto", table, None)
     assert choice.name == "bernoulli-mixture"
     assert "fill hidden cells best" in choice.why
 
 
 def test_auto_falls_back_to_kinds_of_columns_and_says_why(home: Path) -> None:
-    choice = choose("auto", read(home / "data.csv"), None, 60.0)
+    choice = choose("auto", read(home / "data.csv"), None)
     assert choice.name == "gaussian-mixture"
     assert "all columns are numbers" in choice.why
     assert "Too few to tell" in choice.why
-    assert choose("noisy-ica", read(home / "data.csv"), None, 60.0).why == "as asked"
+    assert choose("noisy-ica", read(home / "data.csv"), None).why == "as asked"
 
 
 @pytest.mark.parametrize(

@@ -310,9 +310,9 @@ def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
         result = call("fit", numbers, "--report", "none")
     assert result.exit_code == 130
     assert "interrupted: the best state so far is kept" in result.stdout
-    assert "to go on: the same command with --continue n.latens" in result.stdout
+    line = next(line for line in result.stdout.splitlines() if line.startswith("to go on: latens "))
     before = latens.load("n.latens").elbo_
-    done("fit", numbers, "--report", "none", "--continue", "n.latens")
+    done(*shlex.split(line.removeprefix("to go on: latens ")))
     assert latens.load("n.latens").elbo_ >= before
 
 
@@ -326,6 +326,26 @@ def test_an_interrupt_before_the_first_iteration_writes_nothing(
     result = call("fit", numbers)
     assert result.exit_code == 130
     assert "Error: interrupted before there was anything to keep; nothing was written." in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("fit", "interrupted while structures were tried; nothing was written. --model gaussian-mixture fits that one"),
+        ("suggest", "interrupted; there is no answer, and nothing was written."),
+    ],
+)
+def test_an_interrupted_search_says_what_is_left_of_it(
+    typed: str, words: str, numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(latens, "suggest", interrupt)
+    result = call(typed, numbers)
+    assert result.exit_code == 130
+    assert words in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
 
 

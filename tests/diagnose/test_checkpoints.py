@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import latens
-from latens.diagnose import suggestion
 from latens.estimators.fitting import search
 from latens.inference import ascent
 
@@ -48,9 +47,7 @@ def halved(**options: Any) -> Any:
 
 
 def suggested(**options: Any) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suggestion, "MOST_SECONDS", 1e9)  # what a candidate gets done in 20 depends on the machine
-        return latens.suggest(X[:, :2], max_time=None, **options)
+    return latens.suggest(X[:, :2], max_time=None, **options)
 
 
 def numbers(found: Any) -> list[float]:

@@ -154,6 +154,35 @@ def test_tails_of_independent_columns_are_no_structure() -> None:
     assert suggestion._verdict(scored, sums, means, sums, 2 * n).best == "clusters"
 
 
+def test_without_a_time_the_iterations_alone_bound_a_candidate() -> None:
+    table = table_of(numbers())
+    for one in all_candidates(table):
+        model = one.short(table, np.arange(100), None, 0)
+        assert model.max_time is None
+        assert model.max_iter == one.build().max_iter
+
+    class Wide:
+        n_columns = 300
+
+    for one in all_candidates(table):
+        assert one.short(Wide, np.arange(1333), None, 0).max_iter == 75
+
+
+def test_candidates_that_time_cut_off_are_named() -> None:
+    words = "had ended: more of it may change the answer."
+    found = latens.suggest(numbers(), max_time=0.01, refit=False)
+    assert words in found.verdict
+    assert "factors" in found.verdict.partition("Time was over before")[2]
+    assert words not in latens.suggest(answers(), max_time=None, refit=False).verdict
+
+
+def test_the_leader_is_fitted_to_all_rows_where_that_is_wanted() -> None:
+    found = {refit: latens.suggest(answers(), max_time=None, refit=refit) for refit in (True, False)}
+    assert found[True].leader == found[False].leader == "clusters"
+    assert found[True].model.n_components_ == 2
+    assert found[False].model is None
+
+
 def test_few_cells_are_too_few_to_tell() -> None:
     found = latens.suggest(numbers(24), max_time=None)
     assert found.best is None

@@ -34,12 +34,12 @@ def _answering(command: Any) -> Any:
 
 @click.command()
 @click.argument("file", type=FILE, required=False)
-@click.option("--max-time", type=float, default=60.0, show_default=True, help="Seconds for everything.")
+@click.option("--max-time", type=float, help="Seconds for everything.  [default: as long as it takes]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
 @reading_options
 @_answering
-def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, open_: bool, as_json: bool, quiet: bool,
-            **reading: Any) -> None:  # fmt: skip
+def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | None, open_: bool, as_json: bool,
+            quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Which structure fills hidden cells best, or none.
 
     Clusters, classes, factors, switches and sources are tried on the same cells.
@@ -54,7 +54,8 @@ def suggest(file: Path | None, max_time: float, seed: int, out: Path | None, ope
         click.echo(printable(f"{table.source}: {table.sentence()}"))
     with Progress(quiet=quiet or as_json) as progress:
         progress("trying structures")
-        found = latens.suggest(table, max_time=_positive(max_time), random_state=seed)
+        seconds = None if max_time is None else _positive(max_time)
+        found = latens.suggest(table, max_time=seconds, random_state=seed, refit=False)
     name = None if found.leader is None else model_for(found.leader, table)
     more = () if name is None else ("--model", name, "--open")
     closing = (

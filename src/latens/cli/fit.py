@@ -16,7 +16,7 @@ import latens
 from latens.cli.fit_words import BESIDE, Job, about_data, about_fit, record, rows_options
 from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
 from latens.cli.terminal.console import FitProgress, open_page, printable
-from latens.cli.terminal.failures import Refused, debug_option, one_line
+from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
 from latens.errors import FitInterrupted
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-SUGGEST_SECONDS = 60.0  # in which --model auto chooses
 TOTAL = "total"  # the exposure that is the sum of a row's counts
-INTERRUPTED = 130  # exit status, as shells have it
 # remedies of the library, and how the command line has them
 REMEDIES = (
     (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
@@ -38,6 +36,7 @@ REMEDIES = (
     (r"np\.log1p of it", "--log1p all"),
     (r"Raise max_iter or tol", "Raise --max-iter"),
     (r"Raise max_time", "Raise --max-time"),
+    (r"; elbo_history_ shows how it moved", ""),
     (r"n_components=(\d+) is an upper bound", r"-k \1 is an upper bound"),
     (r" To have exactly (\d+): prune=False\.", r" In Python, prune=False has exactly \1."),
     (r"Raise n_components, or give None to have the number found", "Raise -k, or give -k auto"),
@@ -49,12 +48,6 @@ NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
     "binary-factors", "noisy-or", "noisy-ica", "linear-regression",
 )  # fmt: skip
-
-
-class Interrupted(click.ClickException):
-    """Stopped from the keyboard, with nothing to show for it."""
-
-    exit_code = INTERRUPTED
 
 
 @click.command()
@@ -100,7 +93,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
 
     Reads CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu and mtx; says what it does with each column.
     """
-    from latens.cli.model_names import Choice, check_kinds, choose
+    from latens.cli.model_names import Choice, check_kinds
 
     context, sizes = click.get_current_context(), _sizes(components)
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
@@ -110,9 +103,9 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     table = read_table(file, groups=own_groups, **options)
     if max_time is not None and not max_time > 0:
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
-    seconds = None if dry_run or before is not None else min(SUGGEST_SECONDS, max_time or SUGGEST_SECONDS)
+    trying = not dry_run and before is None
     with FitProgress(quiet=quiet or as_json) as progress:
-        if model == "auto" and seconds is not None and not reading["covariates"]:
+        if model == "auto" and trying and not reading["covariates"]:
             progress("trying structures")
         asking = [name for name in ("covariates", "exposure") if reading[name]]
         if model == "auto" and before is not None:
@@ -120,7 +113,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         elif model == "auto" and asking:
             choice = Choice("multi-view", f"--{asking[0]} was given")
         else:
-            choice = choose(model, table, reading["target"], seconds)
+            choice = _chosen(model, table, reading["target"], trying, max_time)
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
     job = Job(table, choice, command=retyped(context, "fit"), call=typed, file=file)
@@ -156,6 +149,19 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         open_page(paths["page"])
     if job.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
+
+
+def _chosen(model: str, table: Intake, target: str | None, trying: bool, seconds: float | None) -> Choice:
+    """The model of that name, or of the structure which fills hidden cells best."""
+    from latens.cli.model_names import by_kinds, choose
+
+    try:
+        return choose(model, table, target, trying=trying, seconds=seconds)
+    except (FitInterrupted, KeyboardInterrupt):
+        name = by_kinds(table, target).name
+        raise Interrupted(
+            f"interrupted while structures were tried; nothing was written. --model {name} fits that one at once."
+        ) from None
 
 
 def _sizes(given: str) -> list[int | None]:

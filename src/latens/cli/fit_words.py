@@ -137,14 +137,23 @@ def _next(job: Job, paths: dict[str, Path]) -> str:
     """The command that a reader wants next."""
     if "model" not in paths:
         return "next: --out MODEL.latens keeps the model."
-    path = paths["model"].name
+    path = as_typed(paths["model"])
     if job.interrupted:
-        return f"to go on: the same command with --continue {path}"
-    act = "predict" if hasattr(job.model, "predict") else "transform"
-    if job.views:
-        return f"next: latens {act} {quote(path)} {job.views} --out {quote(Path(path).stem)}.{act}.csv"
-    more = f" {job.asked_with}" if job.asked_with else ""
-    return f"next: latens {act} {quote(path)} new.csv{more} --out new.csv.{act}.csv"
+        again = "" if "--continue" in job.command else f" --continue {quote(path)}"
+        return f"to go on: {job.command}{again}"
+    act, answers = ("predict", "clusters") if hasattr(job.model, "predict_proba") else ("transform", "scores")
+    if job.choice.name == "linear-regression":
+        act, answers = "predict", "predicted"
+    suffix = job.file.suffix if job.file is not None else ".csv"
+    rows = job.views or f"new{suffix}" + (f" {job.asked_with}" if job.asked_with else "")
+    stem = Path(path).stem if job.views else "new"
+    return f"next: latens {act} {quote(path)} {rows} --out {quote(stem)}_{answers}.csv"
+
+
+def as_typed(path: Path) -> str:
+    """A path from where the command was given."""
+    folder = Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def rows_options(job: Job) -> str:

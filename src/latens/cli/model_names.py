@@ -105,11 +105,13 @@ class Choice:
     why: str
 
 
-def choose(name: str, table: Intake, target: str | None, seconds: float | None = None) -> Choice:
-    """The model that was named; else that of the structure which fills hidden cells best, in so many seconds.
+def choose(
+    name: str, table: Intake, target: str | None, *, trying: bool = True, seconds: float | None = None
+) -> Choice:
+    """The model that was named; else that of the structure which fills hidden cells best.
 
     A target or several tables: by the kinds of the columns alone, as where `suggest` sees too few cells or nothing.
-    None: the same, and the choice says that structures were not tried.
+    Without `trying` the same, and the choice says that structures were not tried. `seconds` is the time for all.
     """
     if name != AUTO:
         return Choice(name, "as asked")
@@ -118,9 +120,9 @@ def choose(name: str, table: Intake, target: str | None, seconds: float | None =
         return usual
     if hasattr(table.matrix(), "toarray") or len(kept_columns(table)) < 2:
         return usual
-    if seconds is None:
+    if not trying:
         return Choice(usual.name, f"{usual.why}; {NOT_TRIED}")
-    found = latens.suggest(table, max_time=seconds)
+    found = latens.suggest(table, max_time=seconds, refit=False)
     if found.leader is None:
         return Choice(usual.name, f"{usual.why}; {one_line(found.verdict).rstrip('.')}")
     return Choice(model_for(found.leader, table), one_line(found.verdict).rstrip("."))

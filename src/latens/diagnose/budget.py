@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Budget", "refuse_unseeded"]
+__all__ = ["LEAST_SECONDS", "Budget", "refuse_unseeded"]
 
 LEAST_SECONDS = 0.05  # that a fit is given, however late it is
 

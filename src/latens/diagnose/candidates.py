@@ -26,6 +26,8 @@ __all__ = ["Candidate", "baselines", "candidates"]
 MOST_SWITCHES = 12  # up to which densities of rows sum over all combinations
 WIDEST_FULL = 60  # columns up to which full covariances are tried
 ROWS_PER_COLUMN = 3  # training rows that full covariances take at least
+MOST_WORK = 30_000_000  # cells times iterations of a fit: some 20 seconds of switches, less of the others
+FEWEST_ITERATIONS = 50
 SURE = 1e-4  # probabilities are kept from 0 and 1 by this, alike for all
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
 NUMBERS = ("number", "scale", "count")
@@ -41,7 +43,13 @@ class Candidate(ABC):
     spreads_counts: ClassVar[bool] = True  # whether counts enter as numbers
 
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
-        return self.build(max_time=seconds, random_state=seed).fit(self.rows(table, train))
+        return self.short(table, train, seconds, seed).fit(self.rows(table, train))
+
+    def short(self, table: CellTable, train: Index, seconds: float | None, seed: int, **settings: Any) -> Any:
+        """The estimator with so many iterations as the size of the table allows: the same on a busy machine."""
+        model = self.build(max_time=seconds, random_state=seed, **settings)
+        most = max(FEWEST_ITERATIONS, MOST_WORK // (len(train) * table.n_columns))
+        return model.set_params(max_iter=min(model.max_iter, most))
 
     @abstractmethod
     def rows(self, table: CellTable, at: Index, hidden: Mask | None = None) -> Any:
@@ -89,7 +97,7 @@ class Clusters(RowDensities):
         kinds = ("full", "diag") if _takes_full(table, len(train)) else ("diag",)
         share = None if seconds is None else seconds / len(kinds)
         rows = self.rows(table, train)
-        fits = [self.build(covariance_type=kind, max_time=share, random_state=seed).fit(rows) for kind in kinds]
+        fits = [self.short(table, train, share, seed, covariance_type=kind).fit(rows) for kind in kinds]
         return max(fits, key=lambda fit: float(fit.elbo_))
 
 
@@ -104,8 +112,7 @@ class KindDensities(RowDensities):
             "category": "categorical",
         }  # fmt: skip
         likelihoods = {j: kinds[kind] for j, kind in enumerate(table.kinds)}
-        model = self.build(max_time=seconds, random_state=seed, likelihoods=likelihoods)
-        return model.fit(self.rows(table, train))
+        return self.short(table, train, seconds, seed, likelihoods=likelihoods).fit(self.rows(table, train))
 
 
 class NormalCells(_Matrix):
@@ -129,7 +136,7 @@ class Views(Candidate):
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
         rows = self.rows(table, train)
         likelihoods = {view: VIEW_LIKELIHOODS[view] for view in rows}
-        return self.build(max_time=seconds, random_state=seed, likelihoods=likelihoods).fit(rows)
+        return self.short(table, train, seconds, seed, likelihoods=likelihoods).fit(rows)
 
     def rows(self, table: CellTable, at: Index, hidden: Mask | None = None) -> dict[str, Floats]:
         values = table.values[at] if hidden is None else np.where(hidden, np.nan, table.values[at])

@@ -8,16 +8,17 @@ scaling and kinds of columns are the same for all candidates, and differences ar
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 import latens
 from latens.array import Floats, Index
-from latens.diagnose.budget import Budget, refuse_unseeded
+from latens.diagnose.budget import LEAST_SECONDS, Budget, refuse_unseeded
 from latens.diagnose.candidates import VIEW_LIKELIHOODS, Candidate, baselines, candidates
 from latens.diagnose.cells import CellTable
 from latens.diagnose.comparison import CLEAR_ERRORS
@@ -26,6 +27,7 @@ from latens.estimators.fitting.checkpoints import keeping_journals
 from latens.intake import Intake, read
 from latens.system.seeds import generator, seed_beside
 from latens.system.summary_table import Table
+from latens.system.wording import listed
 
 __all__ = ["Suggestion", "suggest"]
 
@@ -33,7 +35,6 @@ FOLDS = 3
 N_GROUPS = 3  # of columns that are hidden together
 FEWEST_CELLS = 300  # that must be scored for a word about structure
 ENOUGH_CELLS = 6000  # with so many in one fold, one is enough
-MOST_SECONDS = 20.0  # for one candidate
 REFIT_SHARE = 0.25  # of the time, for the fit of the winner to all rows
 
 COLUMNS = ("structure", "estimator", "components", "score", "above independent", "behind first", "error")
@@ -61,7 +62,7 @@ class Suggestion(Result):
     nothing : bool
         Whether no candidate fills hidden cells better than columns that have nothing to do with each other.
     model : fitted estimator or None
-        The leader, fitted to all rows with its usual settings.
+        The leader, fitted to all rows with its usual settings; None where that was not asked for.
     n_cells : int
         Hidden cells that were scored.
     verdict : str
@@ -88,6 +89,7 @@ class _Scored:
     alone: Floats  # (n, C), scores of the same cells where nothing of their rows is shown
     model: Any  # fitted to the rows of the last fold
     is_baseline: bool
+    was_cut: bool = False  # whether a fit ended with its time
 
     @property
     def estimator(self) -> str:
@@ -105,6 +107,7 @@ def suggest(
     path: str | os.PathLike[str] | None = None,
     *,
     random_state: Any = 0,
+    refit: bool = True,
     checkpoint: Any = None,
 ) -> Suggestion:
     """Rank clusters, classes, factors, switches and sources by how well they fill hidden cells of a table.
@@ -114,11 +117,14 @@ def suggest(
     X : array, data frame, path of a file, or what `latens.read` made of it
         Rows are samples; columns of any kind. At most 2,000 rows are used.
     max_time : float, optional
-        Seconds for everything; None: no limit. A candidate has 20 at most.
+        Seconds for everything; None: no limit but that of iterations, which goes by the size of the table, so that
+        the answer does not depend on the machine. Candidates that time cut off are named in the verdict.
     path : path-like, optional
         Where to write the answer as a page.
     random_state : int, RandomState or Generator
         Of the folds and groups.
+    refit : bool
+        Whether to fit the leader to all rows, as `.model`.
     checkpoint : path, optional
         A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
         again, with the same `random_state`. The notes are removed when it has ended.
@@ -149,7 +155,10 @@ def suggest(
         found = _too_few(possible)
     else:
         with keeping_journals(checkpoint):
-            found = _ranked(table, _score_all(table, budget, rng), X, budget)
+            scored = _score_all(table, budget, rng)
+            found = _ranked(table, scored)
+            if refit and found.leader is not None:
+                found = replace(found, model=_refit(found.leader, X, scored, budget))
     if path is not None:
         found.report(path)
     return found
@@ -169,15 +178,17 @@ def _score_all(table: CellTable, budget: Budget, rng: np.random.Generator) -> li
     fits = len(every) * len(folds)
     for candidate in every:
         scores, model = np.full(table.exact.shape, np.nan), None
-        alone = scores.copy()
+        alone, cut = scores.copy(), False
         for train, test, groups in folds:
-            share = budget.share(fits, MOST_SECONDS / len(folds))
-            if share is not None and budget.seconds is not None:
-                share = max(share * (1 - REFIT_SHARE), 0.05)
+            share = budget.share(fits)
+            if share is not None:
+                share = max(share * (1 - REFIT_SHARE), LEAST_SECONDS)
             fits -= 1
+            began = time.monotonic()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of short fits to a part of the rows
                 model = candidate.fit(table, train, share, seed)
+                cut = cut or (share is not None and not model.converged_ and time.monotonic() - began >= share)
                 seen = table.seen_in(train)[test]
                 alone[test] = candidate.score(model, table, test, seen)
                 for group in groups:
@@ -186,7 +197,7 @@ def _score_all(table: CellTable, budget: Budget, rng: np.random.Generator) -> li
                     hidden &= (seen & ~hidden).any(axis=1, keepdims=True)  # a row that shows nothing says nothing
                     at = candidate.score(model, table, test, hidden)
                     scores[test] = np.where(hidden, at, scores[test])
-        scored.append(_Scored(candidate, scores, alone, model, candidate in first))
+        scored.append(_Scored(candidate, scores, alone, model, candidate in first, cut))
     return scored
 
 
@@ -202,7 +213,7 @@ def _folds(table: CellTable, rng: np.random.Generator) -> Iterator[tuple[Index, 
         yield train, test, [np.sort(columns[group::groups]) for group in range(groups)]
 
 
-def _ranked(table: CellTable, scored: list[_Scored], X: Any, budget: Budget) -> Suggestion:
+def _ranked(table: CellTable, scored: list[_Scored]) -> Suggestion:
     cells = np.all([~np.isnan(one.scores) for one in scored], axis=0)
     n_cells = int(cells.sum())
     sums = [np.where(cells, one.scores, 0.0).sum(axis=1) for one in scored]
@@ -225,9 +236,12 @@ def _ranked(table: CellTable, scored: list[_Scored], X: Any, budget: Budget) -> 
     gained = [np.where(cells, one.scores - one.alone, 0.0).sum(axis=1) for one in scored]
     verdict = _verdict(scored, sums, means, gained, n_cells)
     words = verdict.words + (f" ({'; '.join(table.notes)}.)" if table.notes else "")
-    model = None if verdict.leader is None else _refit(verdict.leader, X, scored, budget)
+    short = [one.candidate.name for one in scored if one.was_cut]
+    words += f" Time was over before {listed(short, form=str)} had ended: more of it may change the answer." * bool(
+        short
+    )
     found = Table(COLUMNS, tuple(rows))
-    return Suggestion(found, words, verdict.best, verdict.leader, verdict.nothing, model, n_cells, ranked)
+    return Suggestion(found, words, verdict.best, verdict.leader, verdict.nothing, None, n_cells, ranked)
 
 
 def _error(differences: Floats, n_cells: int) -> float:

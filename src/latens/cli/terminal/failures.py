@@ -11,9 +11,10 @@ import click
 
 from latens.errors import FitInterrupted, TableRefused
 
-__all__ = ["FriendlyGroup", "Refused", "debug_option", "one_line"]
+__all__ = ["INTERRUPTED", "FriendlyGroup", "Interrupted", "Refused", "debug_option", "one_line"]
 
 DEBUG = "latens.debug"
+INTERRUPTED = 130  # exit status, as shells have it
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -21,6 +22,12 @@ class Refused(click.ClickException):
     """What was asked for cannot be done; said in one line, without the usage text of a mistyped option."""
 
     exit_code = 2
+
+
+class Interrupted(click.ClickException):
+    """Stopped from the keyboard, with nothing to show for it."""
+
+    exit_code = INTERRUPTED
 
 
 class FriendlyGroup(click.Group):
@@ -60,8 +67,8 @@ class FriendlyGroup(click.Group):
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
-        except FitInterrupted as interruption:
-            raise click.Abort from interruption
+        except (FitInterrupted, KeyboardInterrupt) as interruption:
+            raise Interrupted("interrupted; there is no answer, and nothing was written.") from interruption
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
