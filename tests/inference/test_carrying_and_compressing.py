@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,16 @@ class Carried(Scripted):
 
 @dataclass(frozen=True)
 class Compressed(Scripted):
+    """Sums of rows are a batch, whose statistics are twice these sums."""
+
     def compress(self, batch: Rows) -> Sums:
         return Sums(batch.n, batch.n * batch.x.shape[1], float(np.sum(batch.x)))
+
+    def local_step(self, q: Place, batch: Any, warm: Any = None) -> Any:
+        return None
+
+    def statistics(self, batch: Any, local: Any) -> Sums:
+        return 2.0 * batch
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,8 @@ def test_an_update_of_a_model_that_compresses_only_collects() -> None:
     state, _ = update(model, State(q), some_rows(3), combine=Accumulate())
     state, event = update(model, state, some_rows(5), combine=Accumulate())
     assert state.q is q
-    assert state.stats == Sums(8.0, 24.0, 24.0)
+    assert state.data == Sums(8.0, 24.0, 24.0)
+    assert state.stats == Sums(16.0, 48.0, 48.0)
     assert (state.step, event.step) == (2, 1)
 
 

@@ -309,6 +309,29 @@ def test_a_lie_is_refused_and_told(lie: str, tmp_path: Path) -> None:
         latens.load(path)
 
 
+LIES_OF_DATA: dict[str, tuple[Lie, str]] = {
+    "no batch that stands for the rows": (field("state", data=None), "its sums are a NoneType"),
+    "statistics in place of it": (
+        lambda f: f.at("state").update(data=f.at("state")["stats"]),
+        "its sums are a FactorStatistics, which a ExactFactors does not take",
+    ),
+    "sums of no rows": (field("state.data", n=0.0), "claims 0.0 rows"),
+    "sums of other columns": (reshaped("state.data.xx", lambda x: x[1:, 1:]), "has shape"),
+    "statistics of other factors": (reshaped("state.stats.zx", lambda x: x[1:]), "has shape"),
+    "NaN in the sums": (reshaped("state.data.xx", lambda x: x * np.nan), "holds NaN"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_OF_DATA)
+def test_a_lie_about_the_sums_that_stand_for_the_rows_is_refused(lie: str, tmp_path: Path) -> None:
+    change, message = LIES_OF_DATA[lie]
+    rows = np.random.default_rng(0).normal(size=(40, 3)) @ np.random.default_rng(1).normal(size=(3, 6))
+    forged = Forgery(latens.save(latens.FactorAnalysis(2).fit(rows), tmp_path / "honest"))
+    change(forged)
+    with pytest.raises(FileRefused, match=message):
+        latens.load(forged.write(tmp_path / "model"))
+
+
 def test_a_forgery_without_a_lie_is_read(tmp_path: Path) -> None:
     forged = forgery(tmp_path)
     for path in ("state.q.usage.on", "state.q.loadings.weights.precision", "state.stats.zx"):

@@ -18,6 +18,7 @@ class State:
     stats: Any = None  # Statistics; None: no rows were seen yet
     locals: tuple[Any, ...] | None = None  # one local posterior per block, without its transient fields
     step: int = 0
+    data: Any = None  # the batch that stands for all rows seen, of a model that compresses them
 
 
 @dataclass(frozen=True)

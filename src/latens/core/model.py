@@ -171,9 +171,9 @@ class Carrying(Protocol):
 
 @runtime_checkable
 class Compressing(Protocol):
-    """A model for which a sum over rows says as much as the rows: that sum is itself a batch."""
+    """A model with sums that can replace the rows: they add like statistics, and are a batch like rows."""
 
-    def compress(self, batch: Any) -> Any: ...  # Statistics
+    def compress(self, batch: Any) -> Any: ...  # what `State.data` holds
 
 
 @runtime_checkable

@@ -123,7 +123,9 @@ def _absorb(
 ) -> State:
     if isinstance(model, Compressing):
         # only collected: a read-out ascends from a start that the total determines, so the path leaves no trace
-        return State(state.q, combine(state.stats, model.compress(batch), state.step), None, state.step + 1)
+        data = combine(state.data, model.compress(batch), state.step)
+        stats = model.statistics(data, model.local_step(state.q, data))
+        return State(state.q, stats, None, state.step + 1, data)
     if isinstance(model, Walking):
         q, stats = model.walk(state.q, state.stats, batch)  # every row is a step
         return State(q, stats, None, state.step + len(batch))

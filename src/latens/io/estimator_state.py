@@ -121,8 +121,7 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     if name_of(type(model)) is None or not issubclass(type(model), models):
         wanted = " or ".join(sorted(cls.__name__ for cls in models))
         raise FileRefused(f"its model is a {type(model).__name__}; a {name} has a {wanted}.")
-    if not any(fits(state.stats, kind) for kind in _statistics_of(model)):
-        raise FileRefused(f"its sums are a {type(state.stats).__name__}, which a {type(model).__name__} does not take.")
+    _check_sums(model, state)
     if d < 1:
         raise FileRefused(f"it claims {d} columns; expected at least 1.")
     if fitted.feature_names_in is not None and len(fitted.feature_names_in) != d:
@@ -142,19 +141,27 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         raise FileRefused(f"units.exponent is {str(units.exponent)[:80]}, beyond the range of numbers.")
     if model.floats_per_row(state.q.n_components) > MOST_FLOATS_PER_ROW:
         raise FileRefused(f"its model would need more than {MOST_FLOATS_PER_ROW} numbers for every row of data.")
-    if not state.stats.n > 0 or state.step < 0:
-        raise FileRefused(f"it claims {state.stats.n} rows after {state.step} iterations; expected more than 0.")
+    for sums in (state.stats, state.data):
+        if sums is not None and not sums.n > 0:
+            raise FileRefused(f"it claims {sums.n} rows; expected more than 0.")
+    if state.step < 0:
+        raise FileRefused(f"it claims {state.step} iterations; expected 0 or more.")
     check_finite(model.global_terms(state.q), "terms")
     check_stream(estimator_class(name), fitted.attributes, d)
     check_samples(model, state, fitted.attributes)
     check_columns(model, state, fitted.attributes, d)
 
 
-def _statistics_of(model: Any) -> list[Any]:
-    """What a model's statistics may be, by the methods that make them."""
-    kinds = [hints_of(model.statistics).get("return", Any)]
-    kinds += [hints_of(model.compress).get("return", Any)] if isinstance(model, Compressing) else []
-    return kinds + ([get_args(hints_of(model.walk)["return"])[1]] if isinstance(model, Walking) else [])
+def _check_sums(model: Any, state: State) -> None:
+    """Refuse statistics, or a batch that stands for all rows, of another kind than the model's methods make."""
+    made = [hints_of(model.statistics).get("return", Any)]
+    made += [get_args(hints_of(model.walk)["return"])[1]] if isinstance(model, Walking) else []
+    wanted = hints_of(model.compress).get("return", Any) if isinstance(model, Compressing) else None
+    known = state.stats is None and state.data is not None  # the batch tells them, in files before version 4
+    whole = state.data is None if wanted is None else fits(state.data, wanted)
+    for sums, fine in ((state.stats, known or any(fits(state.stats, kind) for kind in made)), (state.data, whole)):
+        if not fine:
+            raise FileRefused(f"its sums are a {type(sums).__name__}, which a {type(model).__name__} does not take.")
 
 
 def _check_shapes(model: Any, state: State, n_features: int) -> None:
@@ -192,11 +199,19 @@ def _assembled(cls: Any, params: Mapping[str, Any], fitted: EstimatorState) -> A
     estimator.warnings_ = [WarningRecord(*each) for each in fitted.warnings]
     for name, value in fitted.attributes.items():
         setattr(estimator, name, value)
-    estimator._keep(fitted.model, fitted.units, Fit(fitted.state, trace, fitted.converged))
+    estimator._keep(fitted.model, fitted.units, Fit(_with_statistics(fitted), trace, fitted.converged))
     for name, value in vars(estimator).items():
         if name.endswith("_"):
             check_finite(value, name)
     return estimator
+
+
+def _with_statistics(fitted: EstimatorState) -> State:
+    """The state; what a file before version 4 does not hold of it is found from the batch that stands for all rows."""
+    model, state = fitted.model, fitted.state
+    if state.stats is not None:
+        return state
+    return replace(state, stats=model.statistics(state.data, model.local_step(state.q, state.data)))
 
 
 def _encodings(fitted: EstimatorState) -> dict[str, Encoding]:

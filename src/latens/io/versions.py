@@ -32,6 +32,14 @@ class Step:
     change: Callable[[dict[str, Any], list[Any]], None] | None = None  # of header and arrays, before names change
 
 
+def _sums_as_data(header: dict[str, Any], arrays: list[Any]) -> None:
+    """Until version 3 the sums that stand for all rows of a factor analysis were where its statistics are."""
+    for node in _nodes(header["fitted"]):
+        stats = node["fields"].get("stats")
+        if node["record"] == "State" and isinstance(stats, dict) and stats.get("record") in ("Scatter", "FewRows"):
+            node["fields"].update(stats=None, data=stats)
+
+
 STEPS: dict[int, Step] = {
     1: Step(records={"Fitted": "EstimatorState"}, fields={"Fitted": {"kept": "attributes"}}),
     2: Step(
@@ -52,6 +60,7 @@ STEPS: dict[int, Step] = {
         dropped={"MultiViewStatistics": ("rest",)},
         change=measurements_alone,
     ),
+    3: Step(change=_sums_as_data),
 }
 
 

@@ -45,7 +45,7 @@ def test_far_more_columns_than_rows_need_nothing_of_the_size_of_a_covariance(pri
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60 * X.nbytes < 3000 * 3000 * 8 / 4
-    assert isinstance(model._state.stats, FewRows)
+    assert isinstance(model._state.data, FewRows)
     assert np.isfinite(model.score_samples(X)).all()
 
 
@@ -267,7 +267,7 @@ def test_streams_that_still_keep_rows_go_on_after_saving(solver: str, holes: boo
     model.partial_fit(X[:4], sample_weight=np.array([1.0, 2.0, 0.0, 1.5])).partial_fit(X[4:8])
     latens.save(model, tmp_path / "few.latens")
     again = latens.load(tmp_path / "few.latens")
-    assert isinstance(again._state.stats, FewRows)
+    assert isinstance(again._state.data, FewRows)
     assert again._units.unseen == model._units.unseen
     for one in (model, again):
         one.partial_fit(X[8:])

@@ -392,7 +392,7 @@ def test_a_stream_with_few_patterns_of_holes_is_exact(prior: str) -> None:
     stream = latens.FactorAnalysis(2, **options)
     for at in range(0, 900, 100):
         stream.partial_fit(X[at : at + 100])
-    assert len(stream._state.stats.patterns.rows) == 4
+    assert len(stream._state.data.patterns.rows) == 4
     assert stream.elbo_ == pytest.approx(batch.elbo_, rel=1e-7)
     scale = np.abs(batch.get_covariance()).max()
     assert stream.get_covariance() == pytest.approx(batch.get_covariance(), abs=1e-3 * scale)

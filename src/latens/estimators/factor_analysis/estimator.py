@@ -435,7 +435,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         names = {ExactFactors: "exact", Factors: "exact", TransportFactors: "transport", OnlineEM: "online-em"}
         q = guessed(fit.state.q, units)
         if isinstance(model, ExactFactors):
-            model = self._told_spread(model, fit.state.stats)
+            model = self._told_spread(model, fit.state.data)
         if isinstance(model, TransportFactors):
             q = fewer_factors(q, int(self.n_components or 1), fit.state.stats.n)
         q = canonical(q)

@@ -88,7 +88,7 @@ class FactorStreams(VariationalTransformer):
         self._solver_for(rows, in_stream=True)
         inside = units.enter(rows)
         if self._is_waiting:
-            inside = stacked([state.stats.rows, inside])
+            inside = stacked([state.data.rows, inside])
             if not self._are_enough(inside):
                 few = distinct(inside)
                 self._keep(model, units, self._read_out(model, self._context(few, model.compress(few), units), []))
@@ -106,7 +106,7 @@ class FactorStreams(VariationalTransformer):
     @property
     def _is_waiting(self) -> bool:
         """Whether a "transport" stream has seen too few rows to begin; until then they are fitted as they are."""
-        return isinstance(self._state.stats, FewRows) and self._choice(self.n_features_in_) == "transport"
+        return isinstance(self._state.data, FewRows) and self._choice(self.n_features_in_) == "transport"
 
     def _are_enough(self, rows: Rows) -> bool:
         """Whether a "transport" stream may begin with these."""

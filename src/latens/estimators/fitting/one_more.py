@@ -32,7 +32,7 @@ def height_with_one_more(estimator: Any, context: FitContext) -> float:
     exact = estimator._keeps_all or getattr(estimator, "prior", "ard") == "ml"
     if not wanted or not whole or exact or not (estimator.converged_ or estimator.n_iter_ >= estimator.max_iter):
         return math.nan
-    context = replace(context, sample=state.stats if sums else context.sample, rng=np.random.default_rng(0))
+    context = replace(context, sample=state.data if sums else context.sample, rng=np.random.default_rng(0))
     slack = float(np.finfo(np.float32).eps ** 0.5) if context.data.is_single else 1e-9
     ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=estimator.tol, slack=slack,
                      log_scale=context.units.log_scale)  # fmt: skip

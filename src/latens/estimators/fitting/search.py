@@ -146,14 +146,14 @@ class FitSearch:
         notify: OnIteration | None = None,
         moves: bool = False,
     ) -> Fit:
-        """Ascend on the sum of all rows, from a start that it alone determines; the sum stays to be added to."""
+        """Ascend on the sum of all rows, from a start that it alone determines; later batches add to that sum."""
         total = context.sample
         ascent = partial(ascend, model, tol=self._tolerances()[0], log_scale=context.units.log_scale)
         starts = starts or self._starts(model, context)
         limit = max(start.q.n_components for start in starts)
         search = self._search(model, ascent, context, limit, moves)
         fit = search.on_all([total], total, starts, notify=notify)
-        return replace(fit, state=replace(fit.state, stats=total, locals=None))
+        return replace(fit, state=replace(fit.state, data=total, locals=None))
 
     def _learn_online(
         self,

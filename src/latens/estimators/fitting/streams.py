@@ -120,7 +120,7 @@ class Streaming:
         units = self._units.meeting(rows)
         inside = units.enter(rows)
         if isinstance(self._model, Compressing):
-            total = Accumulate()(self._state.stats, self._model.compress(inside), self._state.step)
+            total = Accumulate()(self._state.data, self._model.compress(inside), self._state.step)
             rng = generator(self.random_state)
             context = FitContext.of_rows(inside, total, units, rng)
             self._keep(self._model, units, self._read_out(self._model, context, [], moves=self.moves))

@@ -352,12 +352,12 @@ class Intervals:
         """
         model = self._model
         if isinstance(model, Compressing) and X is None:
-            return [self._state.stats], serial_sweep
+            return [self._state.data], serial_sweep
         if isinstance(X, Scan):
             batches, sweep = self._blocks_of_scan(X)
         else:
             batches, sweep = self._rows_in_blocks(X, fit_params), serial_sweep
-        return ([self._state.stats], serial_sweep) if isinstance(model, Compressing) else (batches, sweep)
+        return ([self._state.data], serial_sweep) if isinstance(model, Compressing) else (batches, sweep)
 
     def _blocks_of_scan(self, scan: Scan) -> tuple[Sequence[Any], Sweep]:
         self._refuse_walking()

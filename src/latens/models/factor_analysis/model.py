@@ -197,9 +197,7 @@ class Factors:
             prior = replace(prior, floor=q.loadings.floor)
         return FactorPosterior(prior.observe(*stats.about(center), current=q.loadings), center)
 
-    def data_terms(self, q: FactorPosterior, stats: FactorStatistics | Covariance) -> dict[str, float]:
-        if not isinstance(stats, FactorStatistics):
-            stats = self.statistics(stats, self.local_step(q, stats))
+    def data_terms(self, q: FactorPosterior, stats: FactorStatistics) -> dict[str, float]:
         return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
 
     def global_terms(self, q: FactorPosterior) -> dict[str, float]:
