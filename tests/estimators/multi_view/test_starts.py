@@ -1,11 +1,12 @@
-"""How many factors a search begins with where columns are many and samples few."""
+"""Where a search begins: how many factors of many columns and few samples, and what each view has alone."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from latens.estimators.multi_view.starts import _standing_out
+import latens
+from latens.estimators.multi_view.starts import _once, _standing_out
 
 
 @pytest.fixture
@@ -29,3 +30,35 @@ def test_noise_has_one_direction_and_columns_that_do_not_vary_none(noise: np.nda
 
 def test_tables_of_few_columns_are_not_counted(noise: np.ndarray) -> None:
     assert _standing_out([noise.T], 10) == 10
+
+
+def copies_beside_measurements(seed: int) -> dict[str, np.ndarray]:
+    """16 segments of 6 columns with few errors in whole numbers, and two factors of measurements of half the rows."""
+    rng = np.random.default_rng(seed)
+    copies = np.repeat(np.round(1.2 * rng.normal(size=(80, 16))), 6, axis=1)
+    wrong = rng.random(copies.shape) < 0.05
+    copies = np.where(wrong, np.round(1.2 * rng.normal(size=copies.shape)), copies)
+    measured = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 12)) + rng.normal(size=(80, 12))
+    measured[rng.random(80) < 0.5] = np.nan
+    return {"copies": copies, "measured": measured}
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.LatensWarning")
+def test_views_with_factors_of_their_own_are_fitted_together_as_well_as_from_what_each_has_alone() -> None:
+    views = copies_beside_measurements(0)
+    together = latens.MultiViewFactorAnalysis(random_state=0).fit(views)
+    parts = [latens.MultiViewFactorAnalysis(random_state=0).fit({name: x}).components_ for name, x in views.items()]
+    loadings = [part[name] for part, name in zip(parts, views, strict=True)]
+    k = sum(map(len, loadings))
+    blocks = {
+        name: np.concatenate([np.zeros((before, w.shape[1])), w, np.zeros((k - before - len(w), w.shape[1]))])
+        for name, w, before in zip(views, loadings, [0, len(loadings[0])], strict=True)
+    }
+    apart = latens.MultiViewFactorAnalysis(k, init=blocks, random_state=0).fit(views)
+    assert together.elbo_ > apart.elbo_ - 1  # it was 178 nats below
+
+
+def test_factors_of_several_views_that_are_the_same_begin_once() -> None:
+    alike = np.array([[1.0, 0.2, -0.95], [0.2, 1.0, 0.1], [-0.95, 0.1, 1.0]])
+    assert _once(alike, np.array([0.2, 0.5, 0.3])) == [1, 2]
+    assert _once(alike, np.array([0.2, 0.0, 0.1])) == [0]

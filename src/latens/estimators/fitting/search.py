@@ -70,10 +70,14 @@ class FitSearch:
 
     def _starts(self, model: Any, context: FitContext) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
-        starts = [State(self._start(model, context, restart)) for restart in range(times)]
+        starts = [State(q) for restart in range(times) for q in self._starts_of_restart(model, context, restart)]
         if context.smaller is None:
             return starts
         return [*starts, *grown(model, context.smaller._state, context.sample, context.rng)]
+
+    def _starts_of_restart(self, model: Any, context: FitContext, restart: int) -> Sequence[Posterior]:
+        """One; more where nothing short of a whole search tells which is better."""
+        return [self._start(model, context, restart)]
 
     def _search_from(
         self, model: Model, context: FitContext, starts: list[State], moves: bool, afresh: bool = True

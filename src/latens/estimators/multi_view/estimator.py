@@ -26,9 +26,9 @@ from latens.estimators.multi_view.findings import doubt_table, doubt_totals, exp
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.priors import SharedPriors, with_priors
 from latens.estimators.multi_view.starts import (
+    first_starts,
     posterior_from_codes,
     posterior_from_loadings,
-    principal_start,
     random_codes,
     views_of,
 )
@@ -521,14 +521,27 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
 
     def _default_size(self, context: FitContext) -> int:
         n = len(context.sample)
-        return int(max(1, min(self.layout_.n_columns, n // 4, context.growth * MOST_FACTORS)))
+        return int(max(1, min(self.layout_.n_columns, n - 1, context.growth * min(n // 4, MOST_FACTORS))))
+
+    def _starts_of_restart(self, model: MultiView, context: FitContext, restart: int) -> list[MultiViewPosterior]:
+        if restart or not isinstance(self.init, str) or self.init != "auto":
+            return [self._start(model, context, restart)]
+        return first_starts(
+            model,
+            context.sample,
+            self._starting_size(context),
+            context.rng,
+            self._n_iterations,
+            alike=bool(self.scale_views),
+            fewer=self.prune,
+            over=context.over,
+        )
 
     def _start(self, model: MultiView, context: FitContext, restart: int) -> MultiViewPosterior:
         sample, rng, k = context.sample, context.rng, self._starting_size(context)
         if not isinstance(self.init, str):
             return posterior_from_loadings(model, sample, loadings_of(self.init, k, self.layout_, context.units))
-        if one_of("init", self.init, ["auto", "random"]) == "auto" and restart == 0:
-            return principal_start(model, sample, k, rng, bool(self.scale_views), self._n_iterations, fewer=self.prune)
+        one_of("init", self.init, ["auto", "random"])
         return posterior_from_codes(model, sample, random_codes(len(sample), k, rng))
 
     def _note(self, table: WideTable, entered: Rows) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -20,14 +20,21 @@ from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.search.restarts import best_of
+from latens.inference.search.restarts import ascend_all, highest
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.coefficients import ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
+from latens.models.multi_view.moves import deletions
 from latens.models.multi_view.view import COVARIATES, View, precision_of
 
-__all__ = ["posterior_from_codes", "posterior_from_loadings", "principal_start", "random_codes", "views_of"]
+__all__ = [
+    "first_starts",
+    "posterior_from_codes",
+    "posterior_from_loadings",
+    "random_codes",
+    "views_of",
+]
 
 ROUNDINGS_OF_CONSTANT = 0.25  # roundings of a column's size within which it does not vary
 ALIKE = 1.1  # times that columns may differ in size and still be as good as in the same unit
@@ -35,6 +42,9 @@ MANY = 4  # factors times this, beyond the number of columns, from which fewer a
 MOST_COMPARED = 512  # samples up to which directions are counted by the products of all pairs
 BEYOND = 1.05  # times the end of what noise makes, from which a direction is one of a factor
 TRIED = 30  # iterations on the sample after which the better of two starts shows
+SETTLED = 5  # iterations after factors were deleted, before what is left is judged
+PLAINLY = 10.0  # nats by which a start is ahead of another that may still end higher
+SAME = 0.9  # correlation from which two views have found the same factor
 FAINT = 1e-2  # mean square of codes, 1 over all samples, below which they are taken to be this large
 SLIGHT = 1e-2  # uncertainty of a start's loadings, as a share of their variance
 SLOPE_VARIANCE = 6.25  # of what a standard deviation of a covariate adds to log odds or a logarithm: 2.5 squared
@@ -123,10 +133,51 @@ def _usual_noise(given: Floats) -> Floats:
     return np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum() / counts.sum() if counts.any() else 1.0)
 
 
-def principal_start(
-    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, max_iter: int, *, fewer: bool = True
-) -> MultiViewPosterior:
-    """From principal directions of columns as they are, or in units of their own, k or fewer: what gets higher soon.
+def first_starts(
+    model: MultiView,
+    sample: Rows,
+    k: int,
+    rng: np.random.Generator,
+    max_iter: int,
+    *,
+    alike: bool,
+    fewer: bool = True,
+    over: Callable[[], bool] | None = None,
+) -> list[MultiViewPosterior]:
+    """From principal directions of all views together, what gets higher soon; then from what each view has alone.
+
+    The second only of several views, and where it is plainly ahead without factors that will go anyway: not every lead
+    lasts, so that a whole search is made from both.
+    """
+    together = principal_starts(model, sample, k, rng, alike, fewer=fewer)
+    n, attempt = len(together), partial(_try, model, sample, min(TRIED, max_iter))
+    if len(model.views) < 2 and n == 1:
+        return together
+    watch = None if over is None else lambda _: over()
+    apart = [] if len(model.views) < 2 else starts_view_by_view(model, sample, k, min(TRIED, max_iter), fewer, watch)
+    fits = ascend_all([State(start) for start in [*together, *apart]], attempt, watch)
+    if any(fit.interrupted for fit in fits):
+        raise KeyboardInterrupt
+    ahead = highest(fits[:n])
+    chosen = [together[0] if n == 1 else cast("MultiViewPosterior", ahead.state.q)]
+    if len(fits) > n:
+        reached = [_without_losing(model, sample, fit) for fit in (ahead, *fits[n:])]
+        best = int(np.argmax(reached))
+        if reached[best] > reached[0] + PLAINLY:
+            chosen.append(cast("MultiViewPosterior", fits[n + best - 1].state.q))
+    return chosen
+
+
+def _without_losing(model: MultiView, sample: Rows, fit: Fit) -> float:
+    """The bound once all factors that do not pay for themselves are gone, or as it is where that is higher."""
+    fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
+    return fit.elbo if fewer is None else max(fit.elbo, _try(model, sample, SETTLED, State(fewer), None).elbo)
+
+
+def principal_starts(
+    model: MultiView, sample: Rows, k: int, rng: np.random.Generator, alike: bool, *, fewer: bool = True
+) -> list[MultiViewPosterior]:
+    """From principal directions of columns as they are, and in units of their own where those differ, k or fewer.
 
     The first follow loud columns, which may be but of another unit; the second hear columns that are all noise. As many
     factors as columns can be turned until each has a column to itself, where no deletion leads on.
@@ -141,13 +192,65 @@ def principal_start(
     if any(evened):
         codes += [principal_codes(model, parts, size, rng, alike) for size in sizes]
     del parts
-    starts = [State(posterior_from_codes(model, sample, each)) for each in codes]
-    if len(starts) == 1:
-        return cast("MultiViewPosterior", starts[0].q)
-    ahead = best_of(starts, partial(_try, model, sample, min(TRIED, max_iter)))
-    if ahead.interrupted:
+    return [posterior_from_codes(model, sample, each) for each in codes]
+
+
+def starts_view_by_view(
+    model: MultiView, sample: Rows, k: int, n_iterations: int, fewer: bool, watch: OnIteration | None
+) -> list[MultiViewPosterior]:
+    """From the factors that each view has where it is fitted alone, those of several views once, k at most.
+
+    Directions of all views together follow what views have in common, or the one whose columns are most alike; what is
+    structure of a single view is found there. The first start knows their codes, and what every view says about them;
+    the second their loadings: no factor of one view begins with what others say by chance in few samples.
+    """
+    rng = np.random.default_rng(k)  # its own: other starts are drawn as without this one
+    fits = [_factors_alone(model, view, sample, k, rng, n_iterations, fewer, watch) for view in model.views]
+    codes, shares, loadings = zip(*fits, strict=True)
+    found = np.concatenate(codes, axis=1)
+    sizes = np.maximum(np.sqrt(np.mean(found**2, axis=0)), np.finfo(float).tiny)
+    found, alike = found / sizes, (found / sizes).T @ (found / sizes) / len(found)
+    kept = _once(alike, np.concatenate(shares))[:k]
+    rest = 0 if fewer and kept else k - len(kept)
+    filled = np.concatenate([found[:, kept], rng.normal(size=(len(found), rest))], axis=1)
+    own, first = {}, 0
+    for view, part in zip(model.views, loadings, strict=True):
+        mine = slice(first, first + len(part))
+        same = np.where(np.abs(alike[kept, mine]) > SAME, np.sign(alike[kept, mine]), 0.0)
+        own[view.name] = np.concatenate([same @ (part * sizes[mine, None]), np.zeros((rest, part.shape[1]))])
+        first += len(part)
+    return [posterior_from_codes(model, sample, filled), posterior_from_loadings(model, sample, own)]
+
+
+def _factors_alone(
+    model: MultiView,
+    view: View,
+    sample: Rows,
+    k: int,
+    rng: np.random.Generator,
+    n_iterations: int,
+    fewer: bool,
+    watch: OnIteration | None,
+) -> tuple[Floats, Floats, Floats]:
+    """Codes (n, K), shares (K,) and loadings (K, D) of the factors that a view has without the others."""
+    alone = replace(model, views=(replace(view, start=0, stop=view.stop - view.start),))
+    rows = sample.columns(view.columns)
+    start = principal_starts(alone, rows, k, rng, True, fewer=fewer)[-1]
+    fit = _try(alone, rows, n_iterations, State(start), watch)
+    if fit.interrupted:
         raise KeyboardInterrupt
-    return cast("MultiViewPosterior", ahead.state.q)
+    q = cast("MultiViewPosterior", fit.state.q)
+    codes = host(alone.codes(rows, alone.local_step(q, rows))[0])
+    return codes, alone.importance(q, fit.state.stats), q.views[view.name].weights.mean.T
+
+
+def _once(alike: Floats, shares: Floats) -> list[int]:
+    """Which factors have a share, the largest first, without those that are like one before; `alike` (K, K) says so."""
+    kept: list[int] = []
+    for each in np.argsort(-shares, kind="stable"):
+        if shares[each] > 0 and not np.any(np.abs(alike[each, kept]) > SAME):
+            kept.append(int(each))
+    return kept
 
 
 def _standing_out(parts: list[Floats], k: int) -> int:
