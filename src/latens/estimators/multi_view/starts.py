@@ -327,7 +327,8 @@ def posterior_from_loadings(model: MultiView, sample: Rows, loadings: Mapping[st
         x, seen = centred.x, centred.seen
         slope = np.maximum(view.likelihood.start(centred.levels)[1].mean(axis=0), np.finfo(float).tiny)
         entries = x.size if seen is None else seen.sum()
-        curve = entries / max(float((x**2 / slope).sum()), np.finfo(float).tiny)
+        total = float((x**2 / slope).sum())
+        curve = entries / total if total > entries * np.finfo(float).tiny else 1.0  # nothing varies: it says nothing
         w = loadings[view.name]
         pull += curve * (x @ w.T)
         gram += curve * (w * slope) @ w.T
