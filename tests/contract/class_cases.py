@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from scipy.special import betaln, gammaln, logsumexp
-from scipy.stats import nbinom, t
+from scipy.stats import gamma, nbinom, norm, t
 
 from latens.array.transfer import like
 from latens.core import Rows
@@ -26,6 +27,7 @@ from latens.families.mixed_columns import MixedColumns
 from latens.families.negative_binomial_columns import SIZES, NegativeBinomialColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.poisson_columns import PoissonColumns
+from latens.families.student_columns import FREEDOMS, StudentColumns
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from tests.contract import mixture_cases
 from tests.contract.evidence import observed
@@ -45,6 +47,7 @@ VARIANTS = {
     "classes-counts": ("poisson",),
     "classes-overdispersed": ("negative-binomial", "bernoulli"),
     "classes-mixed": ("gaussian", "categorical", "negative-binomial", "bernoulli", "poisson", "ordinal"),
+    "classes-outliers": ("student", "bernoulli"),
 }
 
 
@@ -52,7 +55,9 @@ def prior(kind: str, d: int) -> Any:
     """Of one class, strong enough for its constants to matter."""
     wide = np.linspace(1.2, 2.1, d)[None]
     if kind == "gaussian":
-        return NormalColumns(np.linspace(-0.4, 0.5, d)[None], np.array([[0.6]]), np.array([[1.7]]), wide)
+        return _normals(d)
+    if kind == "student":
+        return StudentColumns.prior(_normals(d))
     if kind == "bernoulli":
         return BernoulliColumns(Beta(0.5 * wide, 0.9 * wide))
     if kind in ("categorical", "ordinal"):
@@ -61,6 +66,12 @@ def prior(kind: str, d: int) -> Any:
     if kind == "poisson":
         return PoissonColumns(Gamma(0.8 * wide, 0.7 * wide))
     return NegativeBinomialColumns.prior(0.9 * wide[0], 0.6 * wide[0])
+
+
+def _normals(d: int) -> NormalColumns:
+    return NormalColumns(
+        np.linspace(-0.4, 0.5, d)[None], np.array([[0.6]]), np.array([[1.7]]), np.linspace(1.2, 2.1, d)[None]
+    )
 
 
 def kinds_of(d: int, kinds: tuple[str, ...]) -> list[str]:
@@ -92,7 +103,7 @@ class Listed(Cut):
 def made(x: Any, kind: str) -> Any:
     """What a column of that kind holds where the contract has real numbers."""
     xp = array_namespace(x)
-    if kind == "gaussian":
+    if kind in ("gaussian", "student"):
         return x
     if kind == "bernoulli":
         return xp.astype(x > 0, x.dtype)
@@ -127,7 +138,26 @@ def _column_evidence(kind: str, part: Any, i: int, groups: list[np.ndarray]) -> 
         on, off = part.on[0, i], part.off[0, i]
         each = [sum(_given_size(group, size, 1 + size * on, off) for group in groups) for size in SIZES]
         return float(logsumexp(each) - np.log(len(SIZES)))
+    if kind == "student":
+        rate = float(part.normal.rate[0, i * len(FREEDOMS)])
+        middle = float(part.normal.mean[0, i * len(FREEDOMS)])
+        each = [sum(_heavy(tuple(group), nu, middle, rate) for group in groups) for nu in FREEDOMS]
+        return float(logsumexp(each) - np.log(len(FREEDOMS)))
     return sum(_chain(kind, part, i, group) for group in groups)
+
+
+@cache
+def _heavy(values: tuple[float, ...], nu: float, middle: float, rate: float) -> float:
+    """Log evidence of t distributed entries of one cluster, summed over a grid of log tau and of mu given tau."""
+    if not values:
+        return 0.0
+    log_tau, z = np.linspace(-9, 6, 151)[:, None], np.linspace(-9, 9, 181)
+    tau = np.exp(log_tau)
+    mu = middle + z / np.sqrt(0.6 * tau)
+    level = gamma.logpdf(tau, 1.7, scale=1 / rate) + log_tau + norm.logpdf(z)
+    for value in values:
+        level = level + t.logpdf((value - mu) * np.sqrt(tau), nu) + 0.5 * log_tau
+    return float(logsumexp(level) + np.log(0.1 * 0.1))
 
 
 def _given_size(y: np.ndarray, size: float, on: float, off: float) -> float:

@@ -24,6 +24,7 @@ KINDS_OF = {  # columns of latent classes
     "classes-counts": ("poisson",) * D,
     "classes-overdispersed": ("negative-binomial", "negative-binomial", "bernoulli", "negative-binomial", "bernoulli"),
     "classes-mixed": ("gaussian", "categorical", "negative-binomial", "bernoulli", "ordinal"),
+    "classes-outliers": ("student", "bernoulli", "student", "gaussian", "student"),
 }
 
 

@@ -31,7 +31,7 @@ TWINS: list[tuple[Any, list[Any], tuple[np.ndarray, ...]]] = [
     (Gamma(np.ones(2), np.ones(2)), [KnownGamma(np.ones(2))], (COUNTS, np.array([2.0, 5.0]))),
 ]
 # set by models or drawn; rates are counted
-NO_UPDATE = {"NegativeBinomialPoints", "Normals", "Offsets", "PointGamma", "SpikeSlab"}
+NO_UPDATE = {"NegativeBinomialPoints", "StudentPoints", "Normals", "Offsets", "PointGamma", "SpikeSlab"}
 
 
 def test_every_family_has_the_interface() -> None:

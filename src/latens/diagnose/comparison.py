@@ -159,7 +159,7 @@ def _masses(model: Any) -> tuple[bool, ...]:
         views = zip(model.layout_.views, sizes, strict=True)
         return tuple(model.likelihoods_[view] not in MEASUREMENTS for view, size in views for _ in range(size))
     if hasattr(model, "columns_"):
-        return tuple(kind != "gaussian" for kind in model.columns_.kinds)
+        return tuple(kind not in MEASUREMENTS for kind in model.columns_.kinds)
     if hasattr(model, "coef_"):  # a regression describes its target alone
         return (False,)
     return (bool(getattr(model, "binary", False)),) * int(model.n_features_in_)

@@ -46,7 +46,7 @@ def comparable(model: Any, d: int) -> Mask:
             [str(kinds[v]) in MEASUREMENTS for v, f in zip(layout.views, layout.features, strict=True) for _ in f]
         )
     if hasattr(model, "columns_"):
-        return np.array([kind in ("gaussian", "bernoulli") for kind in model.columns_.kinds])
+        return np.array([kind in (*MEASUREMENTS, "bernoulli") for kind in model.columns_.kinds])
     return np.ones(d, dtype=bool)
 
 

@@ -66,14 +66,17 @@ class Gamma:
 
     def kl(self, other: Any) -> float:
         """KL(self || other), summed."""
-        each = (
+        return float(np.sum(self.each_kl(other)))
+
+    def each_kl(self, other: Any) -> Floats:
+        """KL(self || other), entry by entry."""
+        return np.asarray(
             (self.shape - other.shape) * self._digamma
             - self._gammaln
             + other._gammaln
             + other.shape * np.log(self.rate / other.rate)
             + self.shape * (other.rate - self.rate) / self.rate
         )
-        return float(np.sum(each))
 
     def slopes(self, prior: Any, count: Floats | float, squares: Floats) -> dict[str, Floats]:
         """Derivatives of what `observe(count, squares)` from the prior climbs: Fisher matrix times the way there."""

@@ -5,7 +5,8 @@ Each kind is a family of its own over its columns. All that clusters ask of a ro
     [x, squares of real columns, indicators of levels but the first]      and which entries were seen
 
 so that an iteration is a matrix product each way, missing entries being zeros. Base measures of counts, which
-clusters do not change, are summed apart.
+clusters do not change, are summed apart. Columns with outliers (`curved`) ask something else in every cluster; their
+part of an iteration is their own.
 """
 
 from __future__ import annotations
@@ -26,11 +27,21 @@ from latens.families.negative_binomial_columns import NegativeBinomialColumns, N
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.poisson_columns import PoissonColumns
+from latens.families.student_columns import StudentColumns, StudentPoints
 
 __all__ = ["Column", "Counts", "MixedColumns"]
 
 Counts = PoissonColumns | NegativeBinomialColumns
-Column = NormalColumns | NormalMeans | BernoulliColumns | CategoricalColumns | Counts | NegativeBinomialPoints
+Column = (
+    NormalColumns
+    | NormalMeans
+    | StudentColumns
+    | StudentPoints
+    | BernoulliColumns
+    | CategoricalColumns
+    | Counts
+    | NegativeBinomialPoints
+)
 
 
 @record
@@ -65,8 +76,35 @@ class MixedColumns:
         level = [np.broadcast_to(level, (len(of_x), d)) for (_, level), d in zip(terms, widths, strict=True)]
         return np.concatenate([of_x, *rest], axis=1), self._wide(level)
 
+    @cached_property
+    def linear(self) -> tuple[Floats, Floats]:
+        """The same with zeros for curved columns."""
+        theta, level = self.natural
+        if not self.curved:
+            return theta, level
+        theta, level = theta.copy(), level.copy()
+        for _, own, at in self._curved_places():
+            theta[:, own], level[:, at] = 0.0, 0.0
+        return theta, level
+
+    @property
+    def curved(self) -> dict[str, StudentColumns]:
+        """Kinds whose numbers differ from cluster to cluster."""
+        return {kind: part for kind, part in self.parts.items() if isinstance(part, StudentColumns)}
+
+    def curved_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), the part of curved columns in E[log p(x)]; `seen` are numbers (1 or n, D)."""
+        return sum(part.expected(take(x, at, axis=1), take(seen, at, axis=1)) for part, _, at in self._curved_places())
+
+    def with_curved_sums(self, sums: Floats, x: Array, seen: Array, weighted: Array) -> Floats:
+        """Sums (K, D + Q) of what clusters ask of rows with those of curved columns, whose q(u) is where `self` is."""
+        sums = sums.copy()
+        for part, own, at in self._curved_places():
+            sums[:, own] = part.own_sums(take(x, at, axis=1), take(seen, at, axis=1), weighted)
+        return sums
+
     def expand(self, x: Array, seen: Array | None) -> Array:
-        """(n, D + Q), all that clusters ask of rows."""
+        """(n, D + Q), all that clusters ask of rows; of curved columns as if nothing were known of clusters."""
         xp, values, extra = array_namespace(x), [], []
         for _, part, part_x, part_seen in self._split(x, seen):
             own = _features(part, part_x, part_seen)
@@ -119,7 +157,8 @@ class MixedColumns:
 
     def slopes(self, prior: MixedColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any] | None:
         """Derivatives of what `observe` from the prior climbs; None where a kind of columns has none in closed form."""
-        if any(isinstance(part, NegativeBinomialColumns | NegativeBinomialPoints) for part in self._each.values()):
+        without = NegativeBinomialColumns | NegativeBinomialPoints | StudentColumns | StudentPoints
+        if any(isinstance(part, without) for part in self._each.values()):
             return None
         each = zip(self._each.items(), self._sums(seen, x, xx), strict=True)
         return {"parts": {kind: part.slopes(prior.parts[kind], *sums) for (kind, part), sums in each}}
@@ -135,7 +174,7 @@ class MixedColumns:
         values: list[Any] = [None] * d
         spreads: list[Any] = [None] * d
         for kind, part in self._each.items():
-            if isinstance(part, CategoricalColumns):
+            if isinstance(part, CategoricalColumns | StudentColumns):
                 mean, variance = part.fill(share)
             else:
                 mean = share @ like(part.mean, share)
@@ -185,6 +224,16 @@ class MixedColumns:
             at = np.array(self.columns[kind])
             yield kind, part, take(x, at, axis=1), None if seen is None else take(seen, at, axis=1)
 
+    def _curved_places(self) -> Iterator[tuple[StudentColumns, Index, Index]]:
+        """Each curved kind, where its numbers stand among D + Q, and which columns it has."""
+        start = sum(len(at) for at in self.columns.values())
+        for kind, part in self._each.items():
+            at = np.array(self.columns[kind])
+            stop = start + part.natural[0].shape[1] - len(at)
+            if isinstance(part, StudentColumns):
+                yield part, np.concatenate([at, np.arange(start, stop)]), at
+            start = stop
+
     def _sums(self, seen: Floats, x: Floats, xx: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
         """The sums of each kind."""
         start, shown = 0, np.broadcast_to(seen, x.shape)
@@ -206,6 +255,8 @@ def _features(part: Any, x: Array, seen: Array | None) -> Array:
     """(n, D + Q), what a kind asks of rows: a number for each column, and what else it needs."""
     if isinstance(part, NormalColumns | NormalMeans):
         return array_namespace(x).concat([x, x**2], axis=1)
+    if isinstance(part, StudentColumns):
+        return part.neutral(x, seen)
     return part.indicators(x, seen) if isinstance(part, CategoricalColumns) else x
 
 
@@ -213,6 +264,8 @@ def _coordinates(part: Any, x: Floats) -> Floats:
     """(n, P): a scale for each column, on which levels share theirs."""
     if isinstance(part, CategoricalColumns):
         z, columns = part.coordinates(x), part.coordinate_columns
+    elif isinstance(part, StudentColumns):
+        z, columns = part.coordinates(x), np.arange(x.shape[1])
     else:
         z, columns = np.log1p(x) if isinstance(part, Counts) else x, np.arange(x.shape[1])
     variance = np.bincount(columns, z.var(axis=0), x.shape[1])[columns]

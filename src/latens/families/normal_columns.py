@@ -70,9 +70,12 @@ class NormalColumns:
     def tiled(self, k: int) -> NormalColumns:
         return self.only(np.zeros(k, dtype=int))
 
-    def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalColumns:
-        """Posterior after seen_kd entries with sums x and xx of squares, the latter over all columns where shared."""
-        strength = self.strength + seen
+    def observe(self, seen: Floats, x: Floats, xx: Floats, mass: Floats | None = None) -> NormalColumns:
+        """Posterior after seen_kd entries with sums x and xx of squares, the latter over all columns where shared.
+
+        `mass` (K, D) are sums of what multiplies the precision of each entry, where that is not 1.
+        """
+        strength = self.strength + (seen if mass is None else mass)
         mean = (self.strength * self.mean + x) / strength
         left = self._pooled(self.strength * self.mean**2 - strength * mean**2) + xx
         count = self._pooled(np.broadcast_to(seen, mean.shape)) if self.shared else seen
@@ -86,9 +89,24 @@ class NormalColumns:
         noise = _log_norm(after.noise) - _log_norm(self.noise)
         return _over_columns(means, d) + (noise[:, 0] if self.shared else _over_columns(noise, d))
 
-    def kl(self, other: NormalColumns) -> float:
+    def column_evidence(self, seen: Floats, x: Floats, xx: Floats, mass: Floats | None = None) -> Floats:
+        """(K, D), that of each column, where they do not share their variance; `mass` as in `observe`."""
+        after = self.observe(seen, x, xx, mass)
+        means = 0.5 * (np.log(self.strength / after.strength) - seen * LOG_2PI)
+        return np.asarray(means + _log_norm(after.noise) - _log_norm(self.noise))
+
+    def column_kl(self, other: NormalColumns) -> Floats:
+        """(K, D), that of each column, where they do not share their variance."""
+        return np.asarray(0.5 * self._gaps(other) + self.noise.each_kl(other.noise))
+
+    def _gaps(self, other: NormalColumns) -> Floats:
+        """(K, 1 or D), twice the divergence of the means."""
         ratio = other.strength / self.strength
-        means = ratio - 1 - np.log(ratio) + other.strength * self.noise.mean * (self.mean - other.mean) ** 2
+        gap = other.strength * self.noise.mean * (self.mean - other.mean) ** 2
+        return np.asarray(ratio - 1 - np.log(ratio) + gap)
+
+    def kl(self, other: NormalColumns) -> float:
+        means = self._gaps(other)
         noise = Gamma(np.broadcast_to(self.shape, self.rate.shape), self.rate)  # one for each rate, to be summed over
         return float(0.5 * np.sum(np.broadcast_to(means, self.mean.shape))) + noise.kl(other.noise)
 

@@ -78,9 +78,9 @@ def strengths(model: Any, view: str | None = None, X: Any = None) -> Strengths:
 def class_rows(model: Any) -> list[ClassRow]:
     """The lines of `profiles_` but those of spreads, each beside all classes together."""
     weights, found = np.asarray(model.weights_), []
-    spreads = {row[0]: np.array(row[3:], dtype=float) for row in model.profiles_.rows if row[2] == "s.d."}
+    spreads = {row[0]: np.array(row[3:], dtype=float) for row in model.profiles_.rows if row[2] in ("s.d.", "scale")}
     for name, kind, what, *values in model.profiles_.rows:
-        if what in ("s.d.", "size"):
+        if what in ("s.d.", "scale", "size", "degrees of freedom"):
             continue
         value = np.array(values, dtype=float)
         usual = float(weights @ value)

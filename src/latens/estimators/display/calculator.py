@@ -50,8 +50,10 @@ def calculator_of(estimator: Any) -> dict[str, Any] | None:
             return _switches(estimator)
         case NoisyOrCauses() if model.exact_local(q) and q.n_components <= MOST_SWITCHES:
             return _causes(estimator)
-        case Mixture():
-            return _joint(estimator) if q.clusters.joint else _clusters(estimator)
+        case Mixture() if q.clusters.joint:
+            return _joint(estimator)
+        case Mixture() if not getattr(q.clusters, "curved", None):
+            return _clusters(estimator)
         case MultiView() if _is_plain(estimator):
             return _views(estimator)
     return None

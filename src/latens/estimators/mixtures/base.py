@@ -46,6 +46,7 @@ from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
+from latens.families.student_columns import StudentColumns
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.system.summary_table import Table
 
@@ -407,6 +408,8 @@ def _n_parameters(clusters: Any, k: int) -> int:
             return int(k * d + k * (1 if clusters.shared else d))
         case CategoricalColumns():
             return int(k * (sum(clusters.levels) - d))
+        case StudentColumns():
+            return int((2 * k + 1) * d)  # degrees of freedom are those of all clusters
         case NegativeBinomialColumns():
             return int((k + 1) * d)  # sizes are those of all clusters
         case BernoulliColumns() | NormalMeans() | PoissonColumns():

@@ -28,7 +28,7 @@ from latens.system.wording import listed
 
 __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 
-KINDS = tuple(name for name in NAMES if name != "student")  # classes have no family for outliers
+KINDS = tuple(NAMES)
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
 
@@ -186,8 +186,9 @@ def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
         raise ValueError(f"likelihoods names the column(s) {listed(strange)}; there are {listed(list(names))}.")
     for name, kind in numbered.items():
         if kind not in KINDS:
-            what = "is for views; classes know it not" if kind in NAMES else "is not known"
-            raise ValueError(f"likelihoods[{name!r}]={kind!r} {what}; choose one of {', '.join(map(repr, KINDS))}.")
+            raise ValueError(
+                f"likelihoods[{name!r}]={kind!r} is not known; choose one of {', '.join(map(repr, KINDS))}."
+            )
     return numbered
 
 

@@ -13,6 +13,7 @@ from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.units import Units
 from latens.families.normal_columns import NormalColumns
+from latens.models.likelihoods.names import MEASUREMENTS
 
 __all__ = ["COUNT_WORTH", "ColumnPriors"]
 
@@ -31,8 +32,8 @@ class ColumnPriors:
     def of(cls, estimator: Any, columns: ColumnKinds) -> ColumnPriors:
         """Those that the parameters of an estimator tell, checked."""
         return cls(
-            _pairs("mean_prior", estimator.mean_prior, columns, ("gaussian",)),
-            _pairs("variance_prior", estimator.variance_prior, columns, ("gaussian",)),
+            _pairs("mean_prior", estimator.mean_prior, columns, MEASUREMENTS),
+            _pairs("variance_prior", estimator.variance_prior, columns, MEASUREMENTS),
             _pairs("rate_prior", estimator.rate_prior, columns, COUNTS),
         )
 

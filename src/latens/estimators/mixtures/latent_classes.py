@@ -22,6 +22,7 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, quantiles_of
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
+from latens.estimators.mixtures.class_profiles import class_profiles
 from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
@@ -40,7 +41,9 @@ from latens.families.mixed_columns import Column, MixedColumns
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.poisson_columns import PoissonColumns
+from latens.families.student_columns import StudentColumns, trimmed
 from latens.intake import Intake
+from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
@@ -62,9 +65,9 @@ class LatentClassAnalysis(MixtureEstimator):
     n_components : int, optional
         The most classes there may be; those the data do not need are merged or deleted. None chooses a bound.
     likelihoods : dict of str or int to str, str or None
-        The kind of each column, by its name or number: "gaussian", "bernoulli", "categorical", "ordinal", "poisson" or
-        "negative-binomial"; one word is for all columns. Columns left out are guessed; `likelihoods_` says what
-        was taken.
+        The kind of each column, by its name or number: "gaussian", "student", "bernoulli", "categorical", "ordinal",
+        "poisson" or "negative-binomial"; one word is for all columns. Columns left out are guessed; `likelihoods_` says
+        what was taken. "student" is for measurements with outliers, which would be classes of their own.
     weight_prior : {"dirichlet", "dirichlet_process", "uniform"}
         Whether class sizes are learnt, learnt with large ones favoured, or equal.
     weight_concentration_prior : float, optional
@@ -280,8 +283,8 @@ class LatentClassAnalysis(MixtureEstimator):
         """One row for each number that describes a column, one column for each class."""
         check_is_fitted(self)
         classes = [str(name) for name in self.get_feature_names_out()]
-        rows = [row for d in range(len(self.columns_.names)) for row in self._profile(d)]
-        return Table(("column", "kind", "of", *classes), tuple(rows))
+        scale = np.ldexp(1.0, self._units.exponent)
+        return class_profiles(classes, self.columns_, self.posterior_.clusters, self.means_, scale)
 
     @contained("features")
     @lazily
@@ -330,18 +333,22 @@ class LatentClassAnalysis(MixtureEstimator):
         if not asked.levels and not asked.n_draws:
             return asked.answer(filled, spread, [], [])
         rng = generator(self.random_state)
-        draws = [self._completed(X, self._drawn(X, rng)) for _ in range(asked.n_draws)]
+        draws = [self._completed(X, values) for values in (self._drawn(X, asked.n_draws, rng) if asked.n_draws else ())]
         return asked.answer(filled, spread, self._quantiles(X, asked.levels, rng), draws)
 
-    def _drawn(self, X: Any, rng: np.random.Generator) -> Floats:
-        """(n, D), entries drawn given what rows show, in the units of the model."""
-        (drawn,) = self._ask(X, lambda rows, local: (self._model.draw_entries(self.posterior_, rows, local, rng),))
-        return host(drawn)
+    def _drawn(self, X: Any, n_draws: int, rng: np.random.Generator) -> Floats:
+        """(draws, n, D), entries drawn given what rows show, in the units of the model."""
+
+        def draw(rows: Rows, local: Any) -> tuple[Floats]:
+            each = self._model.draw_entries(self.posterior_, rows, n_draws, rng)
+            return (np.moveaxis(each, 0, 1),)  # a row for each row
+
+        return np.moveaxis(host(self._ask(X, draw)[0]), 0, 1)
 
     def _quantiles(self, X: Any, levels: list[float], rng: np.random.Generator) -> list[Any]:
         if not levels:
             return []
-        draws = np.stack([self._drawn(X, rng) for _ in range(DRAWS_FOR_QUANTILES)])
+        draws = self._drawn(X, DRAWS_FOR_QUANTILES, rng)
         ordered = [kind != "categorical" for kind in self.columns_.kinds]
         return [self._completed(X, values) for values in quantiles_of(draws, levels, ordered)]
 
@@ -494,7 +501,8 @@ class LatentClassAnalysis(MixtureEstimator):
 
     def _units_of(self, data: Data, sample: Rows) -> Units:
         """Real columns about their means, each in its own unit; the others as they are."""
-        return units_of_columns(data, self.columns_.places.get("gaussian", ()), centred=True)
+        real = [d for d, kind in enumerate(self.columns_.kinds) if kind in MEASUREMENTS]
+        return units_of_columns(data, real, centred=True)
 
     def _build(self, context: FitContext) -> Mixture:
         sample = context.sample
@@ -507,6 +515,9 @@ class LatentClassAnalysis(MixtureEstimator):
             columns = list(at)
             if kind == "gaussian":
                 parts[kind] = own.normal(self._normal_columns(x[:, columns], context), at, context.units)
+            elif kind == "student":
+                usual = self._normal_columns(trimmed(x[:, columns]), context)
+                parts[kind] = StudentColumns.prior(own.normal(usual, at, context.units))
             elif kind == "bernoulli":
                 half = np.full((1, len(at)), 0.5 * worth)
                 parts[kind] = BernoulliColumns(Beta(half, half))
@@ -557,26 +568,6 @@ class LatentClassAnalysis(MixtureEstimator):
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         means = units.leave(q.clusters.mean)
         return {"weights": q.weights.mean, "means": means, "components": means}
-
-    def _profile(self, d: int) -> list[tuple[Any, ...]]:
-        """Rows of `profiles_` about one column."""
-        name, kind = self.columns_.names[d], self.columns_.kinds[d]
-        part: Any = self.posterior_.clusters.parts[kind]
-        at = self.columns_.places[kind].index(d)
-        if kind in ("categorical", "ordinal"):
-            start = sum(part.levels[:at])
-            chance = part.chance[:, start : start + part.levels[at]].T.tolist()
-            return [(name, kind, f"P({self.columns_.level_name(d, i)})", *row) for i, row in enumerate(chance)]
-        means: list[float] = self.means_[:, d].tolist()
-        if kind == "bernoulli":
-            return [(name, kind, f"P({self.columns_.level_name(d, 1)})", *means)]
-        rows = [(name, kind, "mean", *means)]
-        if kind == "gaussian":
-            scale = np.ldexp(1.0, self._units.exponent[d])
-            rows.append((name, kind, "s.d.", *(scale * np.sqrt(part.covariance[:, at])).tolist()))
-        elif kind == "negative-binomial":
-            rows.append((name, kind, "size", *[float(part.size[at])] * self.n_components_))
-        return rows
 
     def _doubt_identity(self) -> None:
         """Warn where columns of 0 and 1 are too few for the classes found."""

@@ -11,7 +11,7 @@ entries are missing, see `holes`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,14 @@ class Features:
     d: int
     tied: bool = False
     joint: bool = False
+    clusters: MixedColumns | None = None  # those of the local step, where curved columns ask something else in each
 
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
         """Weighted by memberships (n, K), whose column sums are the counts."""
         weighted = cast(weighted, self.values)
         moments = host(weighted.T @ self.values)
+        if self.clusters is not None:
+            moments = self.clusters.with_curved_sums(moments, cast(batch.x, self.values), batch.mask, weighted)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
             rows, columns = upper_indices(self.d)
@@ -62,13 +65,17 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
         view = Features(batch.cached("features", lambda: clusters.expand(x, batch.seen)), x.shape[1])
     else:
         view = expand(clusters, x, batch.seen)
-    theta, level = clusters.natural
+    curved = isinstance(clusters, MixedColumns) and bool(clusters.curved)
+    theta, level = clusters.linear if curved else clusters.natural
     density = _products(view.values, like(theta, x))
     if not clusters.joint and batch.seen is not None:
         density += cast(batch.mask, x) @ like(level.T, x)
     else:
         log_weights = log_weights + _summed(level)
     density += like(log_weights, x)
+    if curved:
+        density = density + clusters.curved_density(x, cast(batch.mask, x))
+        view = replace(view, clusters=clusters)
     if view.tied:
         density = density - 0.5 * _form(clusters.precision[0], x)[:, None]
     return cast(density, batch.x), view

@@ -43,6 +43,7 @@ from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
 from latens.families.sticks import Sticks
+from latens.families.student_columns import FREEDOMS
 from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, look
 from latens.models.mixture.missing import Filled, student
@@ -267,7 +268,8 @@ class Mixture:
             variance = square - mean**2
         hidden = 1 - batch.mask
         mean = batch.x + hidden * mean
-        return mean, xp.maximum(hidden * variance, xp.zeros_like(mean))
+        none = xp.zeros_like(mean)  # a variance may be infinite
+        return mean, xp.maximum(xp.where(hidden > 0, variance, none), none)
 
     def reconstruct(self, q: MixturePosterior, codes: Array) -> Array:
         return codes @ like(q.clusters.mean, codes)
@@ -279,14 +281,17 @@ class Mixture:
         rows = point.clusters.draw(label, rng)  # type: ignore[union-attr]
         return rows, np.eye(q.n_components)[label]
 
-    def draw_entries(self, q: MixturePosterior, batch: Rows, local: Memberships, rng: np.random.Generator) -> Floats:
-        """(n, D), new entries of the same rows, whose labels are drawn given what they show, under one draw of q.
+    def draw_entries(self, q: MixturePosterior, batch: Rows, n_draws: int, rng: np.random.Generator) -> Floats:
+        """(draws, n, D), new entries of rows whose labels are drawn given what they show, each under one draw of q.
 
         For columns that are independent within a cluster.
         """
         chance = np.log(np.maximum(host(self.predicted_memberships(q, batch)), 1e-300))
-        label = np.argmax(chance + rng.gumbel(size=chance.shape), axis=1)
-        return q.sample(rng).clusters.draw(label, rng)  # type: ignore[union-attr]
+        drawn = np.empty((n_draws, *batch.x.shape))
+        for i in range(n_draws):
+            label = np.argmax(chance + rng.gumbel(size=chance.shape), axis=1)
+            drawn[i] = q.sample(rng).clusters.draw(label, rng)  # type: ignore[union-attr]
+        return drawn
 
     def cannot_sample(self, q: MixturePosterior) -> str:
         if isinstance(self.weights, Sticks):
@@ -338,7 +343,9 @@ class Mixture:
 
     def floats_per_row(self, k: int) -> int:
         width = int(self.clusters.natural[0].shape[1])
-        return 5 * k + (width if width > self.clusters.mean.shape[1] else 0)
+        curved = self.clusters.curved if isinstance(self.clusters, MixedColumns) else ()
+        each = 5 + (6 * len(FREEDOMS) if curved else 0)
+        return each * k + (width if width > self.clusters.mean.shape[1] else 0)
 
     @property
     def tied(self) -> bool:
