@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ def test_tensors_directions_and_answers_of_classes_are_told(tmp_path: Path) -> N
     for words in ("0.weight", "4 × 3", "2.bias", "calibration error", "Brier score", "as sure as right"):
         assert words in text
     assert f"{100 * np.mean(answer.classes == y):.1f} %" in text
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    axis = page[: page.index("probability of the answer")].rpartition('<svg class="chart"')[2]  # numbers of the axes
+    ticks = [float(tick) for tick in re.findall(r">(\d+\.?\d*)</text>", axis)]
+    assert len(ticks) > 0
+    assert max(ticks) <= 1  # both axes are shares
 
 
 def test_regressions_are_told_by_how_many_targets_their_intervals_hold(tmp_path: Path) -> None:

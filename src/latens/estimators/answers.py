@@ -15,6 +15,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
 from latens.estimators.association import associate
+from latens.estimators.display.likelihood_note import likelihood_note
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
@@ -276,11 +277,12 @@ class Answers(Intervals, TransformerMixin):
         Table
             One row per component, in the order of all arrays: number, name, share, strongest features. Shares are those
             of the page: of the rows for clusters and classes, of the ones for causes of binary rows, else of the
-            variance, each column in units of its own standard deviation.
+            variance, each column in units of its own standard deviation. Where columns or views have likelihoods,
+            `note` says which, and that they were guessed.
         """
         top = self.top_features()
         rows = zip(range(self.n_components_), top, self._component_shares().tolist(), top.values(), strict=True)
-        return Table(("component", "name", "share", "top features"), tuple(rows))
+        return Table(("component", "name", "share", "top features"), tuple(rows), note=likelihood_note(self))
 
     def associate(self, metadata: Any, X: Any = None) -> Table:
         """Compare each component with each column of metadata.

@@ -61,9 +61,10 @@ def entries_of(estimator: Any, X: Any, **given: Any) -> Floats:
 def column_spread(estimator: Any) -> Floats | None:
     """(D,), standard deviation of each column under a fitted model, in data units, views side by side.
 
-    None of latent classes, whose columns are of several kinds, and of what is no fitted estimator of latens.
+    None of latent classes, whose columns are of several kinds, and of what has no components or is not fitted.
     """
-    if not has_fitted_parts(estimator) or hasattr(estimator, "columns_"):
+    known = has_fitted_parts(estimator) and hasattr(estimator, "n_components_")
+    if not known or hasattr(estimator, "columns_"):
         return None
     return np.asarray(estimator._column_spread(), dtype=np.float64)
 

@@ -13,7 +13,7 @@ from latens.report.content import Section, Table
 from latens.report.page import write_page
 from latens.report.results import write_result
 from latens.report.sections import calculator, data, doubts, fit, head, trust
-from latens.report.sections.findings import classes, components, overview, regression, sources, views
+from latens.report.sections.findings import classes, components, covariates, overview, regression, sources, views
 from latens.report.sections.rows import extremes, known, plane
 from latens.report.subject import Entry
 from latens.report.weights import is_weight_posterior, write_weights
@@ -41,6 +41,7 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     views.overview,
     views.top_entries,
     views.features,
+    covariates.covariates,
     trust.trust,
     data.sweep,
     data.by_column,
@@ -48,6 +49,8 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     calculator.calculator,
     fit.details,
 )
+
+BESIDE = ("groups", "exposure", "covariates", "precision")  # what `fit` may take besides rows
 
 COMPARED = (  # facts in the table of several models
     *("true found", "components", "causes", "clusters", "classes", "factors", "sources"),
@@ -94,8 +97,8 @@ def report(
     **about
         `source`, the name of the data; `data_notes`, sentences about how they were read; `treatment`, a table of what
         was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took;
-        `given`, what `fit` took besides rows (groups, exposure); `stability`, what `latens.stability` found;
-        `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again.
+        `groups`, `exposure`, `covariates` and `precision`, as they were given to `fit`; `stability`, what
+        `latens.stability` found; `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again.
 
     Returns
     -------
@@ -117,7 +120,9 @@ def report(
         return write_result(model, path, title)
     if is_weight_posterior(model):
         return write_weights(model, X, path, title, y)
-    entry = Entry(model, X, truth, title, shape, metadata=metadata, y=y, **about)
+    beside = {name: about.pop(name) for name in BESIDE if name in about}
+    given = {**(about.pop("given", None) or {}), **beside}
+    entry = Entry(model, X, truth, title, shape, metadata=metadata, y=y, given=given, **about)
     return report_many([entry], path, title or type(model).__name__)
 
 

@@ -158,11 +158,10 @@ def _answers(prediction: Any, y: Any) -> Section | None:
                 ("calibration error", number(expected_calibration_error(prediction.probabilities, y))),
                 ("Brier score", number(brier(prediction.probabilities, y))),
             ]
-            sure, held, _ = reliability(prediction.probabilities, y, 10)
-            seen = np.isfinite(sure) & np.isfinite(held)
-            ends = np.array([0.0, 1.0])
+            _, sure, held = reliability(prediction.probabilities, y, 10)
+            ends = np.array([min(float(sure.min()), 1 / np.shape(prediction.probabilities)[1]), 1.0])
             lines = [
-                Line(sure[seen], held[seen], name="answers"),
+                Line(sure, held, name="answers"),
                 Line(ends, ends, dashed=True, name="as sure as right"),
             ]
             chart = line_chart(lines, x_label="probability of the answer", y_label="share that is right")

@@ -25,6 +25,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     n_keys: int = field(default=0, kw_only=True)  # leading columns that say what a row is about: a frame's index
+    note: str = field(default="", kw_only=True)  # a sentence below
 
     def __getitem__(self, column: str) -> list[Any]:
         """The values of one column."""
@@ -40,13 +41,14 @@ class Table:
         cells = [self.columns, *(tuple(map(_cell, row)) for row in self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join([*(line.rstrip() for line in lines), *([self.note] if self.note else [])])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         body = "".join(_html_row("td", cells) for cells in self.rows)
-        return f"<table>{_html_row('th', self.columns)}{body}</table>"
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return f"<table>{_html_row('th', self.columns)}{body}</table>{note}"
 
     def to_frame(self) -> Any:
         """Convert to pandas.

@@ -156,11 +156,11 @@ def heat_map(values: np.ndarray, rows: list[str], columns: list[str] | None, sca
     return BROAD.format(PICTURE.format(width, bottom + margin, "components", Markup().join(parts)))
 
 
-def picture_rows(colours: np.ndarray, names: list[str]) -> Markup:
-    """Rows of pixels (K, n, 3), each with its name before it."""
+def picture_rows(colours: np.ndarray, names: list[str], *, wide: bool = False) -> Markup:
+    """Rows of pixels (K, n, 3), each with its name before it; `wide` has the width of the page, else half of it."""
     names = [shortened(name, 30) for name in names]
     left, pitch = 12 + max(map(breadth, names), default=LETTER), 18.0
-    width, bottom = 1.5 * WIDTH, len(names) * pitch
+    width, bottom = WIDE if wide else WIDTH, len(names) * pitch
     parts = [
         IMAGE.format(left, 1, width - left - 1, bottom, data_uri(colours)),
         FRAME.format(left, 1, width - left - 1, bottom),

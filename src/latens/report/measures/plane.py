@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latens.report.measures.words import yes_no_words
+
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
@@ -77,8 +79,16 @@ def colours_of(entry: Entry) -> list[Colour]:
             for d in range(len(names))
             if 2 <= len(np.unique(sample.values[np.isfinite(sample.values[:, d]), d])) <= MOST_LEVELS
         ]
-        found += [colour_of(names[d], [None if np.isnan(v) else f"{v:g}" for v in sample.values[:, d]]) for d in few]
+        words = yes_no_words(entry, len(names))
+        found += [colour_of(names[d], [_level(v, words[d]) for v in sample.values[:, d]]) for d in few]
     return found[:MOST_COLOURS]
+
+
+def _level(value: float, words: tuple[str, str] | None) -> str | None:
+    """An entry of a column of few values as its legend has it; None where it is missing."""
+    if np.isnan(value):
+        return None
+    return f"{value:g}" if words is None or value not in (0, 1) else words[int(value)]
 
 
 def colour_of(name: str, values: list[Any]) -> Colour:

@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.report.content import Section
+from latens.report.measures.words import yes_no_words
 from latens.report.subject import Entry
 
 __all__ = ["calculator"]
@@ -36,7 +37,8 @@ def calculator(entry: Entry) -> Section | None:
         return Section(
             title, f"Left out: {len(formulas['columns']):,} columns are too many to type.", anchor="calculator"
         )
-    data = {"names": entry.labels, "example": _example(entry), **_compact(formulas)}
+    words = yes_no_words(entry, len(formulas["columns"]))
+    data = {"names": entry.labels, "example": _example(entry), "words": words, **_compact(formulas)}
     size = len(json.dumps(data))
     if size > MOST_BYTES:
         return Section(title, f"Left out: its numbers would take {size / 1e6:.1f} MB of the page.", anchor="calculator")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from latens.estimators.display.likelihood_note import were_guessed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
 from latens.report.sections.downloads import downloads
@@ -16,6 +17,7 @@ from latens.report.subject import Entry
 __all__ = ["by_column", "constructor_call", "reproduce", "sweep"]
 
 MOST_COLUMNS = 300
+GUESSED = "What columns were taken as was guessed; likelihoods={...} chooses otherwise."
 ROUNDING = 1e-12  # of a column's sd: means that small are 0
 CODE = Markup('<pre class="{}">{}</pre>')
 
@@ -38,12 +40,13 @@ def by_column(entry: Entry) -> Section | None:
         means = np.nanmean(values[:, :MOST_COLUMNS], axis=0)
     means[np.abs(means) < ROUNDING * sample.spread[: len(means)]] = 0.0
     for d, name in enumerate(names[:MOST_COLUMNS]):
-        missing = float(np.mean(~np.isfinite(values[:, d])))
-        rows_.append(
-            (name, kinds[d], f"{100 * missing:.1f} %", number(float(means[d])), number(float(sample.spread[d])))
-        )
+        missing = f"{100 * float(np.mean(~np.isfinite(values[:, d]))):.1f} %"
+        levels = entry.family == "classes" and kinds[d] in ("categorical", "ordinal")  # whose numbers are no values
+        moments = ("", "") if levels else (number(float(means[d])), number(float(sample.spread[d])))
+        rows_.append((name, kinds[d], missing, *moments))
     table = Table(("column", "taken as", "missing", "mean", "sd"), tuple(rows_), sortable=True)
-    return Section("Data by column", _cut(len(names)), notes=notes, table=table, anchor="data", folded=len(names) > 40)
+    text = f"{_cut(len(names))} {GUESSED if were_guessed(entry.model) else ''}".strip()
+    return Section("Data by column", text, notes=notes, table=table, anchor="data", folded=len(names) > 40)
 
 
 def sweep(entry: Entry) -> Section | None:
@@ -61,12 +64,16 @@ def reproduce(entry: Entry) -> Section | None:
     model = entry.model
     if not hasattr(model, "get_params"):
         return None
-    given = entry.source.endswith((".csv", ".tsv", ".parquet", ".xlsx"))
-    read = f"X = latens.read({entry.source!r}).frame" if given else "X = ...  # the rows of this page"
+    of_file = entry.source.endswith((".csv", ".tsv", ".parquet", ".xlsx"))
+    read = f"X = latens.read({entry.source!r}).frame" if of_file else "X = ...  # the rows of this page"
     target = "X, y" if entry.family == "regression" else "X"
-    recipe = entry.recipe or (read, f"model = {constructor_call(model)}", f"model.fit({target})")
-    lines = ["import latens", "", *recipe, 'latens.report(model, X, "page.html")']
-    command = entry.command or (f"latens fit {entry.source} --report page.html" if given else "")
+    given = [name for name, value in entry.given.items() if value is not None]
+    beside = "".join(f", {name}={name}" for name in given)
+    known = [f"{name} = ...  # as it was given to fit" for name in given]
+    recipe = entry.recipe or (read, *known, f"model = {constructor_call(model)}", f"model.fit({target}{beside})")
+    shown = "" if entry.recipe else beside
+    lines = ["import latens", "", *recipe, f'latens.report(model, X, "page.html"{shown})']
+    command = entry.command or (f"latens fit {entry.source} --report page.html" if of_file else "")
     blocks = [CODE.format("copied", command)] if command else []
     blocks.append(CODE.format("copied python", "\n".join(lines)))
     text = "Cite: The latens developers, latens: variational inference in latent-variable models."

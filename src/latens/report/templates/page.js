@@ -307,6 +307,7 @@
       if (c) {
         key.append(c.name + ": ");
         c.levels.forEach((level, code) => key.append(make("span", { class: "swatch tone" + code }), level));
+        if (c.codes.some((code) => code < 0)) key.append(make("span", { class: "swatch tone_none" }), "unknown");
       }
       count(null);
     }
@@ -369,7 +370,7 @@
     const m = ready(told), place = part.querySelector(".calculator-place"), fields = make("div", { class: "calculator" });
     part.querySelectorAll(".needs-script").forEach((note) => note.remove());
     const inputs = m.columns.map((name, d) => {
-      const levels = m.table && m.table[d];
+      const words = m.words && m.words[d], levels = (m.table && m.table[d]) || (words && { names: words, values: [0, 1] });
       const input = levels ? make("select", {}, make("option", { value: "" }, "unknown")) : make("input", { type: "text", inputmode: "decimal" });
       if (levels) levels.names.forEach((level, i) => input.append(make("option", { value: String(levels.values[i]) }, level)));
       const start = m.example && m.example[d];
@@ -396,6 +397,17 @@
     return (now) => { names = now; show(); };
   }
 
+  // ---- a word above what is wider than its place -------------------------------------------------------------------
+  function tellScrolls() {
+    document.querySelectorAll(".scroll").forEach((box) => {
+      const old = box.previousElementSibling, told = old && old.classList.contains("scrolls"), wide = box.scrollWidth > box.clientWidth + 1;
+      if (wide && !told) box.before(make("p", { class: "scrolls" }, "\u2194 scrolls sideways"));
+      if (!wide && told) old.remove();
+    });
+  }
+  window.addEventListener("resize", tellScrolls);
+  document.addEventListener("toggle", tellScrolls, true);
+
   const data = JSON.parse(document.getElementById("page-data").textContent);
   document.querySelectorAll("table.sortable").forEach(sortable);
   document.querySelectorAll("a.copy").forEach((link) => {
@@ -415,5 +427,6 @@
     named(chapter, told.parts.components ? told.parts.components.names : [], (names) => { if (names.length) follow.forEach((f) => f(names)); });
     if (!told.parts.components) follow.forEach((f) => f([]));
   }
+  tellScrolls();
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 })();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from markupsafe import Markup
 
@@ -19,6 +21,7 @@ Ends = dict[tuple[int, int], tuple[float, float, bool, str]]  # by column and co
 MOST_COMPONENTS = 64
 TOP = 5  # strongest columns listed of a component
 MOST_CELLS, MOST_COLUMNS = 6000, 200  # of the table
+MOST_HATCHED = 0.5  # share of cells
 IN_SIGHT = 22  # rows of it that are seen without scrolling
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
@@ -70,6 +73,15 @@ def columns(entry: Entry) -> Section | None:
     d = len(profile.columns)
     keep = np.sort(np.argsort(-np.max(np.abs(profile.strength[:, :k]), axis=1), kind="stable")[:most])
     why = _doubts(entry, profile)
+    text = f"Cells are {profile.unit}; "
+    text += "point at one for its number." if k > MOST_WIDE else f"numbers are written from {WRITTEN:g} sd on."
+    text += " The table scrolls." if k > MOST_WIDE or len(keep) > IN_SIGHT else ""
+    if d > most:
+        text += f" Of {d:,} columns, the {most} with the largest entries."
+    if len(why) > MOST_HATCHED * profile.strength.size:  # said once, rather than drawn everywhere
+        text += f" Most intervals are not sound: {Counter(why.values()).most_common(1)[0][0]}."
+        why = {}
+    text += " Hatched: the interval is not sound." if why else ""
     at = {int(column): row for row, column in enumerate(keep)}
     cells = heat_table(
         "column",
@@ -80,12 +92,6 @@ def columns(entry: Entry) -> Section | None:
         {(at[i], j): reason for (i, j), reason in why.items() if i in at},
         None if profile.lift is None else profile.lift[keep, :k],
     )
-    text = f"Cells are {profile.unit}; "
-    text += "point at one for its number." if k > MOST_WIDE else f"numbers are written from {WRITTEN:g} sd on."
-    text += " The table scrolls." if k > MOST_WIDE or len(keep) > IN_SIGHT else ""
-    if d > most:
-        text += f" Of {d:,} columns, the {most} with the largest entries."
-    text += " Hatched: the interval is not sound." if why else ""
     narrow = Markup(". {}").format(entry.certainty.note) if entry.certainty.narrow else Markup("")
     return Section("Columns by components", text, body=cells + KEY.format(narrow), anchor="columns")
 
@@ -117,8 +123,8 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
         text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {number(shown)}"
         ends = known.get((d, k))
         span = Markup("")
-        if ends is not None and np.isfinite(ends[:2]).all():
-            lower, upper = (signed(end) if np.isnan(shown) else number(end) for end in ends[:2])
+        lower, upper = ("", "") if ends is None else (signed(e) if np.isnan(shown) else number(e) for e in ends[:2])
+        if ends is not None and np.isfinite(ends[:2]).all() and (ends[2] or lower != upper):
             span = RANGE.format("" if ends[2] else " doubt", "" if ends[2] else ends[3], lower, upper)
         name = profile.columns[d] if not np.isfinite(lift) else f"{profile.columns[d]} ({number(lift)}×)"
         parts.append(LINE.format("up" if value > 0 else "down", text, name, span))

@@ -46,4 +46,6 @@ def courses(entry: Entry) -> Section | None:
     note = (
         "Sources have unit variance; rows from left to right, of stretches that a pixel holds the lowest and highest."
     )
+    if sample.names is not None:
+        note += f" Row 0 is {sample.names[0]}, the last one {sample.names[-1]}."
     return Section("Sources over rows", figures=(Figure(chart, note, wide=True),), anchor="sources")

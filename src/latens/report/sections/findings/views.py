@@ -60,7 +60,7 @@ def overview(entry: Entry) -> Section | None:
     names = [
         f"{view} ({100 * float(np.mean(row > 0)):.0f} % of rows)" for view, row in zip(layout.views, there, strict=True)
     ]
-    chart = picture_rows(colours, names)
+    chart = picture_rows(colours, names, wide=True)
     note = "Rows from left to right, those that show the same views together; sand: the whole view is missing there."
     return Section("Which rows show which views", figures=(Figure(chart, note, wide=True),), anchor="views")
 

@@ -86,6 +86,9 @@ def _odd(entry: Entry) -> Section | None:
             order = np.argsort(-np.abs(gaps[place]), kind="stable")[:WHY]
             why = [f"{names[d]} {signed(float(gaps[place, d]))}" for d in order]
         rows.append((sample.label(int(i)), number(float(density[i] - usual)), ", ".join(why)))
+    if gaps is None:
+        table = Table(("row", "nats"), tuple(row[:2] for row in rows))
+        return Section("Least probable", "Log density beside that of the median row.", table=table)
     text = (
         "Log density beside that of the median row, and the columns farthest from what the rest of the row lets the "
         "model expect, in sd."

@@ -1,0 +1,103 @@
+"""Words of yes/no columns, kinds that were guessed, covariates: what pages and summaries say of columns."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from tests.report.reading import Page
+
+
+def page_data(path: Path) -> list[dict[str, Any]]:
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script[^>]*id="page-data"[^>]*>(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found.group(1))
+
+
+def mixed() -> Any:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 200)
+    frame = pd.DataFrame(
+        {
+            "age": 50 + 9.0 * kind + rng.normal(size=200),
+            "smoker": np.where(2 * kind - 1 + rng.normal(size=200) > 0, "yes", "no"),
+            "member": rng.random(200) < 0.3 + 0.4 * kind,
+        }
+    )
+    frame.loc[::9, "smoker"] = None
+    return frame
+
+
+@pytest.mark.extras
+def test_the_calculator_of_classes_asks_for_the_words_of_a_column(tmp_path: Path) -> None:
+    X = mixed()
+    model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
+    path = latens.report(model, X, tmp_path / "page.html")
+    words = page_data(path)[0]["parts"]["calculator"]["words"]
+    assert words == [None, ["no", "yes"], ["False", "True"]]
+
+
+@pytest.mark.extras
+def test_the_legend_of_rows_has_the_words_of_a_column(tmp_path: Path) -> None:
+    X = mixed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(2, random_state=0).fit(X)
+    path = latens.report(model, X, tmp_path / "page.html")
+    colours = {each["name"]: each["levels"] for each in page_data(path)[0]["parts"]["rows"]["colours"]}
+    assert sorted(colours["yes_no: smoker"]) == ["no", "yes"]
+    assert sorted(colours["yes_no: member"]) == ["False", "True"]
+
+
+@pytest.mark.extras
+def test_guessed_likelihoods_stand_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
+    X = mixed()
+    model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
+    assert model.summary().note == "likelihoods (guessed): gaussian 'age'; bernoulli 'smoker', 'member'"
+    assert str(model.summary()).splitlines()[-1] == model.summary().note
+    assert "was guessed" in Page(latens.report(model, X, tmp_path / "page.html")).text
+    chosen = latens.LatentClassAnalysis(2, likelihoods={"age": "gaussian"}, random_state=0).fit(X)
+    assert chosen.summary().note.startswith("likelihoods: ")
+    assert "was guessed" not in Page(latens.report(chosen, X, tmp_path / "page.html")).text
+
+
+def test_likelihoods_of_views_stand_in_the_summary() -> None:
+    views, _ = latens.datasets.make_multiview(
+        80, (8, 6), n_factors=1, likelihoods=("gaussian", "bernoulli"), random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(1, random_state=0).fit(views)
+    assert model.summary().note == "likelihoods (guessed): gaussian 'view0'; bernoulli 'view1'"
+    assert latens.FactorAnalysis(1).fit(views["view0"]).summary().note == ""
+
+
+def test_covariates_have_their_strongest_columns_in_sd(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    views, _ = latens.datasets.make_multiview(150, (8, 6), n_factors=1, random_state=0)
+    batch, age = rng.choice(["x", "y"], 150), rng.normal(50, 9, 150)
+    views["view0"][:, 3] += 4.0 * (batch == "y")
+    covariates = {"age": age, "batch": batch}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(1, random_state=0, prune=False).fit(views, covariates=covariates)
+    page = Page(latens.report(model, views, tmp_path / "page.html", covariates=covariates))
+    spread = np.sqrt(np.sum(model.components_["view0"] ** 2, axis=0) + model.noise_variance_["view0"])
+    at = model.covariate_names_.index("batch = y")
+    effect = model.covariate_coefficients_["view0"][at, 3] / spread[3]
+    assert "Covariates" in page.text
+    told = page.text[page.text.index("batch = y") :]
+    number = re.search(r"\+(\d\.\d+)\s+view0: view0_3", told)
+    assert number is not None
+    assert float(number.group(1)) == pytest.approx(effect, abs=0.01)
+    assert "model.fit(X, covariates=covariates)" in page.text
