@@ -48,7 +48,7 @@ def test_tensors_directions_and_answers_of_classes_are_told(tmp_path: Path) -> N
         assert words in text
     assert f"{100 * np.mean(answer.classes == y):.1f} %" in text
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    axis = page[: page.index("probability of the answer")].rpartition('<svg class="chart"')[2]  # numbers of the axes
+    axis = page[: page.rindex("probability of the answer")].rpartition('<svg class="chart"')[2]  # numbers of the axes
     ticks = [float(tick) for tick in re.findall(r">(\d+\.?\d*)</text>", axis)]
     assert len(ticks) > 0
     assert max(ticks) <= 1  # both axes are shares
