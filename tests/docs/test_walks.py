@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.docs.walks import SOURCE, TARGETS, files_called, walks
@@ -27,6 +28,14 @@ def test_the_page_has_every_walk_and_its_files_exist() -> None:
     found = listed()
     assert set(found) == {(name, act) for name in TARGETS for act in ("fit", "partial_fit", "transform", "save")}
     assert [path for files in found.values() for path in files if not (SOURCE / path).is_file()] == []
+
+
+def test_the_page_says_of_every_file_of_a_fit_why_it_is_entered() -> None:
+    table = PAGE.read_text().partition("| file | why it is entered |")[2].partition("\n\n")[0]
+    named = re.findall(r"`([\w/*]+)`", table)
+    files = [path for (_, act), files in listed().items() if act == "fit" for path in files]
+    without = [path for path in files if not any(fnmatch(f"/{path}", f"*/{name}.py") for name in named)]
+    assert without == []
 
 
 def test_a_walk_has_the_files_whose_functions_are_called() -> None:

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -48,21 +49,19 @@ def walks(name: str) -> dict[str, list[str]]:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 4)) + 4 * rng.integers(2, size=(60, 1))
     X: Any = x if name == "GaussianMixture" else {"a": x, "b": rng.poisson(2.0, size=(60, 5))}
-    make = {
-        "GaussianMixture": lambda: latens.GaussianMixture(3, random_state=0, n_jobs=1),
-        "MultiViewFactorAnalysis": lambda: latens.MultiViewFactorAnalysis(3, random_state=0, n_jobs=1),
-    }[name]
+    make = partial(getattr(latens, name), 3, random_state=0, n_jobs=1)
+    save = latens.save  # that names of the package are looked up where they live is no part of a walk
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         path = Path(folder) / "model.latens"
         model = make().fit(X).partial_fit(X)
         model.transform(X)
-        latens.save(model, path)  # what is imported or compiled on first use is no part of a walk
+        save(model, path)  # what is imported or compiled on first use is no part of a walk
         acts: dict[str, Callable[[], Any]] = {
             "fit": lambda: make().fit(X),
             "partial_fit": lambda: model.partial_fit(X),
             "transform": lambda: model.transform(X),
-            "save": lambda: latens.save(model, path),
+            "save": lambda: save(model, path),
         }
         return {act: files_called(call) for act, call in acts.items()}
 
