@@ -34,7 +34,7 @@ def test_a_warning_says_what_was_seen_and_what_to_type() -> None:
 
 def test_a_cause_is_told_once_within_a_fit_and_the_owner_nests() -> None:
     owner = object()
-    with warnings.catch_warnings(record=True) as told, errors.collect_warnings(owner) as records:
+    with warnings.catch_warnings(record=True) as warning_records, errors.collect_warnings(owner) as records:
         warnings.simplefilter("always")
         errors.warn(ConstantColumns("a never varies."))
         with errors.collect_warnings(owner):
@@ -44,30 +44,30 @@ def test_a_cause_is_told_once_within_a_fit_and_the_owner_nests() -> None:
             errors.warn(ConstantColumns("a never varies."))
     assert [record.message for record in records] == ["a never varies.", "b never varies."]
     assert [record.message for record in others] == ["a never varies."]
-    assert len(told) == 3
+    assert len(warning_records) == 3
 
 
 def test_warnings_inside_pipelines_and_searches_name_the_line_of_the_caller() -> None:
     X = 2.0 * (np.random.default_rng(0).random((40, 5)) < 0.4)
     model = latens.BernoulliMixture(2, max_iter=5, random_state=0)
     steps = make_pipeline(model, LogisticRegression())
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always", ValuesCut)
         steps.fit(X, X[:, 0] > 0)
         GridSearchCV(steps, {"bernoullimixture__max_iter": [5]}, cv=2).fit(X, X[:, 0] > 0)
-    files = [each.filename for each in told if issubclass(each.category, ValuesCut)]
+    files = [each.filename for each in records if issubclass(each.category, ValuesCut)]
     assert len(files) > 3
     assert set(files) == {__file__}
 
 
 def test_warnings_of_a_fit_are_kept_and_filed(tmp_path: Path) -> None:
     X = 2.0 * (np.random.default_rng(0).random((40, 5)) < 0.4)
-    with pytest.warns(ValuesCut) as told:
+    with pytest.warns(ValuesCut) as records:
         model = latens.BernoulliMixture(5, random_state=0).fit(X)
-    assert told[0].filename == __file__
+    assert records[0].filename == __file__
     assert [record.code for record in model.warnings_] == ["values-cut"]
     record = model.warnings_[0]
-    assert str(told[0].message) == f"{record.message} {record.remedy}"
+    assert str(records[0].message) == f"{record.message} {record.remedy}"
     latens.report(model, X, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "To look at first" in page

@@ -34,8 +34,8 @@ def ours(x: Floats, seed: int, *, k: int, prior: str) -> Floats:
     return np.asarray(BinaryFactorAnalysis(k, prior=prior, random_state=seed, n_jobs=1).fit(x).components_)
 
 
-def compare(title: str, methods: Sequence[Method], *, signed: bool = False, exactly: bool = False) -> Table:
-    """Count the data sets whose shapes were all found; with `exactly`, nothing else may be found either."""
+def compare(title: str, methods: Sequence[Method], *, signed: bool = False, exact_match: bool = False) -> Table:
+    """Count the data sets whose shapes were all found; with `exact_match`, nothing else may be found either."""
     ours(make_shapes(random_state=0)[0], 0, k=12, prior="ard")  # loads the kernels
     trials: dict[str, list[Trial]] = {method.name: [] for method in methods}
     for at in range(max(method.n_seeds for method in methods)):
@@ -45,9 +45,9 @@ def compare(title: str, methods: Sequence[Method], *, signed: bool = False, exac
             if at < method.n_seeds:
                 seconds, answer = cpu_seconds(partial(method.fit, x, seed))
                 answers = answer if isinstance(answer, tuple) else (answer,)
-                judged = [_judge(seed, seconds, part, truth.components, exactly) for part in answers]
+                judged = [_judge(seed, seconds, part, truth.components, exact_match) for part in answers]
                 trials[method.name].append(max(judged, key=lambda trial: (trial.success, -trial.n_components)))
-    head = "exactly 8" if exactly else "all 8"
+    head = "exactly 8" if exact_match else "all 8"
     reference = _typical(trials[methods[0].name])
     rows = [_row(method, head, trials[method.name], reference) for method in methods]
     notes = [
@@ -71,9 +71,9 @@ class Trial:
         return f"found {self.found} with {self.n_components}"
 
 
-def _judge(seed: int, seconds: float, components: Floats, true: Floats, exactly: bool) -> Trial:
+def _judge(seed: int, seconds: float, components: Floats, true: Floats, exact_match: bool) -> Trial:
     found = match_components(components, true).found() if len(components) else 0
-    success = found == len(true) and (not exactly or len(components) == len(true))
+    success = found == len(true) and (not exact_match or len(components) == len(true))
     return Trial(seed, seconds, found, len(components), success)
 
 

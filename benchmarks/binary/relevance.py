@@ -22,6 +22,6 @@ def _from(k: int, setting: Setting) -> Table:
         Method("latens ard", partial(ours, k=k, prior="ard"), setting.n_seeds, goals),
         Method("as printed, either count", lambda x, seed: source.learn_number(x, k, seed), setting.n_dear),
     ]
-    table = compare(f"Shapes, from K = {k}", methods, exactly=True)
+    table = compare(f"Shapes, from K = {k}", methods, exact_match=True)
     table.notes.append("as printed: causes alive by alpha < 1200 or by use, whichever count is the better one")
     return table

@@ -11,7 +11,7 @@ from benchmarks.tables import Row, Table, at_least, at_most
 __all__ = ["run"]
 
 SHAPES = ((6, 3), (12, 5), (20, 15), (30, 3))  # rows and columns
-LEAST, MOST = 0.90, 0.98
+LEAST_COVERAGE, MOST_COVERAGE = 0.90, 0.98
 
 
 def run(setting: Setting) -> list[Table]:
@@ -41,5 +41,5 @@ def _row(n: int, d: int, n_sets: int) -> Row:
         "given precisions": float(np.mean(narrow)),
         "predictions": float(np.mean(targets)),
     }
-    goals = {"coefficients": at_least(LEAST), "predictions": at_most(MOST)}
+    goals = {"coefficients": at_least(LEAST_COVERAGE), "predictions": at_most(MOST_COVERAGE)}
     return Row(cells, goals)

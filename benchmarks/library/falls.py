@@ -20,7 +20,7 @@ from latens.errors import ElboDecreased
 __all__ = ["run"]
 
 N_TOLD = 5  # cases described in full
-TOLD = ("n_components", "prior", "e_step", "fit_intercept", "noise", "moves")
+SHOWN = ("n_components", "prior", "e_step", "fit_intercept", "noise", "moves")
 SLACK = {"float64": 1e-9, "float32": float(np.finfo(np.float32).eps ** 0.5)}
 
 
@@ -33,7 +33,7 @@ class Outcome:
     warned: int = 0
     largest: float = 0.0
     error: bool = False
-    told: str = ""  # of a case to look at
+    note: str = ""  # of a case to look at
 
 
 @dataclass
@@ -53,8 +53,8 @@ class Tally:
         self.warned += one.warned
         self.errors += one.error
         self.largest = max(self.largest, one.largest)
-        if one.told:
-            self.cases[one.seed] = one.told
+        if one.note:
+            self.cases[one.seed] = one.note
 
 
 def run(setting: Setting) -> list[Table]:
@@ -62,7 +62,7 @@ def run(setting: Setting) -> list[Table]:
     for one in _outcomes(range(FIRST_SEED, FIRST_SEED + setting.n_fits), setting.jobs):
         tallies[one.kind].add(one)
     rows = [_row(name, tally) for name, tally in sorted(tallies.items(), reverse=True)]
-    notes = [note for tally in tallies.values() for note in _told(tally)]
+    notes = [note for tally in tallies.values() for note in _notes_of(tally)]
     return [Table(f"Falls of the bound over {setting.n_fits} random fits", rows, notes)]
 
 
@@ -111,21 +111,21 @@ def fit(seed: int) -> Outcome:
         try:
             model.fit(x, sample_weight=weight)
         except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-            return Outcome(seed, kind, error=True, told=f"{type(error).__name__}: {str(error)[:160]}")
+            return Outcome(seed, kind, error=True, note=f"{type(error).__name__}: {str(error)[:160]}")
     bound = model.elbo_history_
     sizes = np.array([sum(map(abs, event.terms.values())) for event in model.trace_])
     falls = np.maximum(-np.diff(bound), 0.0) / sizes[1:]
     n_falls, largest = int(np.sum(falls > SLACK[str(x.dtype)])), float(falls.max(initial=0.0))
     warned = sum(issubclass(warning.category, ElboDecreased) for warning in caught)
-    told = ""
+    note = ""
     if warned or n_falls:
-        told_options = {name: options[name] for name in TOLD}
+        shown_options = {name: options[name] for name in SHOWN}
         holes = "holes" if np.isnan(x).any() else "whole"
-        told = f"{x.dtype} {x.shape} {holes} {told_options} fall {largest:.1e}"
-    return Outcome(seed, kind, len(bound), n_falls, warned, largest, told=told)
+        note = f"{x.dtype} {x.shape} {holes} {shown_options} fall {largest:.1e}"
+    return Outcome(seed, kind, len(bound), n_falls, warned, largest, note=note)
 
 
-def _told(tally: Tally) -> list[str]:
+def _notes_of(tally: Tally) -> list[str]:
     """The first cases in words, of the others the seeds."""
     cases = [f"seed {seed}: {case_}" for seed, case_ in tally.cases.items()]
     rest = ", ".join(map(str, list(tally.cases)[N_TOLD:]))

@@ -31,13 +31,13 @@ def run(setting: Setting) -> list[Table]:
         np.save(Path(folder) / "components.npy", sums.components)
         size = sums.x.nbytes / MIB
         del sums
-        told = {threads: in_new_process(CHILD, folder, str(k), str(threads)) for threads in (1, 2)}
-    for threads, each in told.items():
+        by_threads = {threads: in_new_process(CHILD, folder, str(k), str(threads)) for threads in (1, 2)}
+    for threads, each in by_threads.items():
         cells = {
             "threads": threads,
             "CPU s": float(each["cpu"]),
             "wall s": float(each["wall"]),
-            "x one thread": told[1]["wall"] / each["wall"],
+            "x one thread": by_threads[1]["wall"] / each["wall"],
             "cores busy": each["cpu"] / each["wall"],
             "causes": int(each["causes"]),
             "found": f"{each['found']}/{true_k}",
@@ -47,7 +47,7 @@ def run(setting: Setting) -> list[Table]:
             "of data": each["peak"] / size,
         }
         rows.append(Row(cells))
-    same = told[1]["elbo"] == told[2]["elbo"]
+    same = by_threads[1]["elbo"] == by_threads[2]["elbo"]
     notes = [f"the bound of one and two threads is {'the same to the last bit' if same else 'NOT the same'}"]
     return [Table(f"Whole fit, N = {n}, D = {d}, {true_k} causes, ard from K = {k}", rows, notes)]
 
@@ -62,7 +62,7 @@ def fit_and_tell(folder: str, k: str, threads: str) -> None:
     before = peak_memory()
     wall, cpu = time.perf_counter(), time.process_time()
     model = BinaryFactorAnalysis(int(k), random_state=FIRST_SEED, n_jobs=int(threads)).fit(x)
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "wall": time.perf_counter() - wall,
         "cpu": time.process_time() - cpu,
         "peak": (peak_memory() - before) / MIB,
@@ -71,7 +71,7 @@ def fit_and_tell(folder: str, k: str, threads: str) -> None:
         "iterations": model.n_iter_,
         "elbo": model.elbo_,
     }
-    print(json.dumps(told))
+    print(json.dumps(answer))
 
 
 def peak_memory() -> int:

@@ -51,13 +51,13 @@ def run(setting: Setting) -> list[Table]:
 
 
 def _row(model: str, n: int, d: int) -> dict[str, Any]:
-    told = in_new_process(CHILD, model, str(n), str(d))
+    answer = in_new_process(CHILD, model, str(n), str(d))
     size = 8 * n * d / MIB
     return {
         "model": model,
-        "CPU s": float(told["cpu"]),
-        "peak beyond MiB": float(told["peak"]),
-        "of data": float(told["peak"]) / size,
+        "CPU s": float(answer["cpu"]),
+        "peak beyond MiB": float(answer["peak"]),
+        "of data": float(answer["peak"]) / size,
         "data MiB": size,
     }
 

@@ -33,14 +33,14 @@ def _row(name: str, n: int) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cpu, found = cpu_seconds(lambda: estimator(random_state=0, n_jobs=1).fit(x))
-        dear, told = cpu_seconds(lambda: estimator(k, random_state=0, n_jobs=1).fit(x))
+        dear, given = cpu_seconds(lambda: estimator(k, random_state=0, n_jobs=1).fit(x))
     return Row(
         {
             "model": name,
             "rows": n,
             "true": k,
             "found": found.n_components_,
-            "short of told": told.elbo_ - found.elbo_,
+            "short of told": given.elbo_ - found.elbo_,
             "CPU s": cpu,
             "CPU s told": dear,
         },

@@ -41,7 +41,7 @@ def _rows(name: str, draw: Draw, n: int, size: int) -> Iterator[Row]:
         for order, which in _orders(n).items():
             model = estimator(random_state=0, n_jobs=1)
             cpu, _ = cpu_seconds(lambda rows=x[which], model=model: _stream(model, rows, size))
-            told = ", ".join(each.code for each in model.warnings_)
+            messages = ", ".join(each.code for each in model.warnings_)
             yield Row(
                 {
                     "model": name,
@@ -54,7 +54,7 @@ def _rows(name: str, draw: Draw, n: int, size: int) -> Iterator[Row]:
                     "CPU s": cpu,
                     "rows kept": len(model.stream_.reservoir.keys),
                     "kB": model.stream_.nbytes / 1000,
-                    "warnings": told,
+                    "warnings": messages,
                 },
                 {"short of fit": at_most(WITHIN), "other K": at_most(0)},
             )

@@ -68,8 +68,8 @@ def solve(problem: Problem) -> Solved:
         else:
             return Solved(problem, fair=False)
         cpu, found = cpu_seconds(lambda: problem.fitted(x))
-        told, _ = cpu_seconds(lambda: problem.fitted(x, n_components=problem.k))
-    return Solved(problem, True, found.n_components_, at_truth.elbo_ - found.elbo_, cpu, told)
+        seconds_given_number, _ = cpu_seconds(lambda: problem.fitted(x, n_components=problem.k))
+    return Solved(problem, True, found.n_components_, at_truth.elbo_ - found.elbo_, cpu, seconds_given_number)
 
 
 def _climbed(problem: Problem, x: np.ndarray, start: np.ndarray) -> Any:

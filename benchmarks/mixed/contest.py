@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import latens
-from benchmarks.mixed.peers import LEAST, PEERS, predicted
+from benchmarks.mixed.peers import LEAST_CHANCE, PEERS, predicted
 from benchmarks.mixed.tables import TABLES, MixedTable
 from benchmarks.setting import Setting
 from benchmarks.tables import Count, Row, Table, Value
@@ -110,8 +110,8 @@ def _chances(model: Any, shown: Any) -> tuple[dict[str, np.ndarray], dict[str, l
 
 
 def _losses(truth: Any, levels: list[str], chance: np.ndarray) -> list[float]:
-    chance = np.clip(chance, LEAST, 1 - LEAST)
-    return [-float(np.log(chance[i, levels.index(value)] if value in levels else LEAST))
+    chance = np.clip(chance, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    return [-float(np.log(chance[i, levels.index(value)] if value in levels else LEAST_CHANCE))
             for i, value in enumerate(truth)]  # fmt: skip
 
 

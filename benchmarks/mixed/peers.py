@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["PEERS", "predicted"]
 
-LEAST = 1e-3
+LEAST_CHANCE = 1e-3
 NEIGHBOURS = 10
 
 
@@ -33,17 +33,17 @@ def predicted(peer: str, shown: Any, column: str, levels: list[str] | None) -> n
     if peer in ("neighbours", "forest"):  # votes, with one more for all levels together
         votes = NEIGHBOURS if peer == "neighbours" else 100
         chance = (votes * chance + 1 / chance.shape[1]) / (votes + 1)
-    out = np.full((len(shown), len(levels)), LEAST)
+    out = np.full((len(shown), len(levels)), LEAST_CHANCE)
     for j, level in enumerate(made.classes_):
         out[:, levels.index(level)] = chance[:, j]
-    return np.clip(out, LEAST, 1 - LEAST)
+    return np.clip(out, LEAST_CHANCE, 1 - LEAST_CHANCE)
 
 
 def _usual(values: Any, n: int, levels: list[str] | None) -> np.ndarray:
     if levels is None:
         return np.full(n, float(values.mean()))
     share = np.array([(values.astype(str) == level).mean() for level in levels])
-    return np.tile(np.clip(share, LEAST, 1 - LEAST), (n, 1))
+    return np.tile(np.clip(share, LEAST_CHANCE, 1 - LEAST_CHANCE), (n, 1))
 
 
 def _filled_numbers(frame: Any, keep_holes: bool) -> np.ndarray:

@@ -52,10 +52,10 @@ def covered(sure: float, seed: int) -> dict[str, list[bool]]:
         half = Z95 * own.std(ddof=1) / np.sqrt(len(own))
         found["outcomes, by assignment"].append(bool(abs(own.mean() - MEANS[truth_of[k]]) <= half))
     naive = covariates_table(Assigned(np.eye(3)[assigned], tuple(map(str, named))), {"x": x}, None, 0.95)
-    for what, told in (("covariate", model.associate({"x": x}, items, role="covariates")),
+    for what, answer in (("covariate", model.associate({"x": x}, items, role="covariates")),
                        ("covariate, by assignment", naive)):  # fmt: skip
         for cluster, covariate, low, high in zip(
-            told["cluster"], told["covariate"], told["low"], told["high"], strict=True
+            answer["cluster"], answer["covariate"], answer["low"], answer["high"], strict=True
         ):
             if covariate == "x":
                 slope = SLOPES[truth_of[named.index(cluster)]] - SLOPES[truth_of[0]]

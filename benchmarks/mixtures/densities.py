@@ -38,14 +38,14 @@ def _row(name: str, x: np.ndarray, kind: str, splits: int) -> Row:
     sizes = []
     for seed in range(FIRST_SEED, FIRST_SEED + splits):
         order = np.random.default_rng(seed).permutation(len(x))
-        told, asked = x[order[: int(0.7 * len(x))]], x[order[int(0.7 * len(x)) :]]
+        train, asked = x[order[: int(0.7 * len(x))]], x[order[int(0.7 * len(x)) :]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model: Any = latens.GaussianMixture(K, covariance_type=kind, random_state=seed, n_jobs=1).fit(told)
-            plain = PlainMixture(K, covariance_type=kind, n_init=3, random_state=seed % 2**31).fit(told)
+            model: Any = latens.GaussianMixture(K, covariance_type=kind, random_state=seed, n_jobs=1).fit(train)
+            plain = PlainMixture(K, covariance_type=kind, n_init=3, random_state=seed % 2**31).fit(train)
             peer = BayesianGaussianMixture(
                 n_components=K, covariance_type=kind, max_iter=500, n_init=3, random_state=seed % 2**31
-            ).fit(told)
+            ).fit(train)
         scores["latens"].append(model.score(asked))
         scores["maximum likelihood"].append(plain.score(asked))
         scores["scikit-learn VB"].append(peer.score(asked))

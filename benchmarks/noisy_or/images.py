@@ -37,16 +37,16 @@ def _rows(n: int, seed: int) -> tuple[np.ndarray, Any]:
 
 
 def _row(label: str, options: dict[str, Any], goals: dict[str, Goal], n: int, n_seeds: int) -> Row:
-    found, exactly, seconds = 0, 0, []
+    found, n_exact, seconds = 0, 0, []
     for seed in range(n_seeds):
         X, truth = _rows(n, seed)
         model = latens.NoisyOr(**{"n_components": K, "random_state": seed, "n_jobs": 1, **options})
         took, _ = cpu_seconds(lambda model=model, X=X: model.fit(X))
         all_found = match_components(model.components_, truth.components).found(FOUND) == K
         found += all_found
-        exactly += all_found and model.n_components_ == K
+        n_exact += all_found and model.n_components_ == K
         seconds.append(took)
-    cells = {"method": label, "all 8": Count(found, n_seeds), "exactly 8": Count(exactly, n_seeds)}
+    cells = {"method": label, "all 8": Count(found, n_seeds), "exactly 8": Count(n_exact, n_seeds)}
     return Row({**cells, "CPU s": float(np.mean(seconds))}, goals)
 
 

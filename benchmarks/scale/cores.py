@@ -31,8 +31,8 @@ def run(setting: Setting) -> list[Table]:
         shape = subject.host if setting.name == "full" else Shape(4000, 20, 4)
         x = _doubled(subject.draw(shape, np.random.default_rng(FIRST_SEED)))
         timed_fit(subject.make, shape.k, _few(x), 2, n_jobs=1)  # kernels are compiled
-        told = {n: timed_fit(subject.make, shape.k, x, 6, n_jobs=n) for n in threads}
-        spent = {n: 1000 * each.iteration for n, each in told.items()}
+        by_threads = {n: timed_fit(subject.make, shape.k, x, 6, n_jobs=n) for n in threads}
+        spent = {n: 1000 * each.iteration for n, each in by_threads.items()}
         rate = 2 * 8 * shape.n * shape.d / (1e-3 * spent[threads[-1]])  # rows are read by two products
         ratio = spent[1] / spent[threads[-1]]
         steps = list(pairwise(threads))
@@ -46,7 +46,7 @@ def run(setting: Setting) -> list[Table]:
             "of copy speed": rate / bandwidth,
             "either": ratio if rate < 0.7 * bandwidth else max(ratio, enough),
             "least x of a step": min((spent[a] / spent[b] for a, b in steps), default=1.0),
-            "same bits": int(len({each.elbo for each in told.values()}) == 1),
+            "same bits": int(len({each.elbo for each in by_threads.values()}) == 1),
         }
         rows.append(
             Row(cells, {"either": at_least(enough), "same bits": at_least(1)} if setting.name == "full" else {})

@@ -59,9 +59,9 @@ def extrapolated(setting: Setting) -> list[Table]:
             for what, each in (("persisted", cost.per_row), ("Parquet", cost.per_row + decode * shape.d)):
                 cluster = Cluster(n_cores, PER_TASK, 0.001 + 16 * cost.sums / 1e9)
                 ideal = max(BILLION * each / n_cores, CHUNK * each, BILLION / CHUNK * PER_TASK)
-                told = simulate(cluster, BILLION // CHUNK, CHUNK * each, rng)
-                cells[f"s, {what}, {n_cores}"] = told
-                cells[f"x ideal, {what}, {n_cores}"] = told / ideal
+                passes = simulate(cluster, BILLION // CHUNK, CHUNK * each, rng)
+                cells[f"s, {what}, {n_cores}"] = passes
+                cells[f"x ideal, {what}, {n_cores}"] = passes / ideal
         rows.append(Row(cells, {"x ideal, persisted, 64": at_most(1.2)}))
         print(cells, flush=True)
     notes = [

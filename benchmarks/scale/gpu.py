@@ -33,7 +33,7 @@ def run(setting: Setting) -> list[Table]:
         x = _sent(subject.draw(shape, np.random.default_rng(FIRST_SEED)), device)
         try:
             timed_fit(subject.make, shape.k, _first(x, shape.n // 10), 3)  # kernels are compiled, memory is taken
-            told = timed_fit(subject.make, shape.k, x, N_ITERATIONS)
+            timing = timed_fit(subject.make, shape.k, x, N_ITERATIONS)
         except RuntimeError as error:  # out of memory is one; the others are still to be measured
             rows.append(Row({"model": name, "floor ms": least, "error": str(error)[:80]}))
             print(f"{name}: {error}", flush=True)
@@ -44,10 +44,10 @@ def run(setting: Setting) -> list[Table]:
             "D": shape.d,
             "K": shape.k,
             "floor ms": least,
-            "iteration ms": 1000 * told.iteration,
-            "x floor": 1000 * told.iteration / least,
-            f"{N_ITERATIONS} iterations and start s": told.whole,
-            "falls": told.falls,
+            "iteration ms": 1000 * timing.iteration,
+            "x floor": 1000 * timing.iteration / least,
+            f"{N_ITERATIONS} iterations and start s": timing.whole,
+            "falls": timing.falls,
         }
         rows.append(Row(cells, {"x floor": at_most(3), "falls": at_most(0)} if device == "cuda" else {}))
         print(rows[-1].cells, flush=True)

@@ -44,13 +44,13 @@ def run(setting: Setting) -> list[Table]:
     n_kills = 20 if setting.name == "full" else 3
     rows = []
     for name in FITS:
-        told = survive(name, n_kills, FIRST_SEED)
+        answer = survive(name, n_kills, FIRST_SEED)
         cells = {
             "estimator": name,
-            "kills": told["kills"],
-            "lives that went on": told["resumed"],
-            "same SHA-256": int(told["same"]),
-            "iterations": told["iterations"],
+            "kills": answer["kills"],
+            "lives that went on": answer["resumed"],
+            "same SHA-256": int(answer["same"]),
+            "iterations": answer["iterations"],
         }
         rows.append(Row(cells, {"same SHA-256": at_least(1)}))
     return [Table("Fits with restarts and moves, killed by SIGKILL at random moments", rows)]
@@ -108,8 +108,8 @@ def _told(child: subprocess.Popen[str]) -> dict[str, Any]:
     answer, _ = child.communicate()
     if child.returncode:
         raise RuntimeError(f"a fit ended with {child.returncode}: {answer}")
-    told: dict[str, Any] = json.loads(answer.splitlines()[-1])
-    return told
+    result: dict[str, Any] = json.loads(answer.splitlines()[-1])
+    return result
 
 
 def _stamps(folder: Path) -> dict[str, int]:

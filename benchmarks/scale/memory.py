@@ -21,7 +21,7 @@ __all__ = ["estimators", "fit_and_tell", "formats"]
 CHILD = "import sys; from benchmarks.scale.memory import fit_and_tell; fit_and_tell(*sys.argv[1:])"
 D = 16
 AT_ONCE = 100_000  # rows that are made, and stored together
-MOST = 64.0  # MiB that the larger file may cost more
+MOST_MIB = 64.0  # MiB that the larger file may cost more
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "GaussianMixture": {"n_components": 4},
@@ -80,17 +80,17 @@ def fit_and_tell(name: str, source: str) -> None:
 
 
 def _compared(name: str, paths: dict[int, str], of: str | None = None) -> Row:
-    told = {n: in_new_process(CHILD, name, path) for n, path in paths.items()}
-    few, many = told.values()
+    by_rows = {n: in_new_process(CHILD, name, path) for n, path in paths.items()}
+    few, many = by_rows.values()
     cells = {
         "of": of or name,
-        **{f"MiB at {n:.0e} rows": float(each["peak"]) for n, each in told.items()},
+        **{f"MiB at {n:.0e} rows": float(each["peak"]) for n, each in by_rows.items()},
         "difference": many["peak"] - few["peak"],
         "blocks": int(many["blocks"]),
         "CPU s": float(many["cpu"]),
     }
     print(cells, flush=True)
-    return Row(cells, {"difference": at_most(MOST)})
+    return Row(cells, {"difference": at_most(MOST_MIB)})
 
 
 def _sizes(setting: Setting) -> tuple[int, int]:

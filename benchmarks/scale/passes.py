@@ -34,7 +34,7 @@ def row_posteriors(setting: Setting) -> list[Table]:
         if isinstance(x, dict):
             x["two"] = (x["two"] > 0).astype(float)  # of Gaussian views a local step is exact, and nothing is kept
         data = {key: latens.scan(view, block_rows=2000) for key, view in x.items()} if isinstance(x, dict) else None
-        told = {}
+        answer = {}
         for how in ("keep", "recompute"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -43,16 +43,16 @@ def row_posteriors(setting: Setting) -> list[Table]:
                 )
                 began = time.process_time()
                 model.fit(data or latens.scan(x, block_rows=2000))
-                told[how] = model, time.process_time() - began
-        gap = (told["recompute"][0].elbo_ - told["keep"][0].elbo_) / shape.n
+                answer[how] = model, time.process_time() - began
+        gap = (answer["recompute"][0].elbo_ - answer["keep"][0].elbo_) / shape.n
         cells = {
             "model": name,
             "rows": shape.n,
             "recomputed - kept, nats a row": gap,
-            "CPU s, kept": told["keep"][1],
-            "CPU s, recomputed": told["recompute"][1],
-            "iterations, kept": told["keep"][0].n_iter_,
-            "iterations, recomputed": told["recompute"][0].n_iter_,
+            "CPU s, kept": answer["keep"][1],
+            "CPU s, recomputed": answer["recompute"][1],
+            "iterations, kept": answer["keep"][0].n_iter_,
+            "iterations, recomputed": answer["recompute"][0].n_iter_,
         }
         print(cells, flush=True)
         rows.append(Row(cells, {"recomputed - kept, nats a row": at_least(-0.001)}))

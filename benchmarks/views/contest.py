@@ -65,16 +65,16 @@ def recovery(setting: Setting) -> list[Table]:
     for case, n_seeds in {"a": 20, "b": 10, "c": 10, "d": 5}.items():
         seeds = range(FIRST_SEED, FIRST_SEED + (1 if small else n_seeds))
         problems = (problem(case, seed, small) for seed in seeds)
-        told = [(*cpu_seconds(lambda p=p: _default(p)), p) for p in problems]
-        found = [correlations(p.truth.codes, model.scores_) for _, model, p in told]
+        fits = [(*cpu_seconds(lambda p=p: _default(p)), p) for p in problems]
+        found = [correlations(p.truth.codes, model.scores_) for _, model, p in fits]
         cells: dict[str, Value] = {
             "case": case,
-            "seeds": len(told),
+            "seeds": len(fits),
             "least correlation": float(min(map(np.mean, found))),  # mean over factors, as mofapy2's is quoted
             "least of a factor": float(min(map(np.min, found))),
-            "number right": Count(sum(m.n_components_ == p.truth.codes.shape[1] for _, m, p in told), len(told)),
-            "most CPU s": max(seconds for seconds, _, _ in told),
-            "falls": sum(int(np.sum(np.diff(m.elbo_history_) < -1e-9 * abs(m.elbo_))) for _, m, _ in told),
+            "number right": Count(sum(m.n_components_ == p.truth.codes.shape[1] for _, m, p in fits), len(fits)),
+            "most CPU s": max(seconds for seconds, _, _ in fits),
+            "falls": sum(int(np.sum(np.diff(m.elbo_history_) < -1e-9 * abs(m.elbo_))) for _, m, _ in fits),
         }
         goals = {"least correlation": at_least(0.99), "falls": at_most(0)}
         if case in SECONDS:
@@ -127,12 +127,12 @@ def memory(setting: Setting) -> list[Table]:
     """Peak beyond the data of a whole fit, in a process of its own."""
     rows = []
     for who in ("latens", *(["mofapy2"] if is_installed() else [])):
-        told = in_new_process(CHILD, who, setting.name, OMP_NUM_THREADS="1")
+        answer = in_new_process(CHILD, who, setting.name, OMP_NUM_THREADS="1")
         cells: dict[str, Value] = {
             "fit": who,
-            "data MiB": float(told["data"]),
-            "beyond MiB": float(told["peak"]),
-            "of data": told["peak"] / told["data"],
+            "data MiB": float(answer["data"]),
+            "beyond MiB": float(answer["peak"]),
+            "of data": answer["peak"] / answer["data"],
         }
         rows.append(Row(cells, {"of data": at_most(1.5)} if who == "latens" else {}))
     return [Table("Memory of a fit of case d", rows, ["mofapy2 runs two iterations only"])]
@@ -186,19 +186,19 @@ def _each(way: Callable[[int], Any], short: int, long: int, repeats: int) -> flo
 
 def _peer_row(case: str, setting: Setting) -> Row:
     small = setting.name == "quick"
-    told = []
+    notes = []
     for seed in range(FIRST_SEED, FIRST_SEED + (1 if small else 3)):
         p = problem(case, seed, small)
-        told.append((mofapy2_factors(p.views, p.truth.likelihoods, p.n_components, seed), p))
-    found = [correlations(p.truth.codes, fit.scores) for fit, p in told]
+        notes.append((mofapy2_factors(p.views, p.truth.likelihoods, p.n_components, seed), p))
+    found = [correlations(p.truth.codes, fit.scores) for fit, p in notes]
     return Row(
         {
             "case": f"{case}, mofapy2",
-            "seeds": len(told),
+            "seeds": len(notes),
             "least correlation": float(min(map(np.mean, found))),
             "least of a factor": float(min(map(np.min, found))),
-            "most CPU s": max(fit.seconds for fit, _ in told),
-            "falls": sum(int(np.sum(np.diff(fit.elbo) < -1e-9 * abs(fit.elbo[-1]))) for fit, _ in told),
+            "most CPU s": max(fit.seconds for fit, _ in notes),
+            "falls": sum(int(np.sum(np.diff(fit.elbo) < -1e-9 * abs(fit.elbo[-1]))) for fit, _ in notes),
         }
     )
 

@@ -40,8 +40,8 @@ def run(setting: Setting) -> list[Table]:
 
 
 def _row(kind: str, d: int, seeds: range) -> Row:
-    told = [contest(kind, d, seed) for seed in seeds]
-    ours, oracle, nats, best = (np.array(part) for part in zip(*told, strict=True))
+    answer = [contest(kind, d, seed) for seed in seeds]
+    ours, oracle, nats, best = (np.array(part) for part in zip(*answer, strict=True))
     counts = oracle >= SEEN
     good = (ours >= oracle - NEAR) | ~counts
     near = nats >= best - CLOSE
@@ -50,10 +50,10 @@ def _row(kind: str, d: int, seeds: range) -> Row:
         "columns": d,
         "R2": float(ours.mean()),
         "oracle's R2": float(oracle.mean()),
-        "recovered": Count(int(good.sum()), len(told)),
+        "recovered": Count(int(good.sum()), len(answer)),
         "nats": float(nats.mean()),
         "oracle's nats": float(best.mean()),
-        "predicted": Count(int(near.sum()), len(told)),
+        "predicted": Count(int(near.sum()), len(answer)),
     }
     return Row(cells, {"recovered": at_least(0.9), "predicted": at_least(0.9)})
 

@@ -67,9 +67,9 @@ def _rows(size: int, k: int, device: str, clock: Callable[[Callable[[], Any]], f
     state = (snapshot, posterior._mean, posterior._variance, posterior._rows, posterior.n)
 
     def passes() -> None:
-        told = low_rank_update.measured(*state)
-        if not low_rank_update.ahead(*state, told):
-            low_rank_update.update(*state, told.cpu().numpy())
+        measure = low_rank_update.measured(*state)
+        if not low_rank_update.ahead(*state, measure):
+            low_rank_update.update(*state, measure.cpu().numpy())
 
     served = low_rank_update_triton.are_served(posterior._rows)
     timed = {"two passes": clock(passes)}

@@ -16,22 +16,22 @@ def test_inverses_and_determinants(k: int, shared: bool) -> None:
     rng = np.random.default_rng(k)
     root = rng.normal(size=(1 if shared else 40, k, k + 1))
     gram, diagonal = root @ np.swapaxes(root, 1, 2), rng.gamma(1.0, size=(40, k)) + 0.01
-    told = inverse_rows(gram, diagonal)
+    answer = inverse_rows(gram, diagonal)
     expected = np.linalg.inv(gram + diagonal[:, :, None] * np.eye(k))
-    assert told == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert answer == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert inverse_rows_plain(gram, diagonal) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    assert np.array_equal(told, np.swapaxes(told, 1, 2))
-    assert log_determinants(told) == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9, abs=1e-9)
+    assert np.array_equal(answer, np.swapaxes(answer, 1, 2))
+    assert log_determinants(answer) == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9, abs=1e-9)
 
 
 def test_single_precision_rows_stay_single_and_close() -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(1, 4, 4)).astype(np.float32)
     gram, diagonal = 1e4 * root @ np.swapaxes(root, 1, 2), rng.gamma(1.0, size=(30, 4)).astype(np.float32)
-    told = inverse_rows(gram, diagonal)
-    assert told.dtype == np.float32
+    answer = inverse_rows(gram, diagonal)
+    assert answer.dtype == np.float32
     exact = np.linalg.inv(gram.astype(float) + diagonal[:, :, None].astype(float) * np.eye(4))
-    assert told == pytest.approx(exact, rel=1e-4, abs=1e-6 * np.abs(exact).max())
+    assert answer == pytest.approx(exact, rel=1e-4, abs=1e-6 * np.abs(exact).max())
 
 
 def test_what_is_not_definite_is_not_a_number() -> None:
@@ -50,8 +50,8 @@ def test_normal_posteriors_of_rows(k: int, grams: int, diagonals: int) -> None:
     drive = rng.normal(size=(n, k))
     spread = np.linalg.inv(gram + diagonal[:, :, None] * np.eye(k))
     for form in (normal_rows, normal_rows_plain):
-        mean, told, volume = form(drive, np.asarray(upper(gram)), diagonal)
-        assert told == pytest.approx(spread, rel=1e-9, abs=1e-9)
+        mean, variance, volume = form(drive, np.asarray(upper(gram)), diagonal)
+        assert variance == pytest.approx(spread, rel=1e-9, abs=1e-9)
         assert mean == pytest.approx(np.einsum("nab,nb->na", np.broadcast_to(spread, (n, k, k)), drive), rel=1e-9)
         assert volume == pytest.approx(np.linalg.slogdet(spread)[1], rel=1e-9, abs=1e-9)
 

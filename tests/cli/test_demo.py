@@ -78,10 +78,10 @@ def test_the_page_is_self_contained_and_shows_all_fits(quick: tuple[Result, Path
 
 @pytest.mark.slow
 def test_json_has_the_numbers_of_the_table(tmp_path: Path) -> None:
-    told = json.loads(call("demo", "--quick", "--json", "--quiet", "--out", tmp_path / "page.html").output)
-    assert told["version"] == latens.__version__
-    assert Path(told["page"]).is_file()
-    shapes, images, *_ = told["fits"]
+    answer = json.loads(call("demo", "--quick", "--json", "--quiet", "--out", tmp_path / "page.html").output)
+    assert answer["version"] == latens.__version__
+    assert Path(answer["page"]).is_file()
+    shapes, images, *_ = answer["fits"]
     assert (shapes["data"], shapes["rows"], shapes["columns"]) == ("shapes", 200, 16)
     assert (images["features_found"], images["features_true"], images["components"]) == (8, 8, 8)
     X, _ = latens.datasets.make_shapes(200, random_state=0)
@@ -206,8 +206,8 @@ def test_help_loads_nothing_heavy_and_the_demo_no_matplotlib(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_whole_demo_finds_all_features(seed: int, tmp_path: Path) -> None:
-    told = json.loads(call("demo", "--json", "--quiet", "--seed", str(seed), "--out", tmp_path / "page.html").output)
-    assert [(fit["features_found"], fit["components"]) for fit in told["fits"]] == [(8, 8), (8, 8), (3, 3), (4, 4)]
+    answer = json.loads(call("demo", "--json", "--quiet", "--seed", str(seed), "--out", tmp_path / "page.html").output)
+    assert [(fit["features_found"], fit["components"]) for fit in answer["fits"]] == [(8, 8), (8, 8), (3, 3), (4, 4)]
 
 
 def test_the_command_line_is_also_a_module() -> None:

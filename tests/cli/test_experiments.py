@@ -74,14 +74,14 @@ def test_the_list_goes_by_document_and_names_the_figures() -> None:
 def test_show_names_source_and_settings(name: str) -> None:
     text = call("show", name).output
     assert "source: document 00" in text
-    told = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line}
+    answer = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line}
     settings = next(experiment for experiment in EXPERIMENTS if experiment.name == name).settings
     assert fields(settings)
     for field in fields(settings):
-        assert told[field.name], field.name
+        assert answer[field.name], field.name
         value = getattr(settings, field.name)
         if isinstance(value, int):
-            assert told[field.name][0].replace(",", "") == str(value)
+            assert answer[field.name][0].replace(",", "") == str(value)
     assert "--quick" in text
 
 

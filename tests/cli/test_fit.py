@@ -238,8 +238,8 @@ def test_numbers_beside_yes_and_no_are_fitted_and_asked_about(model: str, mixed:
     assert pd.read_csv("impute.csv")["weight"].notna().all()
     done("report", "m.latens", "--data", "two_kinds.csv", "--out", "again.html")
     loaded = latens.load("m.latens")
-    told = pd.read_csv("transform.csv").iloc[:, 1:].to_numpy(float)
-    assert loaded.transform(frame) == pytest.approx(told, abs=1e-5)
+    answer = pd.read_csv("transform.csv").iloc[:, 1:].to_numpy(float)
+    assert loaded.transform(frame) == pytest.approx(answer, abs=1e-5)
 
 
 @pytest.mark.extras
@@ -465,8 +465,8 @@ def test_lists_of_items_are_fitted_and_items_that_are_new_are_counted(baskets: P
     result = done("fit", baskets, "--format", "transactions", "--max-iter", "50", "--report", "none")
     assert "bernoulli-mixture" in result.stdout
     (tmp_path / "new.txt").write_text("milk,bread,cake\nbeer,chips\nwine,cake,tea\n")
-    told = done("transform", "baskets.latens", "new.txt")
-    assert told.stderr == (
+    output = done("transform", "baskets.latens", "new.txt")
+    assert output.stderr == (
         "Warning: 2 item(s) of this table were not there at the fit and are left out: 'cake', 'tea'.\n"
     )
 
@@ -558,9 +558,11 @@ def test_a_dry_run_says_what_it_did_not_try_and_finds_bad_targets(numbers: Path,
                          "and may choose another)")  # fmt: skip
     lines = ["a,b,kind", *(f"{i % 7}.5,{i % 5}.25,{['low', 'mid', 'high'][i % 3]}" for i in range(30))]
     (tmp_path / "t.csv").write_text("\n".join(lines))
-    told = call("fit", "t.csv", "--target", "kind", "--dry-run")
-    assert told.exit_code == 2
-    assert "the column 'kind' of --target holds no numbers but text, such as 'low', 'mid', 'high'; give" in told.stderr
+    output = call("fit", "t.csv", "--target", "kind", "--dry-run")
+    assert output.exit_code == 2
+    assert (
+        "the column 'kind' of --target holds no numbers but text, such as 'low', 'mid', 'high'; give" in output.stderr
+    )
 
 
 @pytest.mark.extras
@@ -570,13 +572,13 @@ def test_a_third_answer_among_yes_and_no_is_said(tmp_path: Path, monkeypatch: py
     cells = np.where(rng.random((60, 3)) < 0.5, "yes", "no").astype(object)
     cells[4, 1] = "refused"
     (tmp_path / "s.csv").write_text("\n".join(["p,q,r", *(",".join(row) for row in cells)]))
-    told = done("fit", "s.csv", "--model", "bernoulli-mixture", "--dry-run").stdout
-    assert "'q' hold more than two values ('no', 'refused', 'yes'), and each value enters as a yes/no column" in told
-    assert "--model latent-classes takes such a column as one" in told
+    output = done("fit", "s.csv", "--model", "bernoulli-mixture", "--dry-run").stdout
+    assert "'q' hold more than two values ('no', 'refused', 'yes'), and each value enters as a yes/no column" in output
+    assert "--model latent-classes takes such a column as one" in output
     assert "more than two values" not in done("fit", "s.csv", "--model", "latent-classes", "--dry-run").stdout
 
 
 def test_exposures_of_what_is_not_taken_as_counts_name_the_option_that_works(numbers: Path) -> None:
-    told = call("fit", numbers, "--model", "multi-view", "--exposure", "total")
-    assert told.exit_code == 2
-    assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in told.stderr
+    output = call("fit", numbers, "--model", "multi-view", "--exposure", "total")
+    assert output.exit_code == 2
+    assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in output.stderr

@@ -75,9 +75,9 @@ def test_new_rows_are_read_with_the_words_of_the_fit(survey: Path) -> None:
     Path("new.csv").write_text(f"{HEAD}\n-7,refused,not asked,Rome\n,,,Rome\n30,1100,yes,Rome\n30,1100,yes,Roma\n")
     rows = json.loads(done("predict", "survey.latens", "new.csv", "--json").stdout)
     assert rows["probability"][0] == rows["probability"][1]
-    told = call("predict", "survey.latens", "new.csv")
-    assert "'town' holds 1 value(s) that were not there at the fit" in told.stderr
-    assert "refused" not in told.stderr
+    output = call("predict", "survey.latens", "new.csv")
+    assert "'town' holds 1 value(s) that were not there at the fit" in output.stderr
+    assert "refused" not in output.stderr
     filled = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)
     assert filled["smokes"][0] in ("yes", "no")
     again = call("predict", "survey.latens", "new.csv", "--missing", "roma")
@@ -105,8 +105,8 @@ def test_a_far_number_that_is_to_be_kept_is_kept_by_the_model_too(survey: Path) 
     Path("new.csv").write_text(f"{HEAD}\n,1100,yes,Rome\n,1200,no,Oslo\n")
     done("fit", survey, *asked, "--missing", "none")
     kept = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
-    told = done("fit", survey, *asked)
-    assert "99999 taken as missing, 10 times (--missing none keeps it)" in told.stdout
+    output = done("fit", survey, *asked)
+    assert "99999 taken as missing, 10 times (--missing none keeps it)" in output.stdout
     taken = json.loads(done("impute", "survey.latens", "new.csv", "--json").stdout)["age"]
     assert min(kept) > 5_000 > 100 > max(taken)
 

@@ -67,9 +67,9 @@ def gap_at_a_start(case: Case, model_for: Callable[[int], Any], seed: int, holes
 def mismatch_of_rows(case: Case, model_for: Callable[[int], Any], holes: bool) -> float:
     """Weighted row bounds against the data terms, relative."""
     rng = np.random.default_rng(15)
-    told = random_rows(rng, 30, 4, holes=not holes, weighted=True)
+    other_rows = random_rows(rng, 30, 4, holes=not holes, weighted=True)
     asked = random_rows(rng, 30, 4, holes=holes, weighted=True)
-    model, q = midway(case, told, 3, rng, model_for(4))
+    model, q = midway(case, other_rows, 3, rng, model_for(4))
     local = model.local_step(q, asked)
     terms = model.data_terms(q, model.statistics(asked, local))
     gap = model.row_bounds(q, asked, local) @ asked.weight - sum(terms.values())
@@ -80,7 +80,7 @@ class Hill:
     """How steep the bound is at a point, and how far one coordinate's step can climb; both relative to rounding."""
 
     def __init__(self, height: Callable[[Any], float], top: Any, scale: float, reach: float) -> None:
-        self.steepest = self.climb = 0.0
+        self.steepest = self.gain = 0.0
         self.n_coordinates, self.where = 0, ""
         peak = height(top)
         for name, curve in curves(top):
@@ -89,7 +89,7 @@ class Hill:
             if steep > self.steepest:
                 self.steepest, self.where = steep, name
             gain = max(height(curve(reach)), height(curve(-reach))) - peak
-            self.climb = max(self.climb, gain / scale)
+            self.gain = max(self.gain, gain / scale)
 
 
 def global_hill(case: Case, model_for: Callable[[int], Any], holes: bool) -> Hill:

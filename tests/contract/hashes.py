@@ -143,18 +143,18 @@ def write(path: Path, found: Digests) -> None:
 
 def differences(before: Mapping[str, Digest], now: Mapping[str, Digest], tolerance: float | None) -> list[str]:
     """What differs in one fit: in bits where `tolerance` is None, else by more than that part of its size."""
-    told = []
+    notes = []
     for name in [*before, *(name for name in now if name not in before)]:
         if name not in now:
-            told.append(f"{name} is gone")
+            notes.append(f"{name} is gone")
         elif name not in before:
             if tolerance is None:
-                told.append(f"{name} is new")
+                notes.append(f"{name} is new")
         elif tolerance is None and before[name][0] != now[name][0]:
-            told.append(f"{name} by {distance(before[name], now[name]):.1e}")
+            notes.append(f"{name} by {distance(before[name], now[name]):.1e}")
         elif tolerance is not None and not distance(before[name], now[name]) <= tolerance:
-            told.append(f"{name} by {distance(before[name], now[name]):.1e}: {before[name][1]} and {now[name][1]}")
-    return told
+            notes.append(f"{name} by {distance(before[name], now[name]):.1e}: {before[name][1]} and {now[name][1]}")
+    return notes
 
 
 def distance(before: Digest, now: Digest) -> float:
@@ -167,8 +167,8 @@ def report(before: Digests, now: Digests) -> Iterator[str]:
     for key in [*before, *(key for key in now if key not in before)]:
         if key not in now or key not in before:
             yield f"{key}: {'new' if key in now else 'gone'}"
-        elif told := differences(before[key], now[key], None):
-            yield f"{key}: {'; '.join(told)}"
+        elif answer := differences(before[key], now[key], None):
+            yield f"{key}: {'; '.join(answer)}"
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -190,9 +190,9 @@ def main(arguments: Iterable[str] | None = None) -> int:
     if kept["machine"] != machine():
         print(f"the stored set is of another machine: {kept['machine']}, here {machine()}")  # noqa: T201
     before = {key: value for key, value in kept["fits"].items() if options.only in key}
-    told = list(report(before, now))
-    print("\n".join([*told, f"{len(told)} of {len(now)} fits differ"]))  # noqa: T201
-    return int(bool(told))
+    lines = list(report(before, now))
+    print("\n".join([*lines, f"{len(lines)} of {len(now)} fits differ"]))  # noqa: T201
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

@@ -69,14 +69,14 @@ def test_predictive_density_is_the_likelihood_averaged_over_the_posterior(case: 
     rng = np.random.default_rng(24)
     rows = random_rows(rng, 8, 3, holes=holes, weighted=False)
     model, q = midway(case, random_rows(rng, 40, 3, holes=holes, weighted=False), 2, rng)
-    told = model.log_predictive(q, rows, model.local_step(q, rows))
+    log_density = model.log_predictive(q, rows, model.local_step(q, rows))
     x, seen = observed(rows)
     if case.points:
-        assert told == pytest.approx(logsumexp(row_log_joints(model, q, x, seen), axis=1), rel=1e-11)
+        assert log_density == pytest.approx(logsumexp(row_log_joints(model, q, x, seen), axis=1), rel=1e-11)
         return
     draws = np.exp([logsumexp(row_log_joints(model, q.sample(rng), x, seen), axis=1) for _ in range(4000)])
     mean, error = draws.mean(axis=0), draws.std(axis=0) / np.sqrt(len(draws))
-    assert np.all(np.abs(mean - np.exp(told)) < 5 * error)
+    assert np.all(np.abs(mean - np.exp(log_density)) < 5 * error)
     assert np.all(error < 0.1 * mean)
 
 

@@ -44,7 +44,7 @@ def answers(model: Any, q: Any, rows: Rows) -> dict[str, np.ndarray]:
     score, bounds = model.log_predictive(after, rows, local), model.row_bounds(after, rows, local)
     settled, _ = model.codes(rows, local_fixed_point(model, after, rows))
     again = model.reconstruct(after, mean)
-    told = {
+    answer = {
         "mean": mean,
         "variance": variance,
         "filled": filled,
@@ -54,13 +54,13 @@ def answers(model: Any, q: Any, rows: Rows) -> dict[str, np.ndarray]:
         "settled": settled,
         "reconstructed": again,
     }
-    for name, values in told.items():
+    for name, values in answer.items():
         assert array_namespace(values) is array_namespace(rows.x), name
         assert values.dtype == rows.x.dtype, name
     sums = dict(summed(stats))
     for name, values in sums.items():
         assert np.asarray(values).dtype == np.float64, name
-    return {name: host(values) for name, values in told.items()} | sums | {"bound": bound(model, after, stats)}
+    return {name: host(values) for name, values in answer.items()} | sums | {"bound": bound(model, after, stats)}
 
 
 def summed(stats: Any) -> Iterator[tuple[str, Any]]:

@@ -61,14 +61,14 @@ def test_exact_rows_make_the_bound_of_point_estimates_the_likelihood(case: Case,
 def test_globals_end_at_a_maximum(case: Case, holes: bool) -> None:
     hill = checks.global_hill(case, case.build, holes)
     assert hill.steepest < FLAT, hill.where
-    assert hill.climb < ROUNDING
+    assert hill.gain < ROUNDING
     assert hill.n_coordinates >= 2 + 2 * 3 + 1  # usage, loadings, noise
 
 
 def test_locals_end_at_a_maximum(case: Case, holes: bool) -> None:
     hill = checks.local_hill(case, case.build, holes)
     assert hill.steepest < FLAT, hill.where
-    assert hill.climb < ROUNDING
+    assert hill.gain < ROUNDING
     assert hill.n_coordinates >= 12
 
 

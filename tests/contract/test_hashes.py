@@ -65,5 +65,5 @@ def test_a_change_of_one_entry_of_an_array_is_seen() -> None:
 
 
 def test_an_attribute_that_is_gone_is_told() -> None:
-    told = [digest(np.ones(2)), *summary(np.ones(2))]
-    assert differences({"a": told, "b": told}, {"a": told}, CLOSE) == ["b is gone"]
+    answer = [digest(np.ones(2)), *summary(np.ones(2))]
+    assert differences({"a": answer, "b": answer}, {"a": answer}, CLOSE) == ["b is gone"]

@@ -54,8 +54,8 @@ def test_rows_that_differ_in_what_is_known_are_different() -> None:
     group = np.array([0.0, 1.0, np.nan, 0.0])
     once = distinct(Rows(x, aux={"group": group}))
     assert once.weight is not None
-    told = dict(zip(map(str, once.aux["group"]), once.weight.tolist(), strict=True))
-    assert told == {"0.0": 2.0, "1.0": 1.0, "nan": 1.0}
+    weight_of_group = dict(zip(map(str, once.aux["group"]), once.weight.tolist(), strict=True))
+    assert weight_of_group == {"0.0": 2.0, "1.0": 1.0, "nan": 1.0}
     sample = sample_rows(Rows(x, aux={"group": group}))
     assert len(sample) == 4
     assert np.array_equal(np.sort(sample.aux["group"]), np.sort(group), equal_nan=True)

@@ -103,8 +103,8 @@ def test_it_fits_streams_imputes_weighs_and_is_stored_without_any_other_edit(tre
 @pytest.mark.slow
 def test_it_passes_every_contract_test(tree: Path) -> None:
     options = ["-q", "-p", "no:cacheprovider", "-k", "count-mixture"]
-    told = run(tree, "-m", "pytest", *options, "tests/contract")
-    passed = re.search(r"(\d+) passed", told)
+    output = run(tree, "-m", "pytest", *options, "tests/contract")
+    passed = re.search(r"(\d+) passed", output)
     assert passed is not None
     assert int(passed.group(1)) >= 60
 

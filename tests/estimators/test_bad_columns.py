@@ -70,9 +70,9 @@ def fit_classes(column: np.ndarray, kind: Any) -> None:
 @pytest.mark.parametrize("name", BAD)
 def test_a_column_that_does_not_fit_is_refused_once_with_a_remedy(name: str, fit: Any) -> None:
     column, kind, seen, remedy = BAD[name]
-    with pytest.raises(ValueError, match=f"({seen})") as told:
+    with pytest.raises(ValueError, match=f"({seen})") as error:
         fit(column, kind)
-    message = str(told.value)
+    message = str(error.value)
     assert re.search(remedy, message), message
     assert "bad" in message or "x2" in message  # where it is
     assert "\n" not in message

@@ -114,12 +114,12 @@ def test_running_out_of_iterations_warns_with_a_remedy(transformer: Subject) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(x)
-    told = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+    messages = [str(one.message) for one in caught if one.category is ConvergenceWarning]
     assert model.n_iter_ <= 2
     if model.converged_:  # a closed form
-        assert told == []
+        assert messages == []
     else:
-        (message,) = told
+        (message,) = messages
         assert "max_iter=2" in message
         assert "Raise max_iter or tol" in message
 

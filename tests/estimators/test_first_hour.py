@@ -161,11 +161,11 @@ def test_the_nats_of_another_component_are_those_of_a_fit_with_it(one: Any) -> N
         warnings.simplefilter("always")
         model = one(4, **settings).fit(rows)
         more = one(model.n_components_ + 1, prune=False, **settings).fit(rows)
-    told = next(str(each.message) for each in caught if each.category in (FewerThanAsked, NothingFound))
-    bounds = [float(each.replace(",", "")) for each in re.findall(r"-[\d,]+\.\d", told)]
+    messages = next(str(each.message) for each in caught if each.category in (FewerThanAsked, NothingFound))
+    bounds = [float(each.replace(",", "")) for each in re.findall(r"-[\d,]+\.\d", messages)]
     assert more.n_components_ == model.n_components_ + 1
     assert min(abs(bound - more.elbo_) for bound in bounds) < 0.5  # a search of its own may end a little higher
-    assert f"{model.elbo_:,.1f}" in told
+    assert f"{model.elbo_:,.1f}" in messages
 
 
 def test_fewer_clusters_than_asked_for_are_explained_on_the_page() -> None:

@@ -180,7 +180,7 @@ def test_standardized_columns_answer_in_the_units_of_the_data(options: dict, int
 @pytest.mark.parametrize("standardize", [False, True])
 def test_estimates_lie_inside_their_own_intervals_in_a_table_of_raw_units(standardize: bool) -> None:
     x, y = load_diabetes(return_X_y=True, scaled=False)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         model = latens.BayesianLinearRegression(standardize=standardize).fit(x, y)
     table = model.intervals()
@@ -188,7 +188,7 @@ def test_estimates_lie_inside_their_own_intervals_in_a_table_of_raw_units(standa
     assert np.all((lower < estimate) & (estimate < upper))
     assert np.all(np.abs(estimate - 0.5 * (lower + upper)) < 0.5 * (upper - lower))
     assert table["std"][:10] == pytest.approx(model.coef_std_)
-    assert [type(each.message) for each in told] == ([] if standardize else [DoubtfulScale])
+    assert [type(each.message) for each in records] == ([] if standardize else [DoubtfulScale])
     assert all(sound == standardize for sound in table["sound"])
     if standardize:
         least = np.linalg.lstsq(np.column_stack([np.ones(442), x]), y)[0][1:]
@@ -198,7 +198,7 @@ def test_estimates_lie_inside_their_own_intervals_in_a_table_of_raw_units(standa
         assert model.elbo_ == pytest.approx(-2405.77, abs=0.01)
         return
     assert set(table["why"]) == {"columns of very different sizes share one prior"}
-    message = str(told[0].message)
+    message = str(records[0].message)
     assert message.startswith("standard deviations of the columns go from 0.499 ('x1') to 34.6 ('x4')")
     assert message.endswith("Pass standardize=True: the prior is then per standard deviation, and weights stay in the "
                             "units of X.")  # fmt: skip

@@ -36,7 +36,7 @@ def rows_of(kind: str, rng: np.random.Generator, n: int, d: int, *, holes: bool 
     return Rows(np.where(seen, x, 0.0), seen)
 
 
-def climbed(model: Mixture, rows: Rows, k: int, rng: np.random.Generator, **options: Any) -> Any:
+def fit_of(model: Mixture, rows: Rows, k: int, rng: np.random.Generator, **options: Any) -> Any:
     start = State(cases.start(model, k, np.asarray(rows.x), rng))
     return ascend(model, [rows], start, **({"max_iter": 500, "tol": 1e-13} | options))
 
@@ -47,7 +47,7 @@ def test_the_bound_of_one_cluster_is_its_evidence(kind: str, weights: str) -> No
     rng = np.random.default_rng(1)
     rows = rows_of(kind, rng, 12, 3)
     model = Mixture(cases.WEIGHTS[weights](), cases.clusters(kind, 3))
-    fit = climbed(model, rows, 1, rng)
+    fit = fit_of(model, rows, 1, rng)
     # alpha is in the bound even where there is no stick to break, and its posterior is then its prior
     assert fit.elbo == pytest.approx(cases.log_evidence(model, fit.state.q, rows), rel=1e-12, abs=1e-9)
 
@@ -57,7 +57,7 @@ def test_holes_leave_one_cluster_its_evidence_where_columns_are_apart(kind: str)
     rng = np.random.default_rng(2)
     rows = rows_of(kind, rng, 12, 3, holes=True)
     model = Mixture(Dirichlet(np.ones(1)), cases.clusters(kind, 3))
-    fit = climbed(model, rows, 1, rng)
+    fit = fit_of(model, rows, 1, rng)
     assert fit.elbo == pytest.approx(cases.log_evidence(model, fit.state.q, rows), abs=1e-9)
 
 
@@ -68,7 +68,7 @@ def test_the_best_bound_is_just_below_the_sum_over_all_labellings(kind: str, wei
     rng = np.random.default_rng(3)
     rows = rows_of(kind, rng, 6, 2)
     model = Mixture(cases.WEIGHTS[weights](), cases.clusters(kind, 2))
-    best = max(climbed(model, rows, 2, rng, max_iter=60).elbo for _ in range(12))
+    best = max(fit_of(model, rows, 2, rng, max_iter=60).elbo for _ in range(12))
     exact = cases.log_evidence(model, model.prior(2), rows)
     assert best <= exact + 1e-9
     assert best > exact - 3
@@ -107,7 +107,7 @@ def document_model(p: int, sigma2: float) -> Mixture:
 def test_the_document_s_bound_is_ours_once_its_sign_is_right(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, model = rng.normal(size=(5, 2)) * 4, document_model(2, 5.0)
-    before = climbed(model, Rows(x), 2, rng, max_iter=29, tol=0)
+    before = fit_of(model, Rows(x), 2, rng, max_iter=29, tol=0)
     fit = ascend(model, [Rows(x)], before.state, max_iter=1, tol=0)
     q = fit.state.q.clusters
     phi = model.local_step(before.state.q, Rows(x)).mean
@@ -177,8 +177,8 @@ def point_density(clusters: Any, x: np.ndarray, seen: np.ndarray) -> np.ndarray:
 def test_the_predictive_density_is_the_likelihood_averaged_over_draws(kind: str, holes: bool) -> None:
     rng = np.random.default_rng(6)
     model = Mixture(Sticks.prior(2.0, 1.5), cases.clusters(kind, 3))
-    told = rows_of(kind, rng, 60, 3)
-    q = climbed(model, told, 2, rng, max_iter=5, tol=0).state.q
+    rows = rows_of(kind, rng, 60, 3)
+    q = fit_of(model, rows, 2, rng, max_iter=5, tol=0).state.q
     asked = rows_of(kind, rng, 3, 3, holes=holes)
     seen = np.ones(asked.x.shape, bool) if asked.seen is None else asked.seen
     draws = []
@@ -195,7 +195,7 @@ def test_the_predictive_density_is_the_likelihood_averaged_over_draws(kind: str,
 def test_the_predictive_density_integrates_to_one_and_a_hole_is_an_integral(kind: str) -> None:
     rng = np.random.default_rng(7)
     model = Mixture(Dirichlet(np.ones(1)), cases.clusters(kind, 2))
-    q = climbed(model, rows_of(kind, rng, 30, 2), 2, rng, max_iter=5, tol=0).state.q
+    q = fit_of(model, rows_of(kind, rng, 30, 2), 2, rng, max_iter=5, tol=0).state.q
     u = (np.arange(6000) + 0.5) / 6000 * np.pi - np.pi / 2
     x, mass = 4 * np.tan(u), 4 * np.pi / 6000 / np.cos(u) ** 2
 
@@ -215,7 +215,7 @@ def test_the_next_row_s_density_is_a_ratio_of_evidences_for_one_cluster() -> Non
     for kind in ("full", "diag", "spherical", "known", "bernoulli"):
         rows = rows_of(kind, rng, 9, 2)
         model = Mixture(Dirichlet(np.ones(1)), cases.clusters(kind, 2))
-        q = climbed(model, rows[:8], 1, rng).state.q
+        q = fit_of(model, rows[:8], 1, rng).state.q
         ratio = cases.log_evidence(model, q, rows) - cases.log_evidence(model, q, rows[:8])
         assert model.log_predictive(q, rows[8:], None)[0] == pytest.approx(ratio, abs=1e-10), kind
 
@@ -262,7 +262,7 @@ def test_missing_entries_are_conditional_students_of_each_cluster(kind: str) -> 
 def test_draws_have_the_means_of_the_clusters(kind: str) -> None:
     rng = np.random.default_rng(10)
     model = Mixture(Dirichlet(np.ones(1)), cases.clusters(kind, 2))
-    q = climbed(model, rows_of(kind, rng, 80, 2), 2, rng, max_iter=5, tol=0).state.q
+    q = fit_of(model, rows_of(kind, rng, 80, 2), 2, rng, max_iter=5, tol=0).state.q
     drawn = [model.draw(q, 30, rng) for _ in range(400)]
     x, codes = np.array([x for x, _ in drawn]), np.array([z for _, z in drawn])
     assert set(np.unique(codes)) <= {0.0, 1.0}

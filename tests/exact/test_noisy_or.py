@@ -128,21 +128,21 @@ def test_compiled_weights_climb_the_bound_as_the_plain_steps_do() -> None:
     weigh_ones(bounds, columns, rate, leak, drive, chance, mine, 1, 3)
     owner = np.repeat(np.arange(n), np.diff(bounds))
     log_lit = lambda t: np.log(-np.expm1(-t))  # noqa: E731
-    told, base = weight.copy(), log_lit(leak[columns])[:, None]
+    shares, base = weight.copy(), log_lit(leak[columns])[:, None]
     gain = lambda r: log_lit(leak[columns][:, None] + rate[columns] / r) - base  # noqa: E731
     power = np.full((len(columns), 1), 2)
     for _ in range(3):
-        t = np.minimum(rate[columns] / told, 600.0)
-        slope = on[owner] * (gain(told) - t / np.expm1(leak[columns][:, None] + t))
-        new = told * np.maximum(slope, 0.0) ** power
+        t = np.minimum(rate[columns] / shares, 600.0)
+        slope = on[owner] * (gain(shares) - t / np.expm1(leak[columns][:, None] + t))
+        new = shares * np.maximum(slope, 0.0) ** power
         new = np.maximum(new / new.sum(axis=1, keepdims=True), LEAST_WEIGHT)
         new /= new.sum(axis=1, keepdims=True)
-        better = np.sum(on[owner] * (new * gain(new) - told * gain(told)), axis=1) >= 0
-        told = np.where(better[:, None], new, told)
+        better = np.sum(on[owner] * (new * gain(new) - shares * gain(shares)), axis=1) >= 0
+        shares = np.where(better[:, None], new, shares)
         power[~better] = 1
-    assert mine == pytest.approx(told, rel=1e-6, abs=1e-9)
+    assert mine == pytest.approx(shares, rel=1e-6, abs=1e-9)
     field = drive.copy()
-    np.add.at(field, owner, rate[columns] + told * gain(told))
+    np.add.at(field, owner, rate[columns] + shares * gain(shares))
     assert chance == pytest.approx(1 / (1 + np.exp(-field)), rel=1e-6)
     caused, leaked, level = np.zeros((d, k)), np.zeros(d), np.empty(n)
     count_lit(bounds, columns, rate, leak, chance, mine, np.full(n, 2.0), caused, leaked, level)
@@ -202,11 +202,11 @@ def test_one_step_of_maximum_likelihood_is_the_closed_form() -> None:
 def test_predictive_probability_is_the_average_over_draws_of_the_globals() -> None:
     model, q = NoisyOrCauses(D, n_profiles=P), posterior(13)
     rng, x = np.random.default_rng(14), binary(15, 4)
-    told = model.log_predictive(q, Rows(x), model.local_step(q, Rows(x)))
+    log_density = model.log_predictive(q, Rows(x), model.local_step(q, Rows(x)))
     seen = np.ones(x.shape, bool)
     draws = np.exp([logsumexp(noisy_or_cases.row_log_joints(q.sample(rng), x, seen), axis=1) for _ in range(6000)])
     error = draws.std(axis=0) / np.sqrt(len(draws))
-    assert np.all(np.abs(draws.mean(axis=0) - np.exp(told)) < 5 * error)
+    assert np.all(np.abs(draws.mean(axis=0) - np.exp(log_density)) < 5 * error)
     assert np.all(error < 0.1 * draws.mean(axis=0))
 
 

@@ -76,20 +76,20 @@ def test_bound_at_the_posterior_is_the_evidence(n_noises: int, holes: bool) -> N
     rng = np.random.default_rng(0)
     prior = random_prior(rng, n_noises)
     data = random_data(rng, 7, holes)
-    told = sums(*data)
-    after = prior.observe(*told)
-    assert after.log_likelihood(*told) - after.kl(prior) == pytest.approx(log_evidence(prior, *data), rel=1e-11)
+    stats = sums(*data)
+    after = prior.observe(*stats)
+    assert after.log_likelihood(*stats) - after.kl(prior) == pytest.approx(log_evidence(prior, *data), rel=1e-11)
 
 
 def test_bound_anywhere_else_is_below_the_evidence(n_noises: int, holes: bool) -> None:
     rng = np.random.default_rng(1)
     prior = random_prior(rng, n_noises)
     data = random_data(rng, 7, holes)
-    told = sums(*data)
+    stats = sums(*data)
     exact = log_evidence(prior, *data)
     for _ in range(30):
         q = random_prior(rng, n_noises, per_column=holes)
-        assert q.log_likelihood(*told) - q.kl(prior) < exact
+        assert q.log_likelihood(*stats) - q.kl(prior) < exact
 
 
 def test_observing_twice_is_observing_the_sum(n_noises: int, holes: bool) -> None:
@@ -117,11 +117,11 @@ def test_a_shared_precision_is_shorthand_for_equal_precisions(n_noises: int, hol
     short = random_prior(rng, n_noises)
     long = replace(short, precision=np.repeat(short.precision, 3, axis=0))
     other = random_prior(rng, n_noises)
-    told = sums(*random_data(rng, 6, holes))
+    stats = sums(*random_data(rng, 6, holes))
     states, x = rng.random((4, 2)), rng.normal(size=(5, 3))
     assert long.kl(other) == pytest.approx(short.kl(other), rel=1e-12)
     assert other.kl(long) == pytest.approx(other.kl(short), rel=1e-12)
-    assert long.log_likelihood(*told) == pytest.approx(short.log_likelihood(*told), rel=1e-12)
+    assert long.log_likelihood(*stats) == pytest.approx(short.log_likelihood(*stats), rel=1e-12)
     assert long.gram == pytest.approx(short.gram, rel=1e-12)
     assert long.grams == pytest.approx(short.grams, rel=1e-12)
     dense = long.log_density(states, x, np.ones((1, 3)))
@@ -197,9 +197,9 @@ def test_draws_of_tau_and_weights_follow_their_laws(n_noises: int) -> None:
 def test_expected_likelihood_is_that_of_draws(n_noises: int, holes: bool) -> None:
     rng = np.random.default_rng(8)
     q = replace(random_prior(rng, n_noises, per_column=True), shape=np.full(n_noises, 8.0))
-    told = sums(*random_data(rng, 5, holes))
-    values = np.array([q.sample(rng).log_likelihood(*told) for _ in range(8000)])
-    assert q.log_likelihood(*told) == pytest.approx(values.mean(), abs=5 * values.std() / np.sqrt(len(values)))
+    stats = sums(*random_data(rng, 5, holes))
+    values = np.array([q.sample(rng).log_likelihood(*stats) for _ in range(8000)])
+    assert q.log_likelihood(*stats) == pytest.approx(values.mean(), abs=5 * values.std() / np.sqrt(len(values)))
 
 
 def test_density_of_a_row_is_a_ratio_of_evidences(n_noises: int, holes: bool) -> None:
@@ -252,14 +252,14 @@ def test_point_density_is_a_normal_density(n_noises: int, holes: bool) -> None:
 
 def test_point_estimate_beats_every_other_point(n_noises: int, holes: bool) -> None:
     rng = np.random.default_rng(13)
-    told = sums(*random_data(rng, 30, holes))
+    stats = sums(*random_data(rng, 30, holes))
     start = PointNormalGamma(np.zeros((2, 3)), np.ones(n_noises))
-    best = start.observe(*told, current=start)
-    top = best.log_likelihood(*told)
+    best = start.observe(*stats, current=start)
+    top = best.log_likelihood(*stats)
     for _ in range(50):
         mean = best.mean + 0.1 * rng.normal(size=best.mean.shape)
         noise = best.noise * np.exp(0.1 * rng.normal(size=n_noises))
-        assert PointNormalGamma(mean, noise).log_likelihood(*told) < top
+        assert PointNormalGamma(mean, noise).log_likelihood(*stats) < top
 
 
 def test_point_estimate_of_a_direction_nobody_used_is_zero() -> None:
@@ -331,13 +331,13 @@ def test_divergence_with_a_known_relevance_is_that_of_the_weights(n_noises: int)
 def test_each_half_of_a_relevance_step_raises_the_bound(n_noises: int, holes: bool) -> None:
     rng = np.random.default_rng(17)
     prior, q = relevance(rng, n_noises)
-    told = sums(*random_data(rng, 15, holes))
-    heights = [q.log_likelihood(*told) - q.kl(prior)]
+    stats = sums(*random_data(rng, 15, holes))
+    heights = [q.log_likelihood(*stats) - q.kl(prior)]
     for _ in range(30):
-        after = prior.observe(*told, current=q)
+        after = prior.observe(*stats, current=q)
         half = replace(q, weights=after.weights)
         for step in (half, after):
-            heights.append(step.log_likelihood(*told) - step.kl(prior))
+            heights.append(step.log_likelihood(*stats) - step.kl(prior))
         q = after
     assert np.all(np.diff(heights) > -1e-10)
     assert heights[-1] - heights[-3] < 1e-3 * (heights[2] - heights[0])
@@ -349,9 +349,9 @@ def test_a_weight_without_use_gets_a_large_relevance() -> None:
     x += z[:, :1] * 4
     prior = Relevance.prior(2, 3, Gamma(np.ones(1), np.ones(1)), (1e-3, 1e-3))
     q = prior
-    told = sums(z, x, np.ones(x.shape, bool))
+    stats = sums(z, x, np.ones(x.shape, bool))
     for _ in range(50):
-        q = prior.observe(*told, current=q)
+        q = prior.observe(*stats, current=q)
     used, unused = q.alpha.mean
     assert unused > 50 * used
 

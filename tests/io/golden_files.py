@@ -23,7 +23,7 @@ from tests.io.forging import Forgery
 
 FOLDER = Path(__file__).with_name("golden")
 LARGEST = 30 * 1024  # bytes of a file
-FEW = 6  # samples in a batch of views: those that wait are part of the file
+N_SAMPLES = 6  # samples in a batch of views: those that wait are part of the file
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Golden:
         if variant.estimator != "MultiViewFactorAnalysis":
             return variant
         small = replace(variant, params={**variant.params, "n_components": 2, "max_iter": 4})
-        return small if "long" in self.variant else replace(small, n_rows=FEW)
+        return small if "long" in self.variant else replace(small, n_rows=N_SAMPLES)
 
     def batch(self, number: int) -> Any:
         return self.fits.batch(number, holes=self.holes, weighted=self.weighted)
@@ -147,13 +147,13 @@ def write() -> None:
 
 def write_anew(version: int, part: str) -> None:
     """Replace the answers of some models; their files stay for ever."""
-    told = answers_of(version)
-    now = {name: GOLDEN[name].answers(latens.load(path_of(version, name))) for name in told if part in name}
-    write_answers(version, told | now)
+    answers = answers_of(version)
+    now = {name: GOLDEN[name].answers(latens.load(path_of(version, name))) for name in answers if part in name}
+    write_answers(version, answers | now)
 
 
 def write_answers(version: int, found: dict[str, Any]) -> None:
-    lines = [f"{json.dumps(name)}: {json.dumps(told)}" for name, told in found.items()]
+    lines = [f"{json.dumps(name)}: {json.dumps(answer)}" for name, answer in found.items()]
     (FOLDER / f"v{version}" / "answers.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 

@@ -136,11 +136,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_a_bad_checkpoint_is_refused_by_name_and_the_previous_one_is_used(store: CheckpointStore, damage: str) -> None:
     spoil, words = DAMAGE[damage]
     spoil(store.path)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         found = store.read()
-    message = str(told[0].message)
-    assert [one.category for one in told] == [CheckpointRefused, FitResumed]
+    message = str(records[0].message)
+    assert [one.category for one in records] == [CheckpointRefused, FitResumed]
     assert f"the checkpoint {str(store.path)!r} is refused, and the previous one is used" in message
     assert words in message
     assert number_of(found) == 1
@@ -149,10 +149,10 @@ def test_a_bad_checkpoint_is_refused_by_name_and_the_previous_one_is_used(store:
 def test_where_both_are_bad_the_fit_begins_anew(store: CheckpointStore) -> None:
     cut(store.path)
     flip(store.previous)
-    with pytest.warns(CheckpointRefused) as told:
+    with pytest.warns(CheckpointRefused) as records:
         assert store.read() is None
-    assert [str(store.path) in str(told[0].message), str(store.previous) in str(told[1].message)] == [True, True]
-    assert "the fit begins anew" in str(told[1].message)
+    assert [str(store.path) in str(records[0].message), str(store.previous) in str(records[1].message)] == [True, True]
+    assert "the fit begins anew" in str(records[1].message)
 
 
 @contextmanager

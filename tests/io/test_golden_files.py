@@ -32,21 +32,21 @@ RECORDS_OF_1 = {
 }
 
 
-def close(found: Any, told: Any, tolerance: float) -> bool:
+def close(found: Any, expected: Any, tolerance: float) -> bool:
     """Whether numbers are as told, to that part of the largest of them."""
-    found, told = np.asarray(found), np.asarray(told)
-    return found.shape == told.shape and bool(
-        np.all(np.abs(found - told) <= tolerance * np.max(np.abs(told), initial=0))
+    found, expected = np.asarray(found), np.asarray(expected)
+    return found.shape == expected.shape and bool(
+        np.all(np.abs(found - expected) <= tolerance * np.max(np.abs(expected), initial=0))
     )
 
 
 @pytest.mark.parametrize(("version", "name"), FILES)
 def test_a_file_of_an_earlier_version_answers_as_it_did_and_goes_on(version: int, name: str) -> None:
     model = latens.load(path_of(version, name))
-    told, found = answers_of(version)[name], GOLDEN[name].answers(model)
-    far = [key for key in ("elbo", "codes", "score") if not close(found[key], told[key], 1e-12)]
+    expected, found = answers_of(version)[name], GOLDEN[name].answers(model)
+    far = [key for key in ("elbo", "codes", "score") if not close(found[key], expected[key], 1e-12)]
     # one more batch iterates, which may enlarge the rounding of another machine
-    far += [key for key in ("later elbo", "later codes", "later score") if not close(found[key], told[key], 1e-9)]
+    far += [key for key in ("later elbo", "later codes", "later score") if not close(found[key], expected[key], 1e-9)]
     assert far == []
 
 

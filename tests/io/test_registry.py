@@ -197,8 +197,8 @@ def test_a_class_is_storable_by_being_written() -> None:
 def test_a_file_opens_where_nothing_was_imported_before() -> None:
     path = path_of(1, "views-gaussian-fitted")
     code = f"import latens; print(latens.load({str(path)!r}).n_components_)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(told.stdout) == latens.load(path).n_components_
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(answer.stdout) == latens.load(path).n_components_
 
 
 def test_a_union_of_models_is_told_whole() -> None:

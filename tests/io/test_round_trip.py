@@ -44,8 +44,8 @@ QUESTIONS: dict[bool, list[Callable[[Any, dict[str, Any]], Any]]] = {
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_loaded_model_answers_with_the_same_bits(name: str, tmp_path: Path) -> None:
-    model, told = fitted(name), SETTINGS[name].batch(2).arguments
-    asked = {key: value for key, value in told.items() if key not in ("y", "sample_weight")}
+    model, arguments = fitted(name), SETTINGS[name].batch(2).arguments
+    asked = {key: value for key, value in arguments.items() if key not in ("y", "sample_weight")}
     loaded = again(model, tmp_path)
     for ask in QUESTIONS[hasattr(model, "predict") and not hasattr(model, "transform")]:
         assert difference(ask(model, asked), ask(loaded, asked)) is None

@@ -126,6 +126,6 @@ def test_models_of_scikit_learn_are_taken() -> None:
 
     x = np.random.default_rng(9).normal(size=(100, 5))
     for peer in (FactorAnalysis(2).fit(x), PCA(2).fit(x)):
-        told = (peer.mean_, peer.get_covariance())
+        moments = (peer.mean_, peer.get_covariance())
         for measure in MEASURES:
-            assert measure(peer, (np.zeros(5), np.eye(5))) == measure(told, (np.zeros(5), np.eye(5)))
+            assert measure(peer, (np.zeros(5), np.eye(5))) == measure(moments, (np.zeros(5), np.eye(5)))

@@ -67,7 +67,7 @@ def test_known_codes_stay_and_the_bound_never_falls(name: str) -> None:
     trace = np.array([event.elbo for event in fit.trace])
     assert np.diff(trace).min() > -1e-9 * np.abs(trace).max()
     mean = model.local_step(fit.state.q, batch).mean
-    told = ~np.isnan(known)
-    assert mean[told] == pytest.approx(known[told], abs=1e-12)
-    if not told.all():
-        assert np.ptp(mean[~told]) > 0.01
+    is_known = ~np.isnan(known)
+    assert mean[is_known] == pytest.approx(known[is_known], abs=1e-12)
+    if not is_known.all():
+        assert np.ptp(mean[~is_known]) > 0.01

@@ -177,7 +177,7 @@ def test_weights_that_are_shared_out_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"start": 1.0}, "start=1.0"),
         ({"start": True}, "start=True"),
@@ -187,8 +187,8 @@ def test_weights_that_are_shared_out_are_refused(tmp_path):
         ({"lr": math.inf}, "lr=inf"),
     ],
 )
-def test_bad_options_are_refused(options, told):
-    with pytest.raises(ValueError, match=told):
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
         callback(SWAG, **options)
 
 

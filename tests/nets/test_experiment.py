@@ -53,9 +53,9 @@ def test_all_methods_are_compared_split_by_split():
     assert words["transport"] == pytest.approx(3 + 2 * experiment.quick.rank, abs=5)  # and K x K numbers
     assert len(runs.rows) == len(uci_nets.METHODS) * experiment.quick.n_splits * experiment.quick.n_seeds
     assert {row[2] for row in scales.rows} == set(experiment.quick.scales)
-    told = {(method, split): value for _, method, split, _, value in runs.rows}
+    by_name = {(method, split): value for _, method, split, _, value in runs.rows}
     for _, ours, rival, gap, error, wins in pairs.rows:
-        gaps = np.array([told[ours, split] - told[rival, split] for split in range(experiment.quick.n_splits)])
+        gaps = np.array([by_name[ours, split] - by_name[rival, split] for split in range(experiment.quick.n_splits)])
         assert gap == pytest.approx(gaps.mean())
         assert error == pytest.approx(gaps.std(ddof=1) / np.sqrt(len(gaps)))
         assert wins == f"{(gaps > 0).sum()} of {len(gaps)}"
@@ -100,15 +100,15 @@ def test_digits_are_compared_by_likelihood_and_calibration():
     result = experiment.run(experiment.quick, np.random.default_rng(50005), lambda _: None)
     summary, pairs, costs, runs = result.tables
     assert [row[0] for row in summary.rows] == list(digits_nets.COMPARED)
-    told = {row[0]: row[1:] for row in summary.rows}
-    assert told["several SGD"][0] > told["SGD"][0]
-    assert all(-0.5 < row[0] < 0 and 0 < row[1] < 0.1 and row[2] < 10 for row in told.values())
-    assert all((row[4] == 1) == (name in digits_nets.PLAIN.values()) for name, row in told.items())
-    assert told["SGD"][2] == told["SGD, T = 1"][2]  # a temperature changes no answer, only how sure it is
+    by_name = {row[0]: row[1:] for row in summary.rows}
+    assert by_name["several SGD"][0] > by_name["SGD"][0]
+    assert all(-0.5 < row[0] < 0 and 0 < row[1] < 0.1 and row[2] < 10 for row in by_name.values())
+    assert all((row[4] == 1) == (name in digits_nets.PLAIN.values()) for name, row in by_name.items())
+    assert by_name["SGD"][2] == by_name["SGD, T = 1"][2]  # a temperature changes no answer, only how sure it is
     assert len(runs.rows) == len(digits_nets.COMPARED) * experiment.quick.n_splits
     assert {row[1] for row in costs.rows} == set(collected_weights.KINDS)
     for one, other, gap, _, _ in pairs.rows:
-        assert gap == pytest.approx(told[one][0] - told[other][0])
+        assert gap == pytest.approx(by_name[one][0] - by_name[other][0])
 
 
 def test_several_outputs_learn_by_cross_entropy_as_torch_does():
@@ -124,8 +124,8 @@ def test_several_outputs_learn_by_cross_entropy_as_torch_does():
     slopes = small_nets._slopes(nets.weights, torch.tensor(x), torch.eye(4)[labels][None])
     for slope, weight in zip(slopes, weights, strict=True):
         assert slope.numpy() == pytest.approx(weight.grad.numpy(), abs=1e-6)
-    told = small_nets.outputs(nets.vectors(), torch.tensor(x[0]), 5)[0]
-    assert told == pytest.approx(answer.detach().numpy(), abs=1e-5)
+    result = small_nets.outputs(nets.vectors(), torch.tensor(x[0]), 5)[0]
+    assert result == pytest.approx(answer.detach().numpy(), abs=1e-5)
 
 
 def test_the_curvature_of_a_softmax_is_that_of_autograd():
@@ -164,9 +164,9 @@ def test_the_noise_is_that_of_the_rows_left_out():
     rng = np.random.default_rng(1)
     y = [0.3 * rng.standard_t(uci_nets.FREEDOM, size=400) for _ in range(3)]
     good, bad = ([np.full((5, 400), level) for _ in range(3)] for level in (0.0, 2.0))
-    told = [np.stack(pair) for pair in zip(bad, good, strict=True)]  # two scales, of which the second fits
+    predictions = [np.stack(pair) for pair in zip(bad, good, strict=True)]  # two scales, of which the second fits
     best = t(uci_nets.FREEDOM, scale=0.3).logpdf(y[0]).mean()
-    (off, near), left_out, noises = uci_nets._tested(told, y)
+    (off, near), left_out, noises = uci_nets._tested(predictions, y)
     assert left_out[1] > left_out[0]
     assert noises[1] == pytest.approx(0.09, rel=0.5)
     assert near == pytest.approx(best, abs=0.02)

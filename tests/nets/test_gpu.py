@@ -44,11 +44,11 @@ def test_the_device_drops_what_the_host_would_drop(k, n, still):
     deviations = np.random.default_rng(k).standard_normal((k + 1, 3 * k + 3))
     deviations[0] *= 0.0 if still else 1e-3  # else the latest is always the least
     inner = deviations @ deviations.T
-    told = torch.as_tensor(np.append(inner[np.triu_indices(k + 1)], [1.0, 2.0]), device="cuda")
-    made, want = low_rank_update_triton.mirror(told, k, n).cpu().numpy(), low_rank_update._least_lost(inner, n)
+    packed = torch.as_tensor(np.append(inner[np.triu_indices(k + 1)], [1.0, 2.0]), device="cuda")
+    made, want = low_rank_update_triton.mirror(packed, k, n).cpu().numpy(), low_rank_update._least_lost(inner, n)
     assert np.outer(*made) == pytest.approx(np.outer(*want), abs=1e-5)
-    told[-1] = float("nan")
-    assert np.isnan(low_rank_update_triton.mirror(told, k, n)[0].cpu().numpy()).all()
+    packed[-1] = float("nan")
+    assert np.isnan(low_rank_update_triton.mirror(packed, k, n)[0].cpu().numpy()).all()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

@@ -207,7 +207,7 @@ def test_a_diverged_gradient_is_refused_and_leaves_the_weights():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"lr": 0.0}, r"lr=0\.0"),
         ({"prior_precision": -1.0}, r"prior_precision=-1\.0"),
@@ -216,10 +216,10 @@ def test_a_diverged_gradient_is_refused_and_leaves_the_weights():
         ({"pilots": ()}, "at least 10 steps"),
     ],
 )
-def test_bad_options_are_refused(options, told):
+def test_bad_options_are_refused(options, message):
     import torch
 
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         sampler(torch.nn.Linear(D, 1), **options)
 
 

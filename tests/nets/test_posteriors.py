@@ -131,9 +131,9 @@ def test_tensors_that_move_as_one_are_drawn_as_one(kind):
     posterior = fed(kind, np.hstack([1 + z, 2 - z, 3 * z, z, z]), rank=20 if kind is SWAG else 5, double=True)
     draws = np.array([[d["a"][0].item(), d["b"][0].item()] for d in draws_of(posterior, 3000)])
     truth = covariance(posterior)
-    told = truth[0, 2] / np.sqrt(truth[0, 0] * truth[2, 2])
-    assert told > (0.95 if kind is FactorPosterior else 0.4)  # half of SWAG's covariance is diagonal
-    assert np.corrcoef(draws.T)[0, 1] == pytest.approx(told, abs=0.05)
+    correlation = truth[0, 2] / np.sqrt(truth[0, 0] * truth[2, 2])
+    assert correlation > (0.95 if kind is FactorPosterior else 0.4)  # half of SWAG's covariance is diagonal
+    assert np.corrcoef(draws.T)[0, 1] == pytest.approx(correlation, abs=0.05)
     assert draws.var(0) == pytest.approx(np.diag(truth)[[0, 2]], rel=0.1)
 
 

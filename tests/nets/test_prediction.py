@@ -156,9 +156,9 @@ def test_mixtures_draw_from_each_member_in_its_own_module():
 
 
 def test_progress_is_told():
-    told = []
-    trained(SWAG, net(), rank=0).predict(batches(), 3, progress=lambda done, total: told.append((done, total)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    notes = []
+    trained(SWAG, net(), rank=0).predict(batches(), 3, progress=lambda done, total: notes.append((done, total)))
+    assert notes == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_batches_go_where_the_module_is_now():

@@ -125,7 +125,7 @@ def test_a_picture_is_drawn_or_says_what_it_needs(name: str, picture: str) -> No
     from matplotlib.axes import Axes
 
     model, X = fitted(name)
-    draw, told = getattr(plots, picture), []
+    draw, drawn = getattr(plots, picture), []
     refusals: list[tuple[Exception, int]] = []
     takes = list(inspect.signature(draw).parameters)
     calls: list[tuple[Any, ...]] = [(model,)]
@@ -133,11 +133,11 @@ def test_a_picture_is_drawn_or_says_what_it_needs(name: str, picture: str) -> No
         calls.append((model, X, X[:, 0]) if name == "regression" and picture == "calibration" else (model, X))
     for given in calls:
         try:
-            told.append(isinstance(draw(*given), Axes))
+            drawn.append(isinstance(draw(*given), Axes))
         except (ValueError, TypeError) as error:
-            told.append(False)
+            drawn.append(False)
             refusals.append((error, len(given)))
-    assert any(told) == (picture in APPLY[name].split()), told
+    assert any(drawn) == (picture in APPLY[name].split()), drawn
     for error, n_given in refusals:
         words = str(error)
         if isinstance(error, TypeError):  # Python's own word for an argument that is not there

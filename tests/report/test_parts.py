@@ -72,9 +72,9 @@ def test_clusters_are_told_by_their_distance_in_sd_of_each_column(clusters: Any)
 def test_top_columns_carry_sign_and_interval_in_the_same_unit(factors: Any, tmp_path: Path) -> None:
     model, X, _ = factors
     text = Page(report(model, X, tmp_path / "page.html")).text
-    told = {(row[1], row[2]): row for row in model.intervals().rows if row[0] == "components"}
+    by_name = {(row[1], row[2]): row for row in model.intervals().rows if row[0] == "components"}
     d = int(np.argmax(np.abs(model.components_[0]) / X.std(axis=0)))
-    row = told[str(model.get_feature_names_out()[0]), f"x{d}"]
+    row = by_name[str(model.get_feature_names_out()[0]), f"x{d}"]
     ends = [f"{abs(end) / X[:, d].std():.2f}" for end in row[6:8]]
     assert re.search(rf"x{d}\s+\[.{ends[0]}, .{ends[1]}\]", text)
 
@@ -190,9 +190,9 @@ def test_many_rows_are_sampled_and_the_page_says_so(tmp_path: Path) -> None:
 
 def test_a_calculator_is_plain_and_models_without_a_short_answer_have_none(factors: Any, clusters: Any) -> None:
     for model, *_ in (factors, clusters):
-        told = model.calculator()
-        assert json.loads(json.dumps(told)) == told
-        assert told["columns"] == [f"x{d}" for d in range(model.n_features_in_)]
+        answer = model.calculator()
+        assert json.loads(json.dumps(answer)) == answer
+        assert answer["columns"] == [f"x{d}" for d in range(model.n_features_in_)]
     X, _ = latens.datasets.make_ica(200, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

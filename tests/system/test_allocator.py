@@ -11,18 +11,18 @@ import pytest
 FRESH_PAGES = """
 import resource, numpy as np
 from latens.system.allocator import keep_freed_memory
-told = keep_freed_memory() if {keep} else None
+answer = keep_freed_memory() if {keep} else None
 def work():
     for _ in range(20):
         np.ones(2**18) * 2.0
 work()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 work()
-print(told, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(answer, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def told(keep: bool, environment: dict[str, str]) -> tuple[str, int]:
+def page_faults(keep: bool, environment: dict[str, str]) -> tuple[str, int]:
     """What the function answered in a new process, and pages that were cleared by arrays of the size of freed ones."""
     done = subprocess.run(
         [sys.executable, "-c", FRESH_PAGES.format(keep=keep)],
@@ -41,13 +41,13 @@ def environment() -> dict[str, str]:
 
 
 def test_a_process_of_its_own_settings_is_left_alone(environment: dict[str, str]) -> None:
-    assert told(True, environment)[0] == "False"
+    assert page_faults(True, environment)[0] == "False"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="of the GNU C library")
 def test_a_worker_that_gives_all_memory_back_keeps_some_again(environment: dict[str, str]) -> None:
     as_dask_sets_it = {**environment, "MALLOC_TRIM_THRESHOLD_": "65536"}
-    _, before = told(False, as_dask_sets_it)
-    answer, after = told(True, as_dask_sets_it)
+    _, before = page_faults(False, as_dask_sets_it)
+    answer, after = page_faults(True, as_dask_sets_it)
     assert answer == "True"
     assert after < before / 4

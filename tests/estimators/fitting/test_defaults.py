@@ -164,9 +164,11 @@ def test_clusters_are_found_though_missing_entries_make_the_ascent_slow() -> Non
     x, y = load_wine(return_X_y=True)
     x = np.where(np.random.default_rng(0).random(x.shape) < 0.3, np.nan, x)
     model = latens.GaussianMixture(random_state=0).fit(x)
-    told = latens.GaussianMixture(2, init=np.array([np.nanmean(x[part], axis=0) for part in (y == 0, y > 0)])).fit(x)
+    reference = latens.GaussianMixture(2, init=np.array([np.nanmean(x[part], axis=0) for part in (y == 0, y > 0)])).fit(
+        x
+    )
     assert model.n_components_ >= 2  # one, 59 nats lower, when all of max_iter was spent on the way
-    assert model.elbo_ > told.elbo_ - 10
+    assert model.elbo_ > reference.elbo_ - 10
 
 
 def test_mixed_factors_are_turned_apart() -> None:

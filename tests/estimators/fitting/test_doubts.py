@@ -67,9 +67,9 @@ def test_columns_that_number_the_rows_are_named(subject: Subject) -> None:
 def test_equal_columns_are_named(subject: Subject) -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))
     X[:, 3] = X[:, 0]
-    with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x3' are equal in every row") as told:
+    with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x3' are equal in every row") as records:
         fit(subject.make(), X)
-    assert "Keep one of each: np.delete(X, [3], axis=1)." in str(told[0].message)
+    assert "Keep one of each: np.delete(X, [3], axis=1)." in str(records[0].message)
 
 
 @every_real
@@ -79,9 +79,9 @@ def test_copies_of_a_column_in_other_units_are_named(subject: Subject, slope: fl
     X[:, 3] = 32.0 + slope * X[:, 1]
     with pytest.warns(
         EqualColumns, match=r"columns 'x1' and 'x3' are the same in other units: what they share"
-    ) as told:
+    ) as records:
         fit(subject.make(), X)
-    assert "Keep one of each: np.delete(X, [3], axis=1)." in str(told[0].message)
+    assert "Keep one of each: np.delete(X, [3], axis=1)." in str(records[0].message)
 
 
 def test_columns_that_agree_in_the_rows_looked_at_alone_are_no_copies() -> None:
@@ -107,9 +107,11 @@ def test_copies_are_known_by_holes_and_told_once_each() -> None:
     X = np.random.default_rng(0).normal(size=(200, 6))
     X[:, 1], X[:, 2], X[:, 3] = 2.54 * X[:, 0], 1e100 * X[:, 0], X[:, 0] + 1e-2 * X[:, 4]
     X[::7, 5] = np.nan
-    with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x1', 'x0' and 'x2' are the same in other units") as told:
+    with pytest.warns(
+        EqualColumns, match=r"columns 'x0' and 'x1', 'x0' and 'x2' are the same in other units"
+    ) as records:
         fit(latens.LatentClassAnalysis(2), X)
-    assert len([one for one in told if issubclass(one.category, EqualColumns)]) == 1
+    assert len([one for one in records if issubclass(one.category, EqualColumns)]) == 1
     X[:, 1] = 3 * X[:, 5] - 1
     X[:, 2] = np.where(np.arange(200) == 3, np.nan, X[:, 0])  # not where both are missing
     with pytest.warns(EqualColumns, match=r"columns 'x1' and 'x5' are the same in other units"):
@@ -131,9 +133,9 @@ def test_equal_columns_of_a_mixed_frame_have_the_names_that_can_be_dropped() -> 
 
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
     table = table.assign(copy=table.a, sex=np.where(table.b > 0, "f", "m"))
-    with pytest.warns(EqualColumns, match=r"columns 'a' and 'copy' are equal") as told:
+    with pytest.warns(EqualColumns, match=r"columns 'a' and 'copy' are equal") as records:
         fit(latens.LatentClassAnalysis(2), table)
-    assert "X.drop(columns=['copy'])." in str(told[0].message)
+    assert "X.drop(columns=['copy'])." in str(records[0].message)
     with pytest.warns(EqualColumns, match=r"Keep one of each: leave out 'one: copy'\."):
         fit(latens.MultiViewFactorAnalysis(2), {"one": table.drop(columns="sex"), "two": table[["b", "c"]] + 1})
 
@@ -249,10 +251,10 @@ def test_a_fit_that_needs_more_memory_than_is_free_says_so(name: str, monkeypatc
     given = (X, X[:, 0]) if name == "BayesianLinearRegression" else (X,)
     monkeypatch.setattr("latens.estimators.fitting.memory_doubts.free_memory", lambda: 500)
     model = clone(FITTED[name]).set_params(random_state=0).fit(*given)
-    told = [each for each in model.warnings_ if each.code == "little-memory"]
-    assert len(told) == 1
-    assert re.match(r"this fit needs about [\d.]+ kB of memory .* 500 bytes are free", told[0].message)
-    assert "latens.scan" in told[0].remedy
+    messages = [each for each in model.warnings_ if each.code == "little-memory"]
+    assert len(messages) == 1
+    assert re.match(r"this fit needs about [\d.]+ kB of memory .* 500 bytes are free", messages[0].message)
+    assert "latens.scan" in messages[0].remedy
     monkeypatch.setattr("latens.estimators.fitting.memory_doubts.free_memory", lambda: 10**9)
     assert "little-memory" not in [each.code for each in model.fit(*given).warnings_]
 

@@ -23,9 +23,9 @@ def normal_clusters(n: int, k: int, d: int) -> np.ndarray:
 def test_gaussian_clusters_are_as_many_as_there_are_and_reach_the_bound_of_a_fit_told_so() -> None:
     X = normal_clusters(N, 6, 5)
     found = latens.GaussianMixture(12, n_init=1, random_state=0).fit(X)
-    told = latens.GaussianMixture(6, random_state=0).fit(X)
-    assert (found.n_components_, told.n_components_) == (6, 6)
-    assert found.elbo_ >= told.elbo_ - 0.5
+    reference = latens.GaussianMixture(6, random_state=0).fit(X)
+    assert (found.n_components_, reference.n_components_) == (6, 6)
+    assert found.elbo_ >= reference.elbo_ - 0.5
 
 
 def test_binary_clusters_are_as_many_as_there_are() -> None:
@@ -33,9 +33,9 @@ def test_binary_clusters_are_as_many_as_there_are() -> None:
     chance = rng.uniform(0.05, 0.95, size=(5, 20))
     X = (rng.random((N, 20)) < chance[rng.integers(0, 5, N)]).astype(float)
     found = latens.BernoulliMixture(random_state=0).fit(X)
-    told = latens.BernoulliMixture(5, random_state=0).fit(X)
+    reference = latens.BernoulliMixture(5, random_state=0).fit(X)
     assert found.n_components_ == 5
-    assert found.elbo_ >= told.elbo_ - 0.5
+    assert found.elbo_ >= reference.elbo_ - 0.5
 
 
 def test_dense_factors_are_as_many_as_there_are() -> None:

@@ -49,12 +49,12 @@ class Case:
         return getattr(latens, self.name)(random_state=0, n_jobs=1, **self.options)
 
 
-FEW = {"n_components": 5, "n_init": 1}
+SMALL_FIT = {"n_components": 5, "n_init": 1}
 CASES = [
-    Case("GaussianMixture", FEW),
-    Case("LatentClassAnalysis", FEW),
-    Case("BernoulliMixture", FEW),
-    Case("BinaryFactorAnalysis", {**FEW, "fit_intercept": False}),
+    Case("GaussianMixture", SMALL_FIT),
+    Case("LatentClassAnalysis", SMALL_FIT),
+    Case("BernoulliMixture", SMALL_FIT),
+    Case("BinaryFactorAnalysis", {**SMALL_FIT, "fit_intercept": False}),
     Case("NoisyOr", {"n_components": 3, "n_init": 1}),
     Case("NoisyICA", {"n_components": 2, "n_init": 1}),
     Case("FactorAnalysis", {"n_components": 3, "prior": "ard"}),
@@ -122,9 +122,9 @@ def test_a_stream_longer_than_its_reservoir_ends_there_too(order: str, small: in
 
 def test_a_sorted_stream_is_told_once_and_a_shuffled_one_never() -> None:
     x = MIXTURE.rows()
-    with pytest.warns(StreamChanged, match=r"rows \d+ to \d+ of the stream score .* nats a row below") as told:
+    with pytest.warns(StreamChanged, match=r"rows \d+ to \d+ of the stream score .* nats a row below") as records:
         model = batched(MIXTURE.make(), x)
-    assert sum(isinstance(each.message, StreamChanged) for each in told) == 1
+    assert sum(isinstance(each.message, StreamChanged) for each in records) == 1
     assert [each.code for each in model.warnings_].count("stream-changed") == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamChanged)

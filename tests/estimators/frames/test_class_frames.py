@@ -57,10 +57,10 @@ def test_a_raw_frame_is_fitted_as_it_is() -> None:
     kinds = {"age": "gaussian", "species": "categorical", "smokes": "bernoulli", "grade": "ordinal"}
     assert kinds.items() <= model.likelihoods_.items()
     assert list(model.feature_names_in_) == ["age", "species", "smokes", "visits", "grade", "member"]
-    told = model.profiles_["of"]
-    assert told[2:5] == ["P(Adelie)", "P(Chinstrap)", "P(Gentoo)"]
-    assert "P(yes)" in told
-    assert told[-4:] == ["P(low)", "P(mid)", "P(high)", "P(True)"]
+    answer = model.profiles_["of"]
+    assert answer[2:5] == ["P(Adelie)", "P(Chinstrap)", "P(Gentoo)"]
+    assert "P(yes)" in answer
+    assert answer[-4:] == ["P(low)", "P(mid)", "P(high)", "P(True)"]
 
 
 def test_polars_says_the_same() -> None:

@@ -57,8 +57,8 @@ def test_estimates_are_the_published_numbers_up_to_tol(transformer: Subject) -> 
         value = (
             np.concatenate([np.ravel(part) for part in value.values()]) if isinstance(value, dict) else np.ravel(value)
         )
-        told = [row[4] for row in table.rows if row[0] == name]
-        assert set(np.round(told, 9)) <= set(np.round(value, 9))
+        by_name = [row[4] for row in table.rows if row[0] == name]
+        assert set(np.round(by_name, 9)) <= set(np.round(value, 9))
 
 
 def test_separate_clusters_have_the_textbook_errors() -> None:
@@ -80,19 +80,19 @@ def test_separate_clusters_have_the_textbook_errors() -> None:
 @pytest.mark.slow
 def test_overlapping_clusters_are_told_as_uncertain_as_they_are() -> None:
     """Against the spread of fits over data sets, of which mean field says little more than half."""
-    fits, told, narrow = [], [], []
+    fits, by_response, narrow = [], [], []
     for seed in range(24):
         X, _ = two_clusters(3.0, 300, seed)
         model = latens.GaussianMixture(2, random_state=0, moves=False).fit(X)
         left = int(np.argmin(model.means_[:, 0]))
-        for method, stds in (("response", told), ("mean-field", narrow)):
+        for method, stds in (("response", by_response), ("mean-field", narrow)):
             table = model.intervals(X, method=method, quantities=["weights", "means"], components=[left])
             stds.append([table["std"][0], table["std"][1]])
         fits.append([table["estimate"][0], table["estimate"][1]])
     spread = np.std(fits, axis=0)
-    assert np.median(told, axis=0) == pytest.approx(spread, rel=0.45)
+    assert np.median(by_response, axis=0) == pytest.approx(spread, rel=0.45)
     assert np.all(np.median(narrow, axis=0) < 0.7 * spread)
-    assert np.all(np.median(told, axis=0) > 1.6 * np.median(narrow, axis=0))
+    assert np.all(np.median(by_response, axis=0) > 1.6 * np.median(narrow, axis=0))
 
 
 def test_units_and_levels_scale_intervals() -> None:
@@ -363,8 +363,8 @@ def test_views_are_sampled_as_response_says_and_inclusion_is_told_by_draws() -> 
     model = quietly(latens.MultiViewFactorAnalysis(2, random_state=0, moves=False).fit, both)
     assert model.likelihoods_["b"] == "bernoulli"
     sampled = quietly(model.intervals, both, method="gibbs", quantities="components")
-    told = {row[:4]: row for row in quietly(model.intervals, both, method="response", quantities="components").rows}
-    pairs = [(row[5], told[row[:4]][5]) for row in sampled.rows if row[3] == "a" and abs(row[4]) > 0.5]
+    by_name = {row[:4]: row for row in quietly(model.intervals, both, method="response", quantities="components").rows}
+    pairs = [(row[5], by_name[row[:4]][5]) for row in sampled.rows if row[3] == "a" and abs(row[4]) > 0.5]
     assert len(pairs) >= 5
     assert 0.7 < np.median([a / b for a, b in pairs]) < 1.4
     draws = model.sample_posterior(200, method="gibbs", X=both)

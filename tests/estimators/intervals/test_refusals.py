@@ -110,9 +110,9 @@ def test_every_method_refuses_other_rows(method: str) -> None:
 def test_chances_that_round_to_1_are_at_an_end_of_their_range() -> None:
     """A step from 1 - 1e-16 would round to 1, where the bound is minus infinity."""
     subject = VARIANTS["noisy-OR, ml"]
-    told = ask(shared_fit("noisy-OR, ml", holes=True), table(subject, holes=True), method="response")
-    assert len(told) > 5
-    assert not np.isnan(told["std"]).any()
+    answer = ask(shared_fit("noisy-OR, ml", holes=True), table(subject, holes=True), method="response")
+    assert len(answer) > 5
+    assert not np.isnan(answer["std"]).any()
 
 
 @pytest.mark.parametrize("name", ["GaussianMixture", "NoisyICA", "FactorAnalysis"])
@@ -120,9 +120,9 @@ def test_rows_of_a_scan_are_read_in_passes_and_others_refused(name: str) -> None
     subject = SUBJECTS[name]
     X = subject.rows(60)
     model = subject.fit(latens.scan(X))
-    told, expected = ask(model, latens.scan(X), method="response"), ask(model, X, method="response")
-    assert told.method == "response"
-    assert told["std"] == pytest.approx(expected["std"], rel=1e-3)
+    answer, expected = ask(model, latens.scan(X), method="response"), ask(model, X, method="response")
+    assert answer.method == "response"
+    assert answer["std"] == pytest.approx(expected["std"], rel=1e-3)
     with pytest.raises(ValueError, match="X is not the data of the fit"):
         ask(model, latens.scan(subject.rows(60, seed=4)))
     with pytest.raises(ValueError, match="rows of a scan are neither drawn anew nor sampled"):

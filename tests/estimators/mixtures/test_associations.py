@@ -45,14 +45,14 @@ def test_outcomes_by_class_hold_the_truth_where_assignments_do_not() -> None:
         "column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n",
     )  # fmt: skip
     order = np.argsort(model.means_.sum(axis=1))
-    told = {(row[0], row[1], row[2]): row[3:] for row in table.rows}
+    by_name = {(row[0], row[1], row[2]): row[3:] for row in table.rows}
     for truth, k in zip(MEANS, order, strict=True):
-        estimate, low, high, uncorrected, p, _, n = told["y", "mean", f"class{k}"]
+        estimate, low, high, uncorrected, p, _, n = by_name["y", "mean", f"class{k}"]
         assert low < truth < high
         assert abs(estimate - truth) < 0.12 < abs(uncorrected - truth)
         assert p < 1e-6
         assert n == N
-        shares = [told["site", level, f"class{k}"][0] for level in ("north", "south")]
+        shares = [by_name["site", level, f"class{k}"][0] for level in ("north", "south")]
         assert sum(shares) == pytest.approx(1)
     noise = model.associate({"noise": np.random.default_rng(0).normal(size=N)}, items)
     assert noise["p"][0] > 0.01

@@ -22,8 +22,8 @@ def test_values_of_parts_add_up_to_those_of_all_rows() -> None:
         assert one.n == other.n == len(shown)
         skew = np.mean((shown - shown.mean()) ** 3) / shown.var() ** 1.5
         for found in (one, other):
-            told = [found.mean, found.variance, found.skew]
-            assert told == pytest.approx([shown.mean(), shown.var(), skew], rel=1e-9)
+            moments = [found.mean, found.variance, found.skew]
+            assert moments == pytest.approx([shown.mean(), shown.var(), skew], rel=1e-9)
             assert np.array_equal(found.levels, np.unique(shown))
             assert found.whole
 

@@ -52,12 +52,12 @@ def test_probabilities_are_those_of_the_density(holes: bool) -> None:
                 gap, inner = row[o] - means[k, o], covariances[k][np.ix_(o, o)]
                 form = gap @ np.linalg.solve(inner, gap)
                 joint[i, k] += pi[k] * np.exp(-0.5 * form) / np.sqrt(np.linalg.det(2 * np.pi * inner))
-    told = model.predict_proba(asked)
-    assert told == pytest.approx(joint / joint.sum(axis=1, keepdims=True), abs=0.03)
-    assert told.sum(axis=1) == pytest.approx(1)
+    shares = model.predict_proba(asked)
+    assert shares == pytest.approx(joint / joint.sum(axis=1, keepdims=True), abs=0.03)
+    assert shares.sum(axis=1) == pytest.approx(1)
     assert model.score_samples(asked) == pytest.approx(np.log(joint.sum(axis=1) / 2000), abs=0.08)
-    assert np.mean(told.max(axis=1)) < np.mean(model.transform(asked).max(axis=1))
-    assert np.array_equal(model.predict(asked), told.argmax(axis=1))
+    assert np.mean(shares.max(axis=1)) < np.mean(model.transform(asked).max(axis=1))
+    assert np.array_equal(model.predict(asked), shares.argmax(axis=1))
 
 
 def test_rows_are_drawn_from_the_predictive_density() -> None:

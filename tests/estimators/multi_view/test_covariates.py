@@ -71,16 +71,16 @@ def test_a_batch_takes_no_factor_whatever_the_likelihood(kind: str) -> None:
     eta, known, slopes = made()
     says_much = kind in ("gaussian", "student", "poisson", "negative-binomial")
     y = seen_as(kind, eta if says_much else 2 * eta)
-    told, untold = model(kind, 4).fit({"x": y}, covariates=known), model(kind, 4).fit({"x": y})
-    assert told.n_components_ == 1
-    assert told.elbo_ > untold.elbo_ + 200
+    with_covariates, without = model(kind, 4).fit({"x": y}, covariates=known), model(kind, 4).fit({"x": y})
+    assert with_covariates.n_components_ == 1
+    assert with_covariates.elbo_ > without.elbo_ + 200
     apart = {"batch": known["batch"]}
-    assert told.associate(apart)["effect"][0] < 0.1
+    assert with_covariates.associate(apart)["effect"][0] < 0.1
     if says_much:  # yes/no and levels of so few columns do not pay for the factors of batches
-        assert untold.n_components_ > 1
-        assert untold.associate(apart)["effect"][0] > 0.3
+        assert without.n_components_ > 1
+        assert without.associate(apart)["effect"][0] > 0.3
     if kind not in ("categorical", "ordinal"):  # of which each level has coefficients
-        for found, true in zip(told.covariate_coefficients_["x"], slopes, strict=True):
+        for found, true in zip(with_covariates.covariate_coefficients_["x"], slopes, strict=True):
             assert np.corrcoef(found, true)[0, 1] > 0.9
 
 

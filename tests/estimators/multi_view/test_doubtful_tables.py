@@ -61,8 +61,8 @@ def test_one_small_group_is_named() -> None:
 def test_large_groups_bring_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", GroupsOfOne)
-        told = fit(views(), groups=["a", "b"] * 20).warnings_
-    assert [each.code for each in told] == ["nothing-found"]  # so few samples, in two groups, show no factor
+        messages = fit(views(), groups=["a", "b"] * 20).warnings_
+    assert [each.code for each in messages] == ["nothing-found"]  # so few samples, in two groups, show no factor
 
 
 def test_a_view_of_one_feature_is_doubted_beside_others() -> None:
@@ -88,9 +88,9 @@ def test_samples_that_show_nothing_are_named() -> None:
 def test_views_whose_row_names_hardly_agree_are_doubted() -> None:
     given = frames()
     given["view1"].index = [f"S{i}" if i > 5 else f"s{i}" for i in range(40)]
-    with pytest.warns(FewSharedRows, match=r"6 of the 40 row names of view 'view0' stand in another view") as told:
+    with pytest.warns(FewSharedRows, match=r"6 of the 40 row names of view 'view0' stand in another view") as records:
         fit(given)
-    assert "Compare the spelling, such as 's6' here and 'S10' there." in str(told[0].message)
+    assert "Compare the spelling, such as 's6' here and 'S10' there." in str(records[0].message)
 
 
 @pytest.mark.extras

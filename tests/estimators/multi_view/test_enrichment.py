@@ -19,11 +19,11 @@ def test_t_is_that_of_the_textbook_and_p_of_its_upper_tail() -> None:
     strength = np.abs(RNG.normal(size=(2, 200)))
     table = enriched({"rna": strength}, {"rna": GENES}, ["f0", "f1"], {"first": GENES[:20]}, least=5,
                      n_permutations=None, rng=RNG)  # fmt: skip
-    told = {row[0]: row for row in table.rows}
+    by_name = {row[0]: row for row in table.rows}
     for k in range(2):
         usual = stats.ttest_ind(strength[k, :20], strength[k, 20:], alternative="greater")
-        assert told[f"f{k}"][4] == pytest.approx(usual.statistic)
-        assert told[f"f{k}"][5] == pytest.approx(usual.pvalue)
+        assert by_name[f"f{k}"][4] == pytest.approx(usual.statistic)
+        assert by_name[f"f{k}"][5] == pytest.approx(usual.pvalue)
 
 
 def test_permutations_agree_and_sets_of_nothing_are_not_found() -> None:

@@ -133,8 +133,8 @@ class TestFinding:
         with pytest.warns(ConstantColumns):
             found = model(4).fit(with_constant)
         assert np.abs(found.components_[name][:, -1]).max() < 1e-2 * np.abs(found.components_[name]).max()
-        told = found.inverse_transform(np.zeros((1, found.n_components_)))[name][0, -1]
-        assert told == pytest.approx(1, abs=0.1)
+        answer = found.inverse_transform(np.zeros((1, found.n_components_)))[name][0, -1]
+        assert answer == pytest.approx(1, abs=0.1)
 
     def test_samples_without_whole_views_are_learnt_from(self) -> None:
         views, truth = make_multiview(200, (60, 60), n_factors=2, missing_views=0.4, noise=0.5, random_state=52)
@@ -144,8 +144,8 @@ class TestFinding:
         for k in range(2):  # a sample knows a factor if it shows a view that follows it
             heard = [name for name, w in truth.components.items() if np.abs(w[k]).max() > 0]
             knows = np.any([~truth.missing[name].all(axis=1) for name in heard], axis=0)
-            told, true = found.scores_[:, match.index[k]], truth.codes[:, k]
-            assert np.abs(np.corrcoef(told[knows], true[knows])[0, 1]) > 0.95
+            answer, true = found.scores_[:, match.index[k]], truth.codes[:, k]
+            assert np.abs(np.corrcoef(answer[knows], true[knows])[0, 1]) > 0.95
             std = found.transform(views, return_std=True)[1][:, match.index[k]]
             assert std[knows].mean() < 0.5
             assert np.all(std[~knows] > 0.9)
@@ -270,10 +270,10 @@ class TestImputing:
 
     def test_views_that_are_absent_are_predicted_whole(self, data: tuple[Views, Any], fitted: Any) -> None:
         views, truth = data
-        told = fitted.impute({"view0": views["view0"]})
-        assert set(told) == {"view0", "view1"}
-        assert np.array_equal(told["view0"], views["view0"])
-        rest = truth.expected["view1"] - told["view1"]
+        answer = fitted.impute({"view0": views["view0"]})
+        assert set(answer) == {"view0", "view1"}
+        assert np.array_equal(answer["view0"], views["view0"])
+        rest = truth.expected["view1"] - answer["view1"]
         assert np.var(rest) < 0.5 * np.var(truth.expected["view1"] - truth.intercepts["view1"])
 
     def test_a_sample_with_nothing_gets_the_prior_and_the_levels(self, fitted: Any) -> None:
@@ -443,8 +443,8 @@ class TestGroups:
         views, truth, found = grouped
         assert found.transform(views, groups=truth.groups) == pytest.approx(found.scores_, abs=1e-9)
         part = {"view1": views["view1"]}
-        told = found.impute(part, groups=truth.groups)["view0"]
-        assert np.mean((told - truth.expected["view0"] - 30 * (truth.groups == "group1")[:, None]) ** 2) < 2
+        answer = found.impute(part, groups=truth.groups)["view0"]
+        assert np.mean((answer - truth.expected["view0"] - 30 * (truth.groups == "group1")[:, None]) ** 2) < 2
         # where it is not known, the levels tell it
         assert found.transform(views) == pytest.approx(found.scores_, abs=1e-9)
         share = np.array([np.mean(truth.groups == group) for group in truth.groups])  # far apart: no other group helps
@@ -529,8 +529,8 @@ class TestConventions:
             [w**2 / (np.sum(w**2, axis=0) + fitted.noise_variance_[n]) for n, w in fitted.components_.items()]
         )
         names = [f"{view}: {feature}" for view, f in zip(*_named(fitted), strict=True) for feature in f]
-        told = fitted.top_features(3)
-        for k, top in enumerate(told.values()):
+        answer = fitted.top_features(3)
+        for k, top in enumerate(answer.values()):
             assert top == [names[d] for d in np.argsort(-strength[k])[:3]]
         assert all(name.startswith("view1_") for top in fitted.top_features(2, view="view1").values() for name in top)
         with pytest.raises(ValueError, match="view='x' is not known; choose one of 'view0', 'view1'"):

@@ -35,11 +35,11 @@ def recovered(z: np.ndarray, scores: np.ndarray) -> float:
 
 def test_exposures_leave_no_factor_for_the_size_of_samples() -> None:
     y, s, z = made()
-    told, untold = model().fit({"rna": y}, exposure=s), model().fit({"rna": y})
-    assert told.n_components_ == 2
-    assert recovered(z, told.scores_) > 0.9
-    assert untold.n_components_ > 2  # one is log s
-    assert told.elbo_ > untold.elbo_
+    with_exposure, without = model().fit({"rna": y}, exposure=s), model().fit({"rna": y})
+    assert with_exposure.n_components_ == 2
+    assert recovered(z, with_exposure.scores_) > 0.9
+    assert without.n_components_ > 2  # one is log s
+    assert with_exposure.elbo_ > without.elbo_
 
 
 def test_another_unit_of_exposure_moves_the_levels_alone() -> None:

@@ -21,10 +21,10 @@ def measured() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarra
 def test_known_noise_is_worth_knowing(measured) -> None:
     views, precision, _, _ = measured
     blind = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views)
-    told = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views, precision={"y": precision})
-    assert told.n_components_ == 2
-    assert told.elbo_ > blind.elbo_ + 1000
-    assert set(told.noise_variance_) == {"v"}  # there is none to learn of the other
+    reference = latens.MultiViewFactorAnalysis(4, random_state=0).fit(views, precision={"y": precision})
+    assert reference.n_components_ == 2
+    assert reference.elbo_ > blind.elbo_ + 1000
+    assert set(reference.noise_variance_) == {"v"}  # there is none to learn of the other
 
 
 def test_limits_follow_the_noise_of_each_entry(measured) -> None:

@@ -132,8 +132,8 @@ def test_views_of_several_scans() -> None:
     codes = np.asarray(blocks.transform(scans))
     np.testing.assert_allclose(codes, blocks.transform({"a": x[:, :4], "b": x[:, 4:]}), atol=1e-12)
     for part in fields(memory.deviances_):
-        told = [getattr(model.deviances_, part.name) for model in (memory, blocks)]
-        np.testing.assert_allclose(*(np.asarray(value, dtype=float) for value in told), rtol=1e-8)
+        answer = [getattr(model.deviances_, part.name) for model in (memory, blocks)]
+        np.testing.assert_allclose(*(np.asarray(value, dtype=float) for value in answer), rtol=1e-8)
     with pytest.raises(ValueError, match=r"have 5, 2 blocks; cut them alike"):
         latens.MultiViewFactorAnalysis(2).fit({"a": scans["a"], "b": latens.scan(x[:, 4:], block_rows=200)})
     with pytest.raises(ValueError, match=r"different numbers of rows by view \(a 80, b 70\)"):
@@ -159,8 +159,8 @@ def test_groups_and_exposures_are_columns_of_the_scan() -> None:
     assert blocks.layout_.exposed == memory.layout_.exposed == ("x",)
     assert blocks.layout_.groups == ("7", "8")
     assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-8)
-    told = blocks.transform(x, groups=group, exposure=exposure)
-    np.testing.assert_allclose(np.asarray(blocks.transform(scan)), told, atol=2e-6)
+    scores = blocks.transform(x, groups=group, exposure=exposure)
+    np.testing.assert_allclose(np.asarray(blocks.transform(scan)), scores, atol=2e-6)
     assert blocks.score(scan) == pytest.approx(blocks.score(x, groups=group, exposure=exposure), rel=1e-6)
     with pytest.raises(ValueError, match=r"groups cannot be given beside a scan; name a column"):
         blocks.transform(scan, groups=group)
@@ -179,8 +179,8 @@ def test_groups_and_exposures_of_several_views_and_of_batches() -> None:
     }
     blocks = latens.MultiViewFactorAnalysis(2, **few, row_posteriors="keep").fit(scans)
     assert blocks.elbo_ == pytest.approx(memory.elbo_, rel=1e-8)
-    told = blocks.transform(views, groups=group, exposure={"b": exposure})
-    np.testing.assert_allclose(np.asarray(blocks.transform(scans)), told, atol=2e-6)
+    scores = blocks.transform(views, groups=group, exposure={"b": exposure})
+    np.testing.assert_allclose(np.asarray(blocks.transform(scans)), scores, atol=2e-6)
     stream = latens.MultiViewFactorAnalysis(2, **few).partial_fit(scans)
     by_hand = latens.MultiViewFactorAnalysis(2, **few)
     for at in range(0, N, 130):

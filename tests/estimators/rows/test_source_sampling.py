@@ -60,6 +60,6 @@ def test_rows_whose_hashes_are_alike_stay_apart(monkeypatch: pytest.MonkeyPatch)
 def test_units_from_a_survey_are_those_of_the_rows(kind: str, centred: bool) -> None:
     x = 37.0 * table(kind) + [0, 1e5, -2]
     direct = Units.of(as_rows(x), centred=centred)
-    told = Units.of_survey(in_blocks(x, 100).survey, x.dtype, centred=centred)
-    assert direct.exponent == told.exponent
-    np.testing.assert_array_equal(direct.origin, told.origin)
+    from_survey = Units.of_survey(in_blocks(x, 100).survey, x.dtype, centred=centred)
+    assert direct.exponent == from_survey.exponent
+    np.testing.assert_array_equal(direct.origin, from_survey.origin)

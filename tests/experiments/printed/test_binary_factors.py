@@ -118,9 +118,9 @@ def moments(X, mu, sigma, Lambda, alpha) -> tuple[np.ndarray, np.ndarray]:
     for _ in range(5):
         for i in range(K):
             for d in range(D):
-                told = sum(Lambda[n, i] * X[n, d] for n in range(N))
+                drive = sum(Lambda[n, i] * X[n, d] for n in range(N))
                 others = sum(Lambda[n, i] * Lambda[n, k] * mu[d, k] for n in range(N) for k in range(K) if k != i)
-                mu[d, i] = C[i] / sigma**2 * (told - others)
+                mu[d, i] = C[i] / sigma**2 * (drive - others)
     return mu, np.array([D * C[i] + (mu[:, i] ** 2).sum() for i in range(K)])
 
 

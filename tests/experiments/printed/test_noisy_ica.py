@@ -19,8 +19,8 @@ def test_a_source_is_student_t() -> None:
 
 def test_the_update_of_a_sensor_by_hand() -> None:
     """x = (1, 2, 6), prior mean 1, nu 2, alpha 3, beta 4: the mean is 3, squares about it add up to 14."""
-    told = noisy_ica.update_mixing(np.array([1.0, 2.0, 6.0]), 1.0, 2.0, 3.0, 4.0)
-    assert told == pytest.approx((11 / 5, 5.0, 4.5, 4 + 7 + 3 * 2 / 5 * 4 / 2), abs=1e-12)
+    answer = noisy_ica.update_mixing(np.array([1.0, 2.0, 6.0]), 1.0, 2.0, 3.0, 4.0)
+    assert answer == pytest.approx((11 / 5, 5.0, 4.5, 4 + 7 + 3 * 2 / 5 * 4 / 2), abs=1e-12)
 
 
 def test_the_shared_tail_solves_its_equation() -> None:
@@ -40,7 +40,7 @@ def test_the_rule_for_the_number_of_sources_solves_its_equation(value: float) ->
 def test_sources_by_the_rule_have_the_numbers_of_three_rounds(nu: float | None) -> None:
     N, D, K = 9, 4, 2
     X = np.random.default_rng(0).normal(size=(N, D))
-    told = noisy_ica.learn_sources(X, K, 3, np.random.default_rng(1), nu)
+    answer = noisy_ica.learn_sources(X, K, 3, np.random.default_rng(1), nu)
     x = X - X.mean(axis=0)
     variance = np.mean(x**2, axis=0)
     A = np.random.default_rng(1).standard_normal((D, K)) * math.sqrt(variance.mean() / K)
@@ -64,14 +64,14 @@ def test_sources_by_the_rule_have_the_numbers_of_three_rounds(nu: float | None) 
             V = np.linalg.inv(zz)
         A = np.array([np.linalg.solve(zz, zx[:, d]) for d in range(D)])
         psi = np.array([variance[d] - A[d] @ zx[:, d] / N for d in range(D)])
-        assert told.alpha[step] == pytest.approx(alpha, rel=1e-10)
-        assert told.variance[step] == pytest.approx(squares * (A**2).sum(axis=0), rel=1e-10)
-    assert told.A == pytest.approx(A, rel=1e-10, abs=1e-10)
+        assert answer.alpha[step] == pytest.approx(alpha, rel=1e-10)
+        assert answer.variance[step] == pytest.approx(squares * (A**2).sum(axis=0), rel=1e-10)
+    assert answer.A == pytest.approx(A, rel=1e-10, abs=1e-10)
 
 
 def test_alpha_of_a_source_without_loadings_grows_like_the_root_of_twice_the_iterations() -> None:
     """Q(z) is then the prior given <u>, and the rule moves alpha by about 1 / alpha."""
     X = np.random.default_rng(0).normal(size=(200, 3))
-    told = noisy_ica.learn_sources(X, 1, 400, np.random.default_rng(1), nu=1e9)
-    assert told.variance[-1] == pytest.approx(0, abs=1e-3)
-    assert told.alpha[-1] == pytest.approx(math.sqrt(2 * 400), rel=0.1)
+    answer = noisy_ica.learn_sources(X, 1, 400, np.random.default_rng(1), nu=1e9)
+    assert answer.variance[-1] == pytest.approx(0, abs=1e-3)
+    assert answer.alpha[-1] == pytest.approx(math.sqrt(2 * 400), rel=0.1)

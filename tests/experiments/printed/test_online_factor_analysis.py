@@ -91,9 +91,9 @@ def test_batch_em_has_the_numbers_of_its_equations() -> None:
     _, path = printed.batch_em(x, F, 3)
     psi, d = np.ones(D), x - x.mean(axis=0)
     for step in range(3):
-        told = [posterior(row, F, psi) for row in d]
-        A = sum(np.outer(row, m) for row, (_, m) in zip(d, told, strict=True)) / T
-        H = told[0][0] + sum(np.outer(m, m) for _, m in told) / T
+        posteriors = [posterior(row, F, psi) for row in d]
+        A = sum(np.outer(row, m) for row, (_, m) in zip(d, posteriors, strict=True)) / T
+        H = posteriors[0][0] + sum(np.outer(m, m) for _, m in posteriors) / T
         F = A @ np.linalg.inv(H)
         psi = np.diag(d.T @ d / T - 2 * F @ A.T + F @ H @ F.T).copy()
         assert path[step].F == pytest.approx(F, **CLOSE)
@@ -140,16 +140,16 @@ GRADIENTS = [np.array([2.0, -1.0]), np.array([1.0, 0.5]), np.array([-3.0, 0.0])]
 def test_momentum_goes_on_in_the_direction_of_the_last_step() -> None:
     """Rate .1 and decay .9: .2, then .9 x .2 + .1, then .9 x .28 - .3."""
     step = printed.momentum(0.1)
-    told = [step(gradient)[0] for gradient in GRADIENTS]
-    assert told == pytest.approx([0.2, 0.28, -0.048], abs=1e-12)
+    steps = [step(gradient)[0] for gradient in GRADIENTS]
+    assert steps == pytest.approx([0.2, 0.28, -0.048], abs=1e-12)
 
 
 def test_adagrad_divides_by_the_root_of_all_squares() -> None:
     step = printed.adagrad(0.1)
-    told = np.array([step(gradient) for gradient in GRADIENTS])
-    assert told[0] == pytest.approx([0.1, -0.1], rel=1e-7)
-    assert told[1] == pytest.approx([0.1 / math.sqrt(5), 0.05 / math.sqrt(1.25)], rel=1e-7)
-    assert told[2] == pytest.approx([-0.3 / math.sqrt(14), 0.0], rel=1e-7)
+    steps = np.array([step(gradient) for gradient in GRADIENTS])
+    assert steps[0] == pytest.approx([0.1, -0.1], rel=1e-7)
+    assert steps[1] == pytest.approx([0.1 / math.sqrt(5), 0.05 / math.sqrt(1.25)], rel=1e-7)
+    assert steps[2] == pytest.approx([-0.3 / math.sqrt(14), 0.0], rel=1e-7)
 
 
 def test_adam_by_its_averages() -> None:

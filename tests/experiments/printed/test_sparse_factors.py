@@ -45,11 +45,11 @@ def test_three_rounds_have_the_numbers_of_the_print() -> None:
                 v[n, k] = 1 / (square + 1)
         for k in range(K):
             for n in range(N):
-                told = 0.0
+                total = 0.0
                 for d in range(D):
                     others = sum(g[d, j] * mu[d, j] * z[n, j] for j in range(K) if j != k)
-                    told += tau[n, d] * g[d, k] * mu[d, k] * (y[n, d] - others)
-                z[n, k] = v[n, k] * told
+                    total += tau[n, d] * g[d, k] * mu[d, k] * (y[n, d] - others)
+                z[n, k] = v[n, k] * total
         weights()
         found, codes, spread = learnt.path[step]
         for ours, theirs in zip((mu, s2, g, z, v), (found.mu, found.sigma2, found.gamma, codes, spread), strict=True):
@@ -60,9 +60,9 @@ def test_three_rounds_have_the_numbers_of_the_print() -> None:
 def test_the_likelihood_is_taken_at_the_means() -> None:
     w = printed.Weights(np.array([[2.0]]), np.ones((1, 1)), np.zeros((1, 1)), np.array([[0.5]]))
     z = np.array([[3.0], [-1.0]])
-    told = printed.likelihood(np.array([[1.0], [0.0]]), w, z)
-    assert told[0, 0] == pytest.approx(3 - math.log(1 + math.exp(3)))
-    assert told[1, 0] == pytest.approx(-math.log(1 + math.exp(-1)))
+    answer = printed.likelihood(np.array([[1.0], [0.0]]), w, z)
+    assert answer[0, 0] == pytest.approx(3 - math.log(1 + math.exp(3)))
+    assert answer[1, 0] == pytest.approx(-math.log(1 + math.exp(-1)))
 
 
 def test_pseudo_data_touch_the_bernoulli_at_its_second_moment() -> None:

@@ -35,13 +35,13 @@ def test_the_functional_adds_the_negative_entropy() -> None:
 def test_one_sweep_is_the_fixed_point_equation() -> None:
     rng = np.random.default_rng(1)
     x, lam, W, pi = rng.normal(size=(N, D)), rng.uniform(size=(N, K)), rng.normal(size=(D, K)), rng.uniform(size=K)
-    told, now = printed.sweep(x, lam, W, pi, 0.8), lam.copy()
+    printed_sweep, now = printed.sweep(x, lam, W, pi, 0.8), lam.copy()
     for n in range(N):
         for u in range(K):
             others = sum((now[n, j] * W[:, j] for j in range(K) if j != u), np.zeros(D))
             field = (x[n] - others) @ W[:, u] / 0.64 - W[:, u] @ W[:, u] / 1.28 + math.log(pi[u] / (1 - pi[u]))
             now[n, u] = 1 / (1 + math.exp(-field))
-    assert told == pytest.approx(now, **CLOSE)
+    assert printed_sweep == pytest.approx(now, **CLOSE)
 
 
 def test_the_printed_equations_for_the_weights_give_minus_half_of_them() -> None:

@@ -40,7 +40,7 @@ def never() -> Any:
     pytest.fail("a finished step was done again")
 
 
-def climb(n: int, *, die_at: int | None = None) -> Callable[..., Fit]:
+def ascent(n: int, *, die_at: int | None = None) -> Callable[..., Fit]:
     """An ascent of n iterations, each of which raises the bound by 1."""
 
     def ascend(start: State, *, on_iteration: Any, so_far: Any = (), on_state: Any = None) -> Fit:
@@ -90,11 +90,11 @@ def _exit() -> Any:
 
 
 def test_an_ascent_goes_on_from_its_last_state_and_watchers_have_seen_the_rest() -> None:
-    store, alone = Memory(), journal_of(Memory()).ascend(climb(6), State(Place()), None)
+    store, alone = Memory(), journal_of(Memory()).ascend(ascent(6), State(Place()), None)
     with pytest.raises(SystemExit):
-        journal_of(store).ascend(climb(6, die_at=4), State(Place()), None)
+        journal_of(store).ascend(ascent(6, die_at=4), State(Place()), None)
     seen = list[int]()
-    fit = journal_of(store).ascend(climb(6), State(Place()), lambda event: seen.append(event.step))
+    fit = journal_of(store).ascend(ascent(6), State(Place()), lambda event: seen.append(event.step))
     assert fit == alone
     assert seen == [0, 1, 2, 3, 4, 5]
 
@@ -104,8 +104,8 @@ def test_callers_hear_only_what_they_have_not_heard() -> None:
 
     def search(journal: Journal, die_at: int | None) -> None:
         listen = journal.unheard(lambda event: heard.append(("second", event.step)) or False)
-        journal.ascend(climb(2), State(Place()), listen)
-        journal.ascend(climb(4, die_at=die_at), State(Place()), listen)
+        journal.ascend(ascent(2), State(Place()), listen)
+        journal.ascend(ascent(4, die_at=die_at), State(Place()), listen)
 
     with pytest.raises(SystemExit):
         search(journal_of(store), 2)
@@ -118,8 +118,8 @@ def test_callers_hear_only_what_they_have_not_heard() -> None:
 def test_local_posteriors_are_kept_where_the_next_ascent_may_need_them_alone() -> None:
     store = Memory()
     journal = journal_of(store)
-    journal.ascend(climb(2), State(Place()), None)
-    journal.ascend(climb(2), State(Place()), None)
+    journal.ascend(ascent(2), State(Place()), None)
+    journal.ascend(ascent(2), State(Place()), None)
     assert store.notes is not None
     assert [entry.answer.state.locals for entry in store.notes.entries] == [None, ("local",)]
 

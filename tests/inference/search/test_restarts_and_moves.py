@@ -66,24 +66,24 @@ def test_a_stop_ends_the_round_and_compares_what_there_is() -> None:
 
 
 def test_an_interrupted_restart_ends_the_round() -> None:
-    climbed: list[float] = []
+    heights_tried: list[float] = []
 
-    def climb(height: float, on: OnIteration | None) -> Fit:
-        climbed.append(height)
+    def ascent(height: float, on: OnIteration | None) -> Fit:
+        heights_tried.append(height)
         return fit_at(height, interrupted=height == -4.0)
 
-    best = best_of(HEIGHTS, climb)
-    assert climbed == [-9.0, -4.0]
+    best = best_of(HEIGHTS, ascent)
+    assert heights_tried == [-9.0, -4.0]
     assert best.interrupted
 
 
 def test_an_interrupt_before_a_restart_has_anything_keeps_the_restarts_before_it() -> None:
-    def climb(height: float, on: OnIteration | None) -> Fit:
+    def ascent(height: float, on: OnIteration | None) -> Fit:
         if height == -6.0:
             raise KeyboardInterrupt
         return fit_at(height)
 
-    best = survived(lambda: best_of(HEIGHTS, climb))
+    best = survived(lambda: best_of(HEIGHTS, ascent))
     assert best.elbo == -4.0
     assert best.interrupted
 
@@ -147,11 +147,11 @@ def test_steps_and_restart_of_the_trace_go_on() -> None:
 def test_an_accepted_candidate_climbs_on_until_it_converges() -> None:
     calls: list[tuple[float, int]] = []
 
-    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+    def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         calls.append((start.q, max_iter))
         return fit_at(start.q + 0.5, q=start.q + 0.5, step=start.step + 1, converged=len(calls) > 1)
 
-    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb, n_steps=4, max_iter=99)
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), ascent, n_steps=4, max_iter=99)
     assert calls == [(-3.0, 4), (-2.5, 20)]  # a fifth of those left of 99, after one before and one for the candidate
     assert [event.elbo for event in fit.trace] == [-5.0, -2.5, -2.0]
 
@@ -172,14 +172,14 @@ def test_a_slow_ascent_leaves_iterations_for_the_moves_after_it() -> None:
 def test_candidates_that_disappoint_on_a_sample_are_not_tried_in_full() -> None:
     tried: list[float] = []
 
-    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+    def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         tried.append(start.q)
         return climb_state(start, max_iter, on)
 
     def screen(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         return fit_at(start.q / 2)
 
-    improve(fit_at(-5.0, q=-5.0), candidates_from([-9.0, -6.0, -3.0], []), climb, screens=[screen])
+    improve(fit_at(-5.0, q=-5.0), candidates_from([-9.0, -6.0, -3.0], []), ascent, screens=[screen])
     assert tried == [-3.0]
 
 
@@ -193,10 +193,10 @@ def test_moves_after_a_stop_or_an_interrupt_are_not_even_proposed() -> None:
 
 
 def test_an_interrupt_during_a_trial_is_reported_and_the_fit_kept() -> None:
-    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+    def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         return fit_at(-9.0, interrupted=True)
 
-    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb)
+    fit = improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), ascent)
     assert fit.elbo == -5.0
     assert fit.interrupted
 
@@ -225,12 +225,12 @@ def test_an_interrupt_while_candidates_are_thought_of_keeps_the_fit() -> None:
 
 
 def test_an_interrupt_while_an_accepted_candidate_climbs_on_keeps_the_candidate() -> None:
-    def climb(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+    def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
         if max_iter > 10:
             raise KeyboardInterrupt
         return fit_at(start.q, q=start.q, converged=False)
 
-    fit = survived(lambda: improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), climb, n_steps=10, max_iter=99))
+    fit = survived(lambda: improve(fit_at(-5.0, q=-5.0), candidates_from([-3.0]), ascent, n_steps=10, max_iter=99))
     assert (fit.elbo, fit.interrupted) == (-3.0, True)
 
 
@@ -243,11 +243,11 @@ def test_moves_of_a_real_model_never_lower_the_bound(name: str) -> None:
         model = case.build(5)
         k = 4
 
-        def climb(start: State, max_iter: int, on: OnIteration | None, model: Any = model, rows: Rows = rows) -> Fit:
+        def ascent(start: State, max_iter: int, on: OnIteration | None, model: Any = model, rows: Rows = rows) -> Fit:
             return ascend(model, [rows], start, max_iter=max_iter, tol=1e-6, on_iteration=on)
 
-        first = climb(State(case.start(model, k, rows.x, rng)), 100, None)
-        fit = improve(first, lambda state, m=model, r=rows, g=rng: m.candidates(state.q, state.stats, r, g, 4), climb)
+        first = ascent(State(case.start(model, k, rows.x, rng)), 100, None)
+        fit = improve(first, lambda state, m=model, r=rows, g=rng: m.candidates(state.q, state.stats, r, g, 4), ascent)
         heights = np.array([event.elbo for event in fit.trace])
         assert np.all(np.diff(heights) >= -1e-9 * np.abs(heights[1:]))
         assert fit.elbo >= first.elbo

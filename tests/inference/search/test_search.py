@@ -67,9 +67,9 @@ def test_too_many_clusters_go_though_rows_are_many() -> None:
     part = Rows(rows.x[::10])
     start = State(at(model, [-7.0, -5.0, 0.0, 5.0, 7.0]))
     fit = searching(model).by_part(part, [rows], rows.n, worst(model, rows), [start])
-    told = ascend(model, [rows], State(at(model, [-6.0, 6.0])), tol=1e-6)
+    reference = ascend(model, [rows], State(at(model, [-6.0, 6.0])), tol=1e-6)
     assert fit.state.q.n_components == 2
-    assert fit.elbo == pytest.approx(told.elbo, abs=0.5)
+    assert fit.elbo == pytest.approx(reference.elbo, abs=0.5)
 
 
 def test_a_cluster_that_the_part_has_not_met_is_found_on_all_rows() -> None:

@@ -36,8 +36,8 @@ def test_moments_divergences_and_parabolas_of_a_sweep(missing: float, sparse: bo
         assert sums.parabola(p) == pytest.approx(sums.parabola(again), rel=1e-9, abs=1e-9)
         assert np.array_equal(p.mean, again.mean)
         assert np.array_equal(p.square, again.square)
-        for told in ("mean", "square", "used", "sizes", "entropy"):
-            assert getattr(p.weights, told) == pytest.approx(getattr(again.weights, told), rel=1e-10), told
+        for moment in ("mean", "square", "used", "sizes", "entropy"):
+            assert getattr(p.weights, moment) == pytest.approx(getattr(again.weights, moment), rel=1e-10), moment
 
 
 @pytest.mark.parametrize("share", [0.1, MOST_MISSING_BY_COMPLEMENT + 0.1], ids=["few holes", "many holes"])
@@ -65,8 +65,8 @@ def test_samples_of_one_kind_share_what_each_would_find_alone(
 
     def fit() -> tuple[latens.MultiViewFactorAnalysis, list[np.ndarray]]:
         model = latens.MultiViewFactorAnalysis(4, max_iter=20, tol=0, moves=False, random_state=0)
-        told = labels if groups > 1 else None
-        model.fit(views, groups=told, sample_weight=weight)
+        of_rows = labels if groups > 1 else None
+        model.fit(views, groups=of_rows, sample_weight=weight)
         later = {"groups": unknown} if groups > 1 else {}
         answers = [*model.transform(views, return_std=True, **later), model.score_samples(views, **later)]
         return model, [*answers, model.impute(views, **later)["view0"]]
@@ -78,7 +78,7 @@ def test_samples_of_one_kind_share_what_each_would_find_alone(
         return times_kinds(matrices, vectors, kind)
 
     monkeypatch.setattr(codes, "times_kinds", counted)
-    shared, told = fit()
+    shared, of_rows = fit()
     assert max(kinds, default=0) <= 3 * (groups + (groups > 1))  # both views, or either; of each group, or unknown
     assert len(kinds) >= 20 or (not lacking and groups == 1)  # then all are of one kind
     kinds.clear()
@@ -86,5 +86,5 @@ def test_samples_of_one_kind_share_what_each_would_find_alone(
     single, alone = fit()
     assert not kinds
     assert shared.elbo_ == pytest.approx(single.elbo_, rel=1e-12)
-    for one, other in zip(told, alone, strict=True):
+    for one, other in zip(of_rows, alone, strict=True):
         assert one == pytest.approx(other, rel=1e-8, abs=1e-9)

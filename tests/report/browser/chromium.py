@@ -105,10 +105,10 @@ class Chromium:
 
     def run(self, expression: str) -> Any:
         """The value of an expression on the page."""
-        told = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in told:
-            raise RuntimeError(json.dumps(told["exceptionDetails"])[:2000])
-        return told["result"].get("value")
+        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(json.dumps(answer["exceptionDetails"])[:2000])
+        return answer["result"].get("value")
 
     def mouse(self, kind: str, x: float, y: float, *, held: bool = False) -> None:
         """Move, press or release: kind is mouseMoved, mousePressed or mouseReleased."""

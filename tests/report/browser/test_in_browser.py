@@ -85,7 +85,7 @@ def test_a_dragged_frame_counts_the_rows_inside_it_as_numpy_does(browser: Chromi
         place = [a + step * (b - a) for a, b in zip(*ends, strict=True)]
         browser.mouse("mouseMoved", *place, held=True)
     browser.mouse("mouseReleased", *ends[1])
-    told = browser.run("document.querySelector('#s1-rows .told').textContent")
+    answer = browser.run("document.querySelector('#s1-rows .told').textContent")
     frame = browser.run(
         "(() => { const b = document.querySelector('.brush');"
         " return ['x', 'y', 'width', 'height'].map(n => Number(b.getAttribute(n))); })()"
@@ -105,10 +105,10 @@ def test_a_dragged_frame_counts_the_rows_inside_it_as_numpy_does(browser: Chromi
     edges = [np.sort(np.polyval(slope[axis], [low[axis], high[axis]])) for axis in (0, 1)]
     inside = np.all([(codes[:, a] >= edges[a][0]) & (codes[:, a] <= edges[a][1]) for a in (0, 1)], axis=0)
     assert 5 < inside.sum() < N - 5
-    assert told.startswith(f"{inside.sum()} of {N} rows")
+    assert answer.startswith(f"{inside.sum()} of {N} rows")
     sex = np.array(metadata["sex"])
     for level in ("f", "m"):
-        assert re.search(rf"; {level} (\d+)", told).group(1) == str(np.sum(inside & (sex == level)))  # type: ignore[union-attr]
+        assert re.search(rf"; {level} (\d+)", answer).group(1) == str(np.sum(inside & (sex == level)))  # type: ignore[union-attr]
 
 
 def test_hovering_tells_a_row_and_colour_follows_the_choice(browser: Chromium, factors: Any) -> None:

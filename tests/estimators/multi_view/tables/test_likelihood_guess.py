@@ -80,11 +80,11 @@ def test_counts_are_taken_as_such_while_they_are_small(largest: float, guess: st
     counts = COUNTS.copy()
     counts[3, 4] = largest
     table = lay_out({"rna": counts})
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         assert guess_likelihoods(table, None) == (guess,)
         assert guess_likelihoods(table, {"rna": "poisson"}) == ("poisson",)
-    messages = [str(one.message) for one in told]
+    messages = [str(one.message) for one in records]
     assert len(messages) == (0 if guess == "poisson" else 1)
     assert all(f"holds counts up to {largest}" in one and "np.log1p" in one for one in messages)
 
@@ -132,13 +132,13 @@ def test_real_tables_get_the_warnings_they_deserve(data_file: Callable[[str], Pa
 
     names = ["RNASeq2GeneNorm", "gistict", "RPPAArray", "miRNASeqGene", "Mutations"]
     views = {n: pd.read_csv(data_file(f"multiomics/miniACC_{n}.csv"), index_col=0) for n in names}
-    with pytest.warns(UserWarning) as told:  # noqa: PT030
+    with pytest.warns(UserWarning) as records:  # noqa: PT030
         kinds = guess_likelihoods(lay_out(views), None)
     assert kinds == ("gaussian", "gaussian", "gaussian", "gaussian", "bernoulli")
-    assert [type(one.message) for one in told] == [DoubtfulScale, DoubtfulScale, ConstantColumns]
-    assert "'RNASeq2GeneNorm' has no negative values" in str(told[0].message)
-    assert "'miRNASeqGene' holds counts up to 5,727,255" in str(told[1].message)
-    assert "24 column(s) of view 'Mutations' never vary" in str(told[2].message)
+    assert [type(one.message) for one in records] == [DoubtfulScale, DoubtfulScale, ConstantColumns]
+    assert "'RNASeq2GeneNorm' has no negative values" in str(records[0].message)
+    assert "'miRNASeqGene' holds counts up to 5,727,255" in str(records[1].message)
+    assert "24 column(s) of view 'Mutations' never vary" in str(records[2].message)
     breast = {
         n: pd.read_csv(data_file(f"multiomics/breastTCGA_{n}.csv"), index_col=0) for n in ["mrna", "mirna", "protein"]
     }

@@ -105,8 +105,8 @@ class TestUnits:
         assert found.n_components_ == 2
         assert found.n_iter_ < 100
         assert found.noise_variance_["a"] / unit**2 == pytest.approx(np.full(30, 0.25), rel=0.4)
-        told = found.inverse_transform(found.scores_)["a"]
-        left = np.sum((x - told) ** 2, axis=0) / np.sum((x - x.mean(axis=0)) ** 2, axis=0)
+        rebuilt = found.inverse_transform(found.scores_)["a"]
+        left = np.sum((x - rebuilt) ** 2, axis=0) / np.sum((x - x.mean(axis=0)) ** 2, axis=0)
         assert left.reshape(3, 10).mean(axis=1).max() < 0.4  # a quarter of it is noise
 
     @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
@@ -232,10 +232,10 @@ class TestNames:
         views, groups = make(), np.repeat(["a", "b"], 40)
         shifted = {name: view + 20.0 * (groups == "b")[:, None] for name, view in views.items()}
         found = model().fit(shifted, groups=groups)
-        told = found.inverse_transform(found.scores_, groups=groups)
-        assert np.abs(told["view0"] - shifted["view0"]).mean() < 0.4
+        answer = found.inverse_transform(found.scores_, groups=groups)
+        assert np.abs(answer["view0"] - shifted["view0"]).mean() < 0.4
         either = found.inverse_transform(found.scores_)["view0"]
-        assert either.mean() == pytest.approx(told["view0"].mean(), abs=0.5)
+        assert either.mean() == pytest.approx(answer["view0"].mean(), abs=0.5)
         alone = model(max_iter=3).fit(views)
         with pytest.raises(ValueError, match="the model was fitted without"):
             alone.inverse_transform(np.zeros((2, alone.n_components_)), groups=["a", "b"])
@@ -260,6 +260,6 @@ def test_without_a_group_a_score_is_that_of_the_mixture_of_groups() -> None:
     group = np.repeat([0, 1], [40, 80])
     x = rng.normal(size=(120, 6)) + 1.5 * group[:, None]
     model = latens.MultiViewFactorAnalysis(1, random_state=0).fit({"a": x}, groups=group)
-    told = np.stack([model.score_samples({"a": x}, groups=np.full(120, g)) for g in (0, 1)], axis=1)
-    mixed = np.logaddexp(np.log(40 / 120) + told[:, 0], np.log(80 / 120) + told[:, 1])
+    densities = np.stack([model.score_samples({"a": x}, groups=np.full(120, g)) for g in (0, 1)], axis=1)
+    mixed = np.logaddexp(np.log(40 / 120) + densities[:, 0], np.log(80 / 120) + densities[:, 1])
     assert model.score_samples({"a": x}) == pytest.approx(mixed, rel=1e-10)
