@@ -34,11 +34,22 @@ def names(source: str) -> set[str]:
 
 def test_former_names_do_not_come_back() -> None:
     found = {
-        f"{path.relative_to(PACKAGE)}: {name}, now {RENAMED[name]}"
-        for path in PACKAGE.rglob("*.py")
+        f"{path.relative_to(ROOT)}: {name}, now {RENAMED[name]}"
+        for folder in ("src", "tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
         for name in names(path.read_text("utf-8")) & RENAMED.keys()
     }
     assert sorted(found) == []
+
+
+def test_former_images_do_not_come_back_to_comments_and_texts() -> None:
+    former = re.compile(r"foretold|gives? away|says? as much as|climbed|may have lit|that lights|\buntold\b")
+    found = [
+        f"{path.relative_to(ROOT)}: {words}"
+        for path in PACKAGE.rglob("*.py")
+        for words in former.findall(path.read_text("utf-8"))
+    ]
+    assert found == []
 
 
 def test_pages_do_not_use_former_names() -> None:

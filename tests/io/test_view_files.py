@@ -15,7 +15,7 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
-from latens.io.checks.multi_view_checks import kept_of
+from latens.io.checks.multi_view_checks import attributes_of
 from tests.io.fits import difference, estimators_differ
 from tests.io.forging import Forgery
 
@@ -148,8 +148,10 @@ def test_a_loaded_model_saves_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_what_answers_need_besides_the_posterior() -> None:
-    assert set(kept_of(fitted())) == set(latens.MultiViewFactorAnalysis.kept) - {"stream_"}  # which is of streams
-    assert kept_of(latens.MultiViewFactorAnalysis()) == {}
+    assert set(attributes_of(fitted())) == set(latens.MultiViewFactorAnalysis.file_attributes) - {
+        "stream_"
+    }  # which is of streams
+    assert attributes_of(latens.MultiViewFactorAnalysis()) == {}
 
 
 Lie = Callable[[Forgery], Any]

@@ -64,7 +64,7 @@ def test_online_em_is_that_of_the_equations_written_out():
 def test_a_gradient_step_is_that_of_the_log_density():
     import torch
 
-    from latens.nets.algebra.online_factors import climbed
+    from latens.nets.algebra.online_factors import gradient_step
 
     rng = np.random.default_rng(3)
     loadings = torch.tensor(rng.standard_normal((2, 5)), requires_grad=True)
@@ -73,7 +73,7 @@ def test_a_gradient_step_is_that_of_the_log_density():
     law = torch.distributions.MultivariateNormal(torch.zeros(5).double(), loadings.T @ loadings + level.exp().diag())
     law.log_prob(gap).backward()
     with torch.no_grad():
-        new, noise = climbed(gap, loadings, level.exp(), one, 0.1)
+        new, noise = gradient_step(gap, loadings, level.exp(), one, 0.1)
     assert new.numpy() == pytest.approx((loadings + 0.1 * loadings.grad).detach().numpy(), abs=1e-12)
     assert noise.log().numpy() == pytest.approx((level + 0.1 * level.grad).detach().numpy(), abs=1e-12)
 

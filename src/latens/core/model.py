@@ -63,7 +63,7 @@ class Steps(Protocol[B, Q, L, S]):
     """What drivers need, and all that a newcomer writes to see a fit.
 
     A model is a frozen dataclass of hyper-parameters; no data, randomness or counters inside. A batch B is `Rows`, or
-    what stands for them where sums say as much.
+    what stands for them where sums can replace rows.
     """
 
     def local_step(self, q: Q, batch: B, warm: L | None = None) -> L: ...  # None: a start fixed by (q, batch)
@@ -157,7 +157,7 @@ class Reducible(Protocol):
 
 @runtime_checkable
 class Loose(Protocol):
-    """A model whose bound gives away a known part of the evidence, more with some components than with others."""
+    """A model that knows the slack of its bound, which differs with the components; moves add it before comparing."""
 
     def looseness(self, q: Any, sample: Rows, n: float) -> float: ...  # nats, of n rows like the sample
 

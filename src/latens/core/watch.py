@@ -23,7 +23,7 @@ class Watch:
 
     expected: float  # mean score of a new row
     spread: float  # standard deviation of a row's score
-    n: float  # rows that told both
+    n: float  # rows from which both were computed
     lowest: float  # what rows that are further out count as
     n_since: float = 0.0  # rows that came since
     total_since: float = 0.0  # of their scores

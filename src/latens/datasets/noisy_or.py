@@ -1,4 +1,4 @@
-"""Binary rows lit by hidden causes: small pictures laid over each other, and market baskets.
+"""Binary rows made by hidden causes: small pictures laid over each other, and market baskets.
 
 s_nk ~ Bernoulli(usage_k)
 x_nj ~ Bernoulli(1 - (1 - leak_j) prod_k (1 - p_kj)^s_nk)
@@ -55,7 +55,7 @@ def make_noisy_or(
     leak: float = 0.001,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, CauseTruth]:
-    """Draw 8 x 8 binary images, each lit by some of eight overlapping pictures.
+    """Draw 8 x 8 binary images, each the union of some of eight overlapping pictures.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def make_noisy_or(
     failure : float, default=0.1
         Probability with which a pixel of a picture that is on stays dark.
     leak : float, default=0.001
-        Probability with which a pixel is lit by nothing.
+        Probability with which a pixel is 1 without any cause.
     random_state : int, RandomState, Generator or None, default=None
         An integer makes the same rows every time.
 

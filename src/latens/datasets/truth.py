@@ -43,18 +43,18 @@ class ImageTruth:
 
 @dataclass(frozen=True)
 class CauseTruth:
-    """The causes that lit the ones of binary rows, and where they were on.
+    """The causes of the ones of binary rows, and where they were on.
 
     Attributes
     ----------
     components : ndarray of shape (K, D)
-        Probability with which a cause that is on lights each column.
+        Probability with which a cause that is on makes each column 1.
     codes : ndarray of shape (N, K)
         1 where a cause is on in a row of X, else 0.
     usage : ndarray of shape (K,)
         The probability with which each cause was on.
     leak : ndarray of shape (D,)
-        The probability with which each column was lit by nothing.
+        The probability with which each column is 1 without any cause.
     features, names : tuple of str
         Names of the columns, and of the causes.
     shape : tuple of (int, int), optional

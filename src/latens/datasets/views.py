@@ -129,10 +129,10 @@ def make_multiview(
     rng = generator(random_state)
     member = np.sort(rng.permutation(np.arange(n) % n_groups))
     codes = rng.standard_normal((n, k)) * _speaking(n_groups, k)[member]
-    heard, names = _speaking(len(sizes), k), [f"view{m}" for m in range(len(sizes))]
+    speaking, names = _speaking(len(sizes), k), [f"view{m}" for m in range(len(sizes))]
     made: dict[str, list[np.ndarray]] = {}
     for m, (d, kind) in enumerate(zip(sizes, kinds, strict=True)):
-        loadings = rng.standard_normal((k, d)) * (rng.random((k, d)) < present) * heard[m][:, None]
+        loadings = rng.standard_normal((k, d)) * (rng.random((k, d)) < present) * speaking[m][:, None]
         made[names[m]] = [loadings, *_view(codes @ loadings, kind, float(noise), rate, rng)]
     lacking = _lacking(n, len(sizes), whole_views, rng)
     hole = {

@@ -139,16 +139,16 @@ def _compared(
         agreement.append(_agreement(whole, fits, X, fit_params))
         if at < N_COVERED:
             other = np.sort(halves[1])
-            beside = {name: _taken(value, other) for name, value in fit_params.items()}
-            covered.append(_covered(fits[0], _taken(X, other), rng, beside))
+            beside = {name: _rows_of(value, other) for name, value in fit_params.items()}
+            covered.append(_covered(fits[0], _rows_of(X, other), rng, beside))
         if at < N_SHUFFLED and whole.n_components_:
             shuffled.append(_by_chance(alike, X, halves, rng, fit_params))
     return _result(whole, np.array(agreement), shuffled, covered)
 
 
 def _fitted(model: Any, X: Any, rows: Index | None, fit_params: dict[str, Any]) -> Any:
-    part = X if rows is None else _taken(X, rows)
-    given = fit_params if rows is None else {name: _taken(value, rows) for name, value in fit_params.items()}
+    part = X if rows is None else _rows_of(X, rows)
+    given = fit_params if rows is None else {name: _rows_of(value, rows) for name, value in fit_params.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about halves of the rows
         return like(model, warm_start=False).fit(part, **given)
@@ -280,10 +280,10 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _taken(X: Any, rows: Index) -> Any:
+def _rows_of(X: Any, rows: Index) -> Any:
     """These rows, in the container of X."""
     if isinstance(X, dict):
-        return {name: _taken(view, rows) for name, view in X.items()}
+        return {name: _rows_of(view, rows) for name, view in X.items()}
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, str):  # a name, such as "total"

@@ -145,8 +145,8 @@ def _result(fits: dict[int, Any], X_test: Any, left_out: list[int]) -> Sweep:
     place = {_number(name): i for i, name in enumerate(found.table["model"])}
     by_bound = found.by == "bound"
     columns = ("bound", "difference", "probability") if by_bound else ("mean log density", "difference", "error")
-    taken = [found.table[name] for name in columns]
-    rows = tuple((k, *(column[place[k]] for column in taken), _yes(fit)) for k, fit in fits.items())
+    chosen_columns = [found.table[name] for name in columns]
+    rows = tuple((k, *(column[place[k]] for column in chosen_columns), _yes(fit)) for k, fit in fits.items())
     leader = _number(found.table["model"][0])
     more = leader == max(fits) and not left_out
     edge = " It is the largest number that was tried: try more." if more else ""
@@ -157,8 +157,8 @@ def _result(fits: dict[int, Any], X_test: Any, left_out: list[int]) -> Sweep:
         None if found.best is None else _number(found.best),
         leader,
         "bound (nats)" if by_bound else "mean log density of a row (nats)",
-        tuple(float(taken[0][place[k]]) for k in fits),
-        tuple(float("nan") if by_bound else float(taken[2][place[k]]) for k in fits),
+        tuple(float(chosen_columns[0][place[k]]) for k in fits),
+        tuple(float("nan") if by_bound else float(chosen_columns[2][place[k]]) for k in fits),
     )
 
 

@@ -43,8 +43,8 @@ E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up 
 class NoisyOr(KnownCodes, VariationalTransformer):
     """Explain the ones of binary rows by hidden causes, each of which is on or off in a row.
 
-    A cause that is on lights each column with a probability of its own; a column is 1 where any cause, or the
-    leak, lights it. Causes may depend on each other through profiles: kinds of rows that have their own habits.
+    A cause that is on makes each column 1 with a probability of its own; a column is 1 where any cause, or the
+    leak, makes it so. Causes may depend on each other through profiles: kinds of rows that have their own habits.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     usage_prior : (float, float), optional
         How often a cause is on: usage ~ Beta(a, b). None: (0.05, 1), causes are rare; (1, 1) with ``e_step="jensen"``.
     activation_prior : (float, float), optional
-        The chance that a cause lights a column: components ~ Beta(a, b); with ``e_step="jensen"`` its rate
+        The chance that a cause makes a column 1: components ~ Beta(a, b); with ``e_step="jensen"`` its rate
         -log(1 - p) ~ Gamma(a, b). None: (0.5, 1), and (0.5, 0.5) there.
     leak_prior : (float, float), optional
-        The chance that a column is lit by nothing in particular, likewise. None: (0.5, 5).
+        The chance that a column is 1 without any cause, likewise. None: (0.5, 5).
         Priors are for ``prior="ard"``: point estimates have none.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
@@ -114,7 +114,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     Attributes
     ----------
     components_ : array (K, D)
-        Probability with which each cause, when on, lights each column; the cause of most ones first.
+        Probability with which each cause, when on, makes each column 1; the cause of most ones first.
     leak_ : array (D,)
         Probability with which a column is 1 though no cause is on.
     usage_ : array (K,)

@@ -127,7 +127,7 @@ def _split(
     for kind in SINGLE:
         scales = settings.scales if kind == LAST_LAYER else (1.0,)
         answered = [
-            [_told(draws[kind], scales, net, data, rows, settings.n_hidden) for net in members]
+            [_predictions(draws[kind], scales, net, data, rows, settings.n_hidden) for net in members]
             for members, rows in zip(np.arange(len(learnt)).reshape(groups, -1), places, strict=True)
         ]  # log probabilities (scales, rows, classes), averaged over the draws of each net
         for method, taken in ((kind, 1), (SEVERAL[kind], settings.n_members)):
@@ -160,7 +160,7 @@ def _trained(settings: Settings, data: Data, source: Any) -> tuple[dict[str, Any
     return {**own, **collection.draws(settings.n_draws, source)}, collection
 
 
-def _told(
+def _predictions(
     made: tuple[Any, Any], scales: tuple[float, ...], net: int, data: Data, rows: np.ndarray, hidden: int
 ) -> np.ndarray:
     """(scales, rows, classes): log probabilities, averaged over one net's draws."""

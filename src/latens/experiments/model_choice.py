@@ -70,7 +70,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
         list(NAMES.values()), found, label=f"features found, mean of {settings.n_data_sets} data sets", reach=8.0
     )
     worst = density - density.min()
-    ahead = bar_chart(list(NAMES.values()), worst, label="log density of a new image above the worst")
+    chart = bar_chart(list(NAMES.values()), worst, label="log density of a new image above the worst")
     return Result(
         (Numbers.of("models", columns, rows),),
         (
@@ -79,7 +79,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
                 "Judged",
                 figures=(
                     Figure(bars, f"A feature is found where its cosine is at least {FOUND}.", name="found"),
-                    Figure(ahead, f"On {settings.n_test} images that no model has seen.", name="density"),
+                    Figure(chart, f"On {settings.n_test} images that no model has seen.", name="density"),
                 ),
             ),
         ),

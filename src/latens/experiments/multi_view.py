@@ -83,7 +83,7 @@ def run(settings: Settings, rng: np.random.Generator, progress: Progress) -> Res
 
 
 def _claims(model: Any) -> tuple[Claim, ...]:
-    """What can be told without a run of the print, `model` being fitted to complete Gaussian views."""
+    """What can be said without a run of the print, `model` being fitted to complete Gaussian views."""
     return (
         Claim(
             "section 0.1.4, q(w_hat, s)",

@@ -60,7 +60,7 @@ class BernoulliColumns:
         return self.chance.kl(other.chance)
 
     def slopes(self, prior: BernoulliColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any]:
-        """Derivatives of what `observe` from the prior climbs."""
+        """Derivatives of the objective that `observe` from the prior maximises."""
         return {"chance": self.chance.slopes(prior.chance, x, seen - x)}
 
     def log_density(self, x: Array, seen: Array) -> Array:

@@ -104,7 +104,7 @@ class CategoricalColumns:
         return float(np.sum(gap) + np.sum(self._log_norm(other.counts)) - np.sum(self._log_norm(self.counts)))
 
     def slopes(self, prior: CategoricalColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
-        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        """Derivatives of the objective that `observe` from the prior maximises: Fisher matrices times the way there."""
         gap = prior.counts + self._level_counts(seen, x, xx) - self.counts
         together = trigamma(self._column_sums(self.counts)) * self._column_sums(gap)
         return {"counts": trigamma(self.counts) * gap - self._over_levels(together)}

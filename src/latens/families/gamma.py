@@ -79,7 +79,7 @@ class Gamma:
         )
 
     def slopes(self, prior: Any, count: Floats | float, squares: Floats) -> dict[str, Floats]:
-        """Derivatives of what `observe(count, squares)` from the prior climbs: Fisher matrix times the way there."""
+        """Derivatives of the objective that `observe` from the prior maximises: Fisher matrix times the way there."""
         return self.slopes_towards(prior.shape + 0.5 * count - self.shape, prior.rate + 0.5 * squares - self.rate)
 
     def slopes_towards(self, shape: Floats, rate: Floats) -> dict[str, Floats]:

@@ -156,7 +156,7 @@ class MixedColumns:
         return float(sum(part.kl(other.parts[kind]) for kind, part in self._each.items()))
 
     def slopes(self, prior: MixedColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any] | None:
-        """Derivatives of what `observe` from the prior climbs; None where a kind of columns has none in closed form."""
+        """Derivatives of the objective that `observe` from the prior maximises; None where a kind has none."""
         without = NegativeBinomialColumns | NegativeBinomialPoints | StudentColumns | StudentPoints
         if any(isinstance(part, without) for part in self._each.values()):
             return None

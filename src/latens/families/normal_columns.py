@@ -111,7 +111,7 @@ class NormalColumns:
         return float(0.5 * np.sum(np.broadcast_to(means, self.mean.shape))) + noise.kl(other.noise)
 
     def slopes(self, prior: NormalColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
-        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        """Derivatives of the objective that `observe` from the prior maximises: Fisher matrices times the way there."""
         full, noise = self.mean.shape, Gamma(np.broadcast_to(self.shape, self.rate.shape), self.rate)
         after = prior.strength + seen
         strength = np.broadcast_to(after - self.strength, full)

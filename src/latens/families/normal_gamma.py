@@ -124,7 +124,7 @@ class NormalGamma:
         return float(0.5 * normal) + self.noise.kl(other.noise)
 
     def slopes(self, prior: NormalGamma, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> dict[str, Floats]:
-        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        """Derivatives of the objective that `observe` from the prior maximises: Fisher matrices times the way there."""
         m, own = self.mean, times_columns(self.precision, self.mean)
         before = times_columns(prior.precision, prior.mean)
         weighted, precision = before + zx - own, prior.precision + zz - self.precision

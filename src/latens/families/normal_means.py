@@ -64,7 +64,7 @@ class NormalMeans:
         return float(0.5 * np.sum(ratio - 1 - np.log(ratio) + (self.mean - other.mean) ** 2 / other.spread))
 
     def slopes(self, prior: NormalMeans, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
-        """Derivatives of what `observe` from the prior climbs."""
+        """Derivatives of the objective that `observe` from the prior maximises."""
         pull = x / self.noise + prior.mean / prior.spread - (seen / self.noise + 1 / prior.spread) * self.mean
         sharp = np.broadcast_to(seen / self.noise + 1 / prior.spread - 1 / self.spread, self.mean.shape)
         return {"mean": pull, "spread": -0.5 * summed_like(sharp, self.spread)}

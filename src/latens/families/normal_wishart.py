@@ -107,7 +107,7 @@ class NormalWishart:
         return float(0.5 * np.sum(normal) + np.sum(wishart + self._log_norm - other._log_norm))
 
     def slopes(self, prior: NormalWishart, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
-        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        """Derivatives of the objective that `observe` from the prior maximises: Fisher matrices times the way there."""
         m, (d, count) = self.mean, (self.mean.shape[1], seen[:, 0])
         strength = prior.strength + count - self.strength
         weighted = prior.strength[:, None] * prior.mean + x - self.strength[:, None] * m

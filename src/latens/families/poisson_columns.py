@@ -80,7 +80,7 @@ class PoissonColumns:
         return self.rate.kl(other.rate)
 
     def slopes(self, prior: PoissonColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any]:
-        """Derivatives of what `observe` from the prior climbs: Fisher matrices times the way there."""
+        """Derivatives of the objective that `observe` from the prior maximises: Fisher matrices times the way there."""
         now, before = self._gamma, prior._gamma
         exposure = np.broadcast_to(seen, x.shape)
         return {"rate": now.slopes_towards(before.shape + x - now.shape, before.rate + exposure - now.rate)}

@@ -66,7 +66,7 @@ def local_fixed_point(
         trail, last = [*trail, mean], size
         if len(trail) > min(mean.shape[1], LONGEST) + 2:
             if isinstance(local, Leaping) and used < max_iter:
-                origin, mean = mean, xp.where((left < tol)[:, None], mean, _ahead(trail))
+                origin, mean = mean, xp.where((left < tol)[:, None], mean, _leap(trail))
                 local = local.moved_to(mean)
             trail = [mean]
     far = int(xp.sum(xp.astype(left >= tol, mean.dtype)))
@@ -94,7 +94,7 @@ def _left(mean: Array, size: Array, last: Array | None, slowest: Any) -> tuple[A
     return xp.where(still, xp.zeros_like(size), size * now / (1 - now)), slowest
 
 
-def _ahead(trail: list[Array]) -> Array:
+def _leap(trail: list[Array]) -> Array:
     """(n, K), where the steps between codes lead, row by row: the mixture of steps that is shortest, of their ends.
 
     Reduced rank extrapolation: exact where steps shrink linearly, in no more directions than there are steps but one.

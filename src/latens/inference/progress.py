@@ -104,7 +104,7 @@ def note_blocks(done: int, total: int) -> None:
 
 
 def noted(answers: Iterable[T], total: int) -> Iterator[T]:
-    """The same answers of blocks one after the other; each is told to the bar."""
+    """The same answers of blocks one after the other; the bar counts each."""
     for done, answer in enumerate(answers, 1):
         note_blocks(done, total)
         yield answer

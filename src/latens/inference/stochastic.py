@@ -46,8 +46,8 @@ def pass_stochastically(
     state, trace = start, list(so_far)
     converged = stopped = False
     for number in range(len(so_far), max_passes):
-        once = follow(model, batches(number), state, combine=combine, every=ALL, log_scale=log_scale)
-        state, event = once.state, replace(once.trace[-1], step=number)
+        one_pass = follow(model, batches(number), state, combine=combine, every=ALL, log_scale=log_scale)
+        state, event = one_pass.state, replace(one_pass.trace[-1], step=number)
         gain = event.elbo - trace[-1].elbo if trace else float("inf")
         trace.append(event)
         stopped = bool(on_iteration and on_iteration(replace(event, posterior=state.q)))

@@ -26,8 +26,8 @@ def path_names(names: Sequence[str], *, with_data: bool) -> list[str]:
     >>> path_names(["a/b", "a|b", ".", "covariates", "β"], with_data=True)
     ['a|b_', 'a|b', '_', 'covariates_', '<U+03B2>']
     """
-    taken = OPTIONAL_PARTS if with_data else (*OPTIONAL_PARTS, "data")
-    return _told_apart(names, list(map(_part, names)), taken)
+    used = OPTIONAL_PARTS if with_data else (*OPTIONAL_PARTS, "data")
+    return _distinct_names(names, list(map(_part, names)), used)
 
 
 def feature_names(views: Sequence[str], features: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -40,7 +40,7 @@ def feature_names(views: Sequence[str], features: Sequence[Sequence[str]]) -> li
     own = [name for names in features for name in names]
     labels = (view for view, names in zip(views, features, strict=True) for _ in names)
     wanted = [_plain(f"{name}_{view}" if times[name] > 1 else name) for name, view in zip(own, labels, strict=True)]
-    made = iter(_told_apart(own, wanted))
+    made = iter(_distinct_names(own, wanted))
     return [[next(made) for _ in names] for names in features]
 
 
@@ -50,7 +50,7 @@ def sample_names(names: Sequence[str]) -> list[str]:
     >>> sample_names(["Zoë", "Zoe", ""])
     ['Zoe_', 'Zoe', '_']
     """
-    return _told_apart(names, list(map(_plain, names)))
+    return _distinct_names(names, list(map(_plain, names)))
 
 
 def _plain(name: str) -> str:
@@ -67,12 +67,12 @@ def _part(name: str) -> str:
     return part if part.strip(".") else "_" * len(part)
 
 
-def _told_apart(own: Sequence[str], wanted: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
-    """`wanted`, followed by "_" until none is there twice or is `taken`; what is `own` already stays where it can."""
-    used = {*taken, *(name for name, was in zip(wanted, own, strict=True) if name == was)}
+def _distinct_names(own: Sequence[str], wanted: Sequence[str], reserved: Sequence[str] = ()) -> list[str]:
+    """`wanted`, followed by "_" until none is there twice or is `reserved`; what is `own` stays where it can."""
+    used = {*reserved, *(name for name, was in zip(wanted, own, strict=True) if name == was)}
     made = []
     for name, was in zip(wanted, own, strict=True):
-        if name != was or name in taken:
+        if name != was or name in used:
             while name in used:
                 name += "_"
             used.add(name)

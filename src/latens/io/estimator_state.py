@@ -18,11 +18,11 @@ from latens.estimators.rows.units import Units
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns
 from latens.io.checks.multi_view_checks import (
-    check_kept,
+    attributes_of,
+    check_attributes,
     check_samples,
     check_views,
     columns_of_rows,
-    kept_of,
     names_of_columns,
     sizes_of_views,
 )
@@ -73,7 +73,7 @@ class EstimatorState:
             n_features_in=int(estimator.n_features_in_),
             output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
             warnings=[(each.code, each.message, each.remedy) for each in getattr(estimator, "warnings_", [])],
-            attributes=kept_of(estimator),
+            attributes=attributes_of(estimator),
             encodings=encodings_to_text(getattr(estimator, "encodings_", None)),
             **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
         )
@@ -116,7 +116,7 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any
 def _check_parts(name: str, fitted: EstimatorState) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
     model, units, state, d = fitted.model, fitted.units, fitted.state, fitted.n_features_in
-    check_kept(estimator_class(name), fitted.attributes)
+    check_attributes(estimator_class(name), fitted.attributes)
     models = models_of(estimator_class(name))
     if name_of(type(model)) is None or not issubclass(type(model), models):
         wanted = " or ".join(sorted(cls.__name__ for cls in models))

@@ -101,7 +101,7 @@ class OnlineFactorPosterior(Collector):
             return
         gap = math.sqrt(1 - 1 / self.n) * (snapshot - self._mean)
         if self.method == "gradient":
-            self._climb(gap)
+            self._ascend(gap)
         absorb(self._mean, self._variance, snapshot, self.n)
         if self.method != "gradient":
             self._maximise(gap)
@@ -128,8 +128,8 @@ class OnlineFactorPosterior(Collector):
         if self.method == "transport":
             self._sums = algebra.carried(self._sums, project, self._rows, self._noise)
 
-    def _climb(self, gap: Tensor) -> None:
-        loadings, noise = algebra.climbed(gap, self._rows, self._noise, self._unit, self.learning_rate)
+    def _ascend(self, gap: Tensor) -> None:
+        loadings, noise = algebra.gradient_step(gap, self._rows, self._noise, self._unit, self.learning_rate)
         if not bool(loadings.isfinite().all() and noise.isfinite().all()):
             self.n -= 1
             raise FloatingPointError(

@@ -27,9 +27,9 @@ def calibration(
 ) -> Axes:
     """Draw how often predictions came true against how sure they were; on the diagonal they keep their word.
 
-    Of entries that are told as probabilities: accuracy in bins of the probability of the likelier value, with twice its
-    standard error and dots as large as the bins are full. Of numbers: share inside central Gaussian intervals of each
-    level. Below the diagonal the predictions are too sure.
+    Of entries that are predicted as probabilities: accuracy in bins of the probability of the likelier value, with
+    twice its standard error and dots as large as the bins are full. Of numbers: share inside central Gaussian intervals
+    of each level. Below the diagonal the predictions are too sure.
 
     Parameters
     ----------

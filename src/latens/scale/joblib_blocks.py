@@ -35,7 +35,7 @@ class JoblibSweep:
 
     def _pairs(self, step: Any, blocks: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         for at in range(0, len(blocks), AT_ONCE):
-            yield from Parallel()(delayed(_taken)(step, handle, kept) for handle, kept in blocks[at : at + AT_ONCE])
+            yield from Parallel()(delayed(_take_step)(step, handle, kept) for handle, kept in blocks[at : at + AT_ONCE])
 
 
 def active_sweep() -> Sweep | None:
@@ -48,6 +48,6 @@ def active_sweep() -> Sweep | None:
     return None if unasked or n_jobs == 1 or getattr(backend, "uses_threads", False) else JoblibSweep()
 
 
-def _taken(step: Callable[[Any, Any], tuple[Any, Any]], handle: Any, carried: Any) -> tuple[Any, Any]:
+def _take_step(step: Callable[[Any, Any], tuple[Any, Any]], handle: Any, carried: Any) -> tuple[Any, Any]:
     with one_blas_thread():
         return step(handle, carried)

@@ -127,11 +127,11 @@ def _clusters(estimator: Any) -> dict[str, Any]:
     for column in range(d):
         levels = () if kinds is None else kinds.levels[column]
         if kinds is not None and levels:
-            said = _said(q.clusters, d, column, np.arange(float(len(levels))))
+            densities = _log_densities(q.clusters, d, column, np.arange(float(len(levels))))
             names = [kinds.level_name(column, i) for i in range(len(levels))]
-            table[column] = {"values": [float(level) for level in levels], "names": names, "said": _floats(said)}
+            table[column] = {"values": [float(level) for level in levels], "names": names, "said": _floats(densities)}
             continue
-        at_0, at_1, below = _said(q.clusters, d, column, np.array([0.0, 1.0, -1.0]))
+        at_0, at_1, below = _log_densities(q.clusters, d, column, np.array([0.0, 1.0, -1.0]))
         curve[:, column] = at_0, 0.5 * (at_1 - below), 0.5 * (at_1 + below) - at_0
     return _head(estimator, "clusters") | {
         "level": _floats(q.weights.mean_log),
@@ -140,7 +140,7 @@ def _clusters(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _said(clusters: Any, d: int, column: int, values: Floats) -> Floats:
+def _log_densities(clusters: Any, d: int, column: int, values: Floats) -> Floats:
     """(m, K), E[log p] of single entries."""
     x, seen = np.zeros((len(values), d)), np.zeros((len(values), d), dtype=bool)
     x[:, column], seen[:, column] = values, True

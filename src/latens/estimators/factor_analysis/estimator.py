@@ -75,7 +75,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
     solver : {"auto", "exact", "em", "transport", "online-em", "online-sga"}
         "exact" sees rows once and works on their covariance, D x D, or on the rows where they are fewer than the
         columns. "transport" needs memory for 6 K x D numbers only and comes close. "auto" is "exact" up to 5000
-        columns; ``solver_`` says which. "em" climbs to the same maximum by textbook EM from a random start, which
+        columns; ``solver_`` says which. "em" ascends to the same maximum by textbook EM from a random start, which
         takes many iterations and may end lower; ``loglike_`` is its course. "online-em" and "online-sga" see rows one
         by one as first printed, start at unit noise in the units of X, and are there for comparison.
     prior : {"ml", "ard"}
@@ -471,6 +471,6 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _sums_suffice(context: FitContext) -> bool:
-    """Whether sums say as much as rows: not with many patterns of holes, but a stream keeps nothing else."""
+    """Whether sums can replace the rows: not with many patterns of holes, but a stream keeps nothing else."""
     data = context.given
     return context.in_stream or data.n_rows < data.n_columns or data.has_few_patterns

@@ -1,6 +1,6 @@
 """Columns that have nothing to do with each other: what components must do better than.
 
-A column of heavy tails is no component. Where the tails of single columns, told by a Student-t each, gain more than all
+A column of heavy tails is no component. Where the tails of single columns, a Student-t each, gain more than all
 components do, the components may only describe tails: two clusters of different width, a cause that is on in outliers.
 Whether they do is seen where the entries of each column are shuffled: what is gained there is owed to single columns.
 """

@@ -32,7 +32,7 @@ class KnownCodes(FitSearch):
     Components are then those that were named: as many, in that order, none merged, split or taken out.
     """
 
-    kept: ClassVar[tuple[str, ...]] = (*Streaming.kept, "_n_named")
+    file_attributes: ClassVar[tuple[str, ...]] = (*Streaming.file_attributes, "_n_named")
 
     if TYPE_CHECKING:
         n_components: int | None

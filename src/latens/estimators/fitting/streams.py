@@ -72,7 +72,7 @@ class Stream:
 class Streaming:
     """Mixed into every estimator: the part of `partial_fit` that comes after rows were checked."""
 
-    kept: ClassVar[tuple[str, ...]] = ("stream_",)  # attributes that files hold besides the posterior
+    file_attributes: ClassVar[tuple[str, ...]] = ("stream_",)  # attributes that files hold besides the posterior
     stream_: Stream | None = None  # None after `fit`, which keeps no rows
     _model: Any
     _units: Units
@@ -97,7 +97,7 @@ class Streaming:
         self._fit_quietly(data, generator(self.random_state))
         self._tell_fit(data, 1.0)
         if isinstance(self._model, Compressing | Walking):
-            return  # sums say as much as rows, in whatever order they came
+            return  # sums replace the rows, in whatever order they came
         self._keep_rows(data)
 
     def _keep_rows(self, data: Data) -> None:
@@ -127,7 +127,7 @@ class Streaming:
             return
         local = local_fixed_point(self._model, self._state.q, inside)
         scores, weight = self._scores(units, inside, local)
-        stream = self._met(rows, scores, weight)
+        stream = self._with_batch(rows, scores, weight)
         if stream is not None and (stream.is_due or stream.watch.is_short(stream.reservoir.n)):
             self._fit_anew(stream)
             return
@@ -171,7 +171,7 @@ class Streaming:
         event = replace(event, posterior=None, restart=self.trace_[-1].restart)
         self._keep(self._model, units, Fit(replace(state, locals=None), (*self.trace_, event), self.converged_))
 
-    def _met(self, rows: Rows, scores: Floats, weight: Floats) -> Stream | None:
+    def _with_batch(self, rows: Rows, scores: Floats, weight: Floats) -> Stream | None:
         """What is kept of the stream with one more batch; says so if it is unlike those before."""
         stream = self.stream_
         if stream is None:

@@ -292,11 +292,11 @@ class Intervals:
         ]
         every = {name: stacked([draw[name] for draw in published]) for name in published[0]}
         numbers = [name for name, value in every.items() if name in AXES and len(value)]
-        along = {name: mean_squares(every[name]).reshape(N_CHAINS, each) for name in numbers}
+        summaries = {name: mean_squares(every[name]).reshape(N_CHAINS, each) for name in numbers}
         spaced = np.linspace(0, N_CHAINS * each - 1, n).astype(int)
         draws = PosteriorDraws({name: chosen(value, spaced) for name, value in every.items()})
-        draws.r_hat = {name: r_hat(value) for name, value in along.items()}
-        draws.effective_size = {name: effective_size(value) for name, value in along.items()}
+        draws.r_hat = {name: r_hat(value) for name, value in summaries.items()}
+        draws.effective_size = {name: effective_size(value) for name, value in summaries.items()}
         return draws
 
     def _gibbs_answer(
@@ -471,12 +471,12 @@ class Intervals:
         if response.decrement > UNSETTLED:
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[held] = "at an end of its range"
-        untold = ~np.isfinite(std)
-        partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, untold, strict=True) if lost}
+        unknown = ~np.isfinite(std)
+        partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, unknown, strict=True) if lost}
         for i, number in enumerate(numbers):
-            if not untold[i] and (number.parameter, number.component, number.view) in partners:
+            if not unknown[i] and (number.parameter, number.component, number.view) in partners:
                 why[i] = "other entries of its component are not identified"
-        why[untold] = "not identified by the rows"
+        why[unknown] = "not identified by the rows"
         why[~np.isfinite(entered)] = "at an end of its range"
         self._doubt(numbers, why)
         std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)

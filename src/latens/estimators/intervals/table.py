@@ -37,8 +37,8 @@ class IntervalTable(Table):
     method : str
         How the intervals were made.
     components : Table
-        For each component, the nats it is worth (the bound less that of the best fit without it, climbed anew, plus
-        log K) and the share of the information about it that is lost with the hidden codes.
+        For each component, the nats it is worth (the bound less that of the best fit without it, found by another
+        ascent, plus log K) and the share of the information about it that is lost with the hidden codes.
     """
 
     method: str = ""

@@ -113,7 +113,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
     weight_concentration_prior: float | None
     classification_: Floats  # (K, K), rows assigned to a cluster, by the clusters they may be of
     membership_entropy_: float  # of all rows of the fit, in nats
-    kept: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_", *KnownCodes.kept)
+    file_attributes: ClassVar[tuple[str, ...]] = ("classification_", "membership_entropy_", *KnownCodes.file_attributes)
 
     @keywords_after_y("sample_weight")
     def fit(

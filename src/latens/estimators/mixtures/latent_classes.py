@@ -147,7 +147,7 @@ class LatentClassAnalysis(MixtureEstimator):
     _component_noun: ClassVar[str] = "class"
 
     columns_: ColumnKinds
-    kept: ClassVar[tuple[str, ...]] = ("columns_", *MixtureEstimator.kept)
+    file_attributes: ClassVar[tuple[str, ...]] = ("columns_", *MixtureEstimator.file_attributes)
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ def rounding_variances(x: Floats, precision: Floats | float = 0.0) -> Floats | N
 
 
 def step(values: Floats, precision: float = 0.0) -> float:
-    """The distance of which all differences are multiples; 0 where most values are met once, or no step fits."""
+    """The distance of which all differences are multiples; 0 where most values occur once, or no step fits."""
     values = np.sort(np.asarray(values, dtype=np.float64))
     apart = max(TOGETHER * float(values.std()), ROUNDINGS * precision)
     levels = values[np.concatenate([[True], np.diff(values) > apart])]

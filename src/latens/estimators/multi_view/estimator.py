@@ -187,8 +187,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     _component_noun: ClassVar[str] = "factor"
 
     # what files hold besides the posterior
-    kept: ClassVar[tuple[str, ...]] = (
-        *VariationalTransformer.kept,
+    file_attributes: ClassVar[tuple[str, ...]] = (
+        *VariationalTransformer.file_attributes,
         "layout_",
         "likelihoods_",
         "_plain",

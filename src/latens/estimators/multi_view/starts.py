@@ -158,10 +158,10 @@ def first_starts(
     fits = ascend_all([State(start) for start in [*together, *apart]], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
-    ahead = highest(fits[:n])
-    chosen = [together[0] if n == 1 else cast("MultiViewPosterior", ahead.state.q)]
+    leader = highest(fits[:n])
+    chosen = [together[0] if n == 1 else cast("MultiViewPosterior", leader.state.q)]
     if len(fits) > n:
-        reached = [_without_losing(model, sample, fit) for fit in (ahead, *fits[n:])]
+        reached = [_without_losing(model, sample, fit) for fit in (leader, *fits[n:])]
         best = int(np.argmax(reached))
         if reached[best] > reached[0] + PLAINLY:
             chosen.append(cast("MultiViewPosterior", fits[n + best - 1].state.q))

@@ -162,7 +162,7 @@ class ViewStreams(VariationalTransformer):
     def _exposed(self, table: WideTable, chosen: ChosenKinds, exposure: Any, X: Any) -> WideTable:
         """The first samples with their exposures: rows carry them from here on."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is doubtful is told by the fit
+            warnings.simplefilter("ignore")  # the fit has warned of what is doubtful
             names = guess_likelihoods(table, chosen.likelihoods)
         kinds = kinds_of(dict(zip(table.layout.views, names, strict=True)), self.likelihoods)
         return with_exposure(table, exposure, X, kinds)

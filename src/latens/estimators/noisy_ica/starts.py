@@ -65,8 +65,8 @@ def supported_number(sample: Rows, most: int) -> int:
 def likely_number(sample: Rows, most: int) -> int:
     """One more than that, from which a search may begin; `most` where the covariance cannot tell.
 
-    So many factors as Ledermann's bound fit any covariance of d sensors: beyond it sources are told by their shapes
-    alone.
+    So many factors as Ledermann's bound fit any covariance of d sensors: beyond it only the shapes of sources
+    distinguish them.
     """
     d = sample.x.shape[1]
     shown, identified = supported_number(sample, most), int((2 * d + 1 - math.sqrt(8 * d + 1)) / 2)

@@ -399,8 +399,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
 
     def _keep(self, model: LinearRegression, units: RegressionUnits, fit: Fit) -> None:
         """Store the state and publish it in the units of the data."""
-        q, sums, along = fit.state.q, fit.state.stats, units.target
-        step = along.scale / units.scale / model.column_units(sums)
+        q, sums, target_units = fit.state.q, fit.state.stats, units.target
+        step = target_units.scale / units.scale / model.column_units(sums)
         if np.max(step) > LARGEST_STEP:
             raise ValueError(
                 f"values of X are so small beside those of y, by {np.max(step):.3g}, that variances of the weights are "
@@ -410,16 +410,18 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self._state = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
         self._integral = None if self._precisions_given else integrated(model, sums)
-        self._keep_spread(q, step, along.scale / units.scale)
+        self._keep_spread(q, step, target_units.scale / units.scale)
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
         self._center = units.leave(means[0])
-        level = float(along.leave(np.array([means[1]]))[0])
+        level = float(target_units.leave(np.array([means[1]]))[0])
         self.intercept_ = level - float(self._center @ self.coef_) if model.intercept else 0.0
         with np.errstate(over="ignore"):  # of columns that explain nothing, in huge units
             unit = weight_unit(units, model.standardized)
             self.weight_precision_ = min(float(expected(q.alpha) / unit / unit), LARGEST_FLOAT)
-            self.noise_precision_ = min(float(expected(q.beta) / along.scale / along.scale), LARGEST_FLOAT)
-        self._noise = (along.scale / expected(q.beta)) * along.scale * (1 + model.intercept / sums.n)
+            self.noise_precision_ = min(
+                float(expected(q.beta) / target_units.scale / target_units.scale), LARGEST_FLOAT
+            )
+        self._noise = (target_units.scale / expected(q.beta)) * target_units.scale * (1 + model.intercept / sums.n)
         self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * units.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])

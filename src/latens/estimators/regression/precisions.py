@@ -18,11 +18,11 @@ NAMES = ("evidence", "gamma")
 
 def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
     """The model that the parameters of an estimator tell, in these units; the priors are of the size of the data."""
-    along, intercept = units.target, bool(estimator.fit_intercept)
+    target, intercept = units.target, bool(estimator.fit_intercept)
     standardized = yes_or_no("standardize", estimator.standardize)
     step = weight_unit(units, standardized)
     xx, _, yy = sums.about(intercept)
-    resolution = _rounding(sums, float(along.origin[0]) / along.scale)
+    resolution = _rounding(sums, float(target.origin[0]) / target.scale)
     spread = max(yy / sums.n, resolution)
     width = 1.0 if standardized else float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
     variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
@@ -34,10 +34,10 @@ def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> Li
     return LinearRegression(
         n_features=len(sums.x),
         alpha=alpha if isinstance(alpha, str) else alpha * step * step,
-        beta=1 / variance if beta == "variance" else beta if isinstance(beta, str) else beta * along.scale**2,
+        beta=1 / variance if beta == "variance" else beta if isinstance(beta, str) else beta * target.scale**2,
         alpha_prior=variance_prior("weight_variance_prior", estimator.weight_variance_prior, usual[0], _square(step)),
         beta_prior=variance_prior(
-            "noise_variance_prior", estimator.noise_variance_prior, usual[1], _square(along.scale)
+            "noise_variance_prior", estimator.noise_variance_prior, usual[1], _square(target.scale)
         ),
         intercept=intercept,
         resolution=resolution,

@@ -104,18 +104,18 @@ class RegressionUncertainty:
         narrow = one_of("method", method, ["mean-field", "response", "gibbs"]) == "mean-field"
         if X is not None:
             self._refuse_other_rows(X, sample_weight)
-        along, sums = self._units.target, self._state.stats
+        target, sums = self._units.target, self._state.stats
         if narrow or self._integral is None:
             coef, noise = self.posterior_.draws(rng, n) * self._step, np.full(n, 1 / expected(self.posterior_.beta))
             level = sums.y / sums.n + rng.normal(size=n) * np.sqrt(noise / sums.n)
         else:
             weights, level, noise = self._integral.joint_draws(rng, n)
-            coef = weights * (along.scale / self._units.scale)
-        line = along.leave(level[:, None])[:, 0] - coef @ self._center
+            coef = weights * (target.scale / self._units.scale)
+        line = target.leave(level[:, None])[:, 0] - coef @ self._center
         return {
             "coef": np.asarray(coef),
             "intercept": line if self.fit_intercept else np.zeros(n),
-            "noise_precision": 1 / (noise * along.scale * along.scale),
+            "noise_precision": 1 / (noise * target.scale * target.scale),
         }
 
     def intervals(
@@ -186,14 +186,14 @@ class RegressionUncertainty:
 
     def _integrated_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Standard deviation, lower and upper end of each quantity, precisions integrated out."""
-        integral, along = self._integral, self._units.target
+        integral, target = self._integral, self._units.target
         assert integral is not None
-        step, origin = along.scale / self._units.scale, self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x
+        step, origin = target.scale / self._units.scale, self._units.enter(Rows(np.zeros((1, len(self.coef_))))).x
         low, high = integral.weight_quantiles(ends) * step
         line = np.zeros((4, 1))  # without an intercept, it is 0 for certain
         if self.fit_intercept:
-            line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * along.scale + along.origin
-        noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * along.scale * along.scale)
+            line = integral.line_quantiles(origin, (*ends, *CENTRAL), noise=False) * target.scale + target.origin
+        noise = 1 / (integral.noise_quantiles((*ends, *CENTRAL)) * target.scale * target.scale)
         return {
             "coef": (self.coef_std_, low, high),
             "intercept": ((line[3] - line[2]) / WIDTH, line[0], line[1]),

@@ -25,30 +25,30 @@ class RegressionUnits(Units):
     @classmethod
     def of_pairs(cls, x: Floats, y: Floats, weight: Floats | None, *, centred: bool) -> RegressionUnits:
         """One unit for all columns, since their weights share one prior; an origin for each, however small it is."""
-        across, along = (Units.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
+        columns, target = (Units.of(Rows(rows, None, weight), centred=centred) for rows in (x, y[:, None]))
         if not centred:
-            return cls(across.origin, across.exponent, along)
-        inside = across.enter(Rows(x)).x
+            return cls(columns.origin, columns.exponent, target)
+        inside = columns.enter(Rows(x)).x
         mean = np.average(inside, axis=0, weights=weight)
         spread = np.sqrt(np.average((inside - mean) ** 2, axis=0, weights=weight))
-        return cls._centred(across, along, mean, spread)
+        return cls._centred(columns, target, mean, spread)
 
     @classmethod
     def of_surveys(cls, x: Survey, y: Survey, dtype: np.dtype[Any], *, centred: bool) -> RegressionUnits:
         """The same from surveys of the columns and of the target."""
-        across, along = (Units.of_survey(part, dtype, centred=centred) for part in (x, y))
+        columns, target = (Units.of_survey(part, dtype, centred=centred) for part in (x, y))
         if not centred:
-            return cls(across.origin, across.exponent, along)
-        mean = across.enter_direction(x.mean - across.origin)
-        spread = across.enter_direction(x.deviation / np.sqrt(x.count))
-        return cls._centred(across, along, mean, spread)
+            return cls(columns.origin, columns.exponent, target)
+        mean = columns.enter_direction(x.mean - columns.origin)
+        spread = columns.enter_direction(x.deviation / np.sqrt(x.count))
+        return cls._centred(columns, target, mean, spread)
 
     @classmethod
-    def _centred(cls, across: Units, along: Units, mean: Floats, spread: Floats) -> RegressionUnits:
+    def _centred(cls, columns: Units, target: Units, mean: Floats, spread: Floats) -> RegressionUnits:
         """Origins on a grid of each column's own, from means and spreads in the unit of `across`."""
         spread = np.maximum(spread, np.finfo(float).eps * np.abs(mean))
         grid = GRID * 2.0 ** np.round(np.log2(spread, out=np.zeros_like(spread), where=spread > 0))
-        return cls(across.origin + np.ldexp(np.round(mean / grid) * grid, across.exponent), across.exponent, along)
+        return cls(columns.origin + np.ldexp(np.round(mean / grid) * grid, columns.exponent), columns.exponent, target)
 
     def __post_init__(self) -> None:
         if self.target.origin.shape != (1,):

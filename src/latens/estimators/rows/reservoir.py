@@ -78,9 +78,9 @@ class Reservoir:
             chosen = np.sort(chosen[np.argpartition(both[chosen], self.capacity)[: self.capacity]])
         if numbers is None and len(chosen) == held and (not held or chosen[-1] < held):
             return counted
-        new = _taken(rows, chosen[chosen >= held] - held)
-        kept = _joined(_taken(self.rows, chosen[chosen < held]), new) if held else new
-        added = replace(counted, keys=both[chosen], **_told(kept))
+        new = _rows_at(rows, chosen[chosen >= held] - held)
+        kept = _joined(_rows_at(self.rows, chosen[chosen < held]), new) if held else new
+        added = replace(counted, keys=both[chosen], **_fields_of(kept))
         if numbers is None:
             return added
         return replace(added, numbers=numbers[chosen], n=kept.n * added.n_within / len(kept))
@@ -133,15 +133,15 @@ class Reservoir:
         return sum(part.nbytes for part in parts if part is not None)
 
 
-def _taken(rows: Rows, which: Index) -> Rows:
+def _rows_at(rows: Rows, which: Index) -> Rows:
     """These rows on the host, with their weights."""
     weight = None if rows.weight is None else host(rows.weight)[which]
-    taken = replace(chosen_rows(rows, which), weight=weight)
-    if is_sparse(taken.x):
-        x = csr_array(taken.x)
+    part = replace(chosen_rows(rows, which), weight=weight)
+    if is_sparse(part.x):
+        x = csr_array(part.x)
         x.eliminate_zeros()
-        return replace(taken, x=x)
-    return taken
+        return replace(part, x=x)
+    return part
 
 
 def _joined(first: Rows, second: Rows) -> Rows:
@@ -158,7 +158,7 @@ def _dense(rows: Rows) -> Rows:
     return replace(rows, x=rows.x.toarray()) if is_sparse(rows.x) else rows
 
 
-def _told(rows: Rows) -> dict[str, Any]:
+def _fields_of(rows: Rows) -> dict[str, Any]:
     """The fields that hold these rows."""
     parts = {"values": rows.x, "seen": rows.seen, "weight": rows.weight, "aux": dict(rows.aux)}
     if not is_sparse(rows.x):

@@ -64,7 +64,7 @@ def update_q(lam: Floats, theta: Floats, q: Floats) -> Floats:
 
 
 def functional(x: Floats, theta: Floats, pi: Floats, lam: Floats, q: Floats) -> float:
-    """What the slides climb: the expected log of the product form, plus the entropy of the codes."""
+    """What the slides maximise: the expected log of the product form, plus the entropy of the codes."""
     data = np.sum(lam * (np.einsum("nd,ndk->nk", x, q * f(theta.T / q)) - (1 - x) @ theta.T))
     codes = np.sum(xlogy(lam, pi) + xlogy(1 - lam, 1 - pi) - xlogy(lam, lam) - xlogy(1 - lam, 1 - lam))
     return float(data + codes)

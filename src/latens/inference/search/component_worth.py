@@ -24,7 +24,7 @@ KNOWN_TO = 0.01  # of what a component is worth: an ascent that can change it by
 def component_worth(
     model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, top: float | None = None, sweep: Sweep = serial_sweep
 ) -> Floats:
-    """(K,), nats: the bound at q less that of the best fit without each component, climbed anew, plus log K.
+    """(K,), nats: the bound at q less that of the best fit without each component, found by another ascent, plus log K.
 
     `top` is the bound at q where that is known.
 

@@ -42,7 +42,7 @@ def improve(
 
     A candidate ascends `n_steps` iterations before it is judged, on all rows: nothing else accepts it. With `screens`,
     ascents over a sample, only candidates that rise in one of them are tried in full: most do not, and they are what
-    costs. Candidates from `rare`, made for rows that a sample has hardly met, are tried without. With `looseness`, nats
+    costs. Candidates from `rare`, made for rows that are rare in a sample, are tried without. With `looseness`, nats
     that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
     component is not given up because a bound is loose about it.
 

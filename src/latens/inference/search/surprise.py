@@ -1,4 +1,4 @@
-"""Which rows a posterior explains badly: where a component may hide that a small sample has hardly met."""
+"""Which rows a posterior explains badly: where a component may hide that is rare in a small sample."""
 
 from __future__ import annotations
 

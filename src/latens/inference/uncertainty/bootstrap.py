@@ -1,4 +1,4 @@
-"""Bootstrap: the same fit on rows drawn anew from the rows, again and again, each climbed from the first fit.
+"""Bootstrap: the same fit on rows drawn anew from the rows, again and again, each ascending from the first fit.
 
 The spread of a number over the refits is how far it would move over data sets of the same kind. It needs no curvature
 of the bound and believes no posterior of codes, only that each refit stays in the optimum of the first; it costs as

@@ -152,14 +152,14 @@ def respond(
     """Ascent towards the optimum near q, and take the bound's second derivatives there."""
     if not ascent:
         return _differentiated(model, batches, State(q), sweep)
-    top = _climbed(model, batches, State(q), sweep, SETTLED)
+    top = _ascend_to(model, batches, State(q), sweep, SETTLED)
     response = _differentiated(model, batches, top, sweep)
     if response.decrement <= LEFT:
         return response
-    return _differentiated(model, batches, _climbed(model, batches, top, sweep, 0.0), sweep)
+    return _differentiated(model, batches, _ascend_to(model, batches, top, sweep, 0.0), sweep)
 
 
-def _climbed(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, enough: float) -> State:
+def _ascend_to(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, enough: float) -> State:
     """Where an ascent ends, or gains less than `enough` nats in an iteration."""
     heights = [-np.inf]
 

@@ -46,7 +46,7 @@ def read_archive(file: BinaryIO, max_bytes: int | None = None, kind: Kind = MODE
     if max_bytes is not None and size > max_bytes:
         raise FileRefused(f"it has {size} bytes, more than max_bytes={max_bytes}; raise that limit if you trust it.")
     _check_beginning(file.read(8), kind.written_by)
-    with _damage_told(), zipfile.ZipFile(file) as archive:
+    with _damage_named(), zipfile.ZipFile(file) as archive:
         header = _read_header(archive, size, kind)
         entries = header["arrays"]
         _check_members(archive, entries, size)
@@ -63,7 +63,7 @@ def _check_beginning(start: bytes, written_by: str) -> None:
 
 
 @contextmanager
-def _damage_told() -> Iterator[None]:
+def _damage_named() -> Iterator[None]:
     """Whatever zipfile makes of damaged bytes, as one kind of error."""
     try:
         yield

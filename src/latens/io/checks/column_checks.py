@@ -20,13 +20,13 @@ __all__ = ["check_columns"]
 ROUNDED = (NormalColumns, NormalWishart)
 
 
-def check_columns(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
+def check_columns(model: Any, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse kinds of columns that the model, its posterior, its sums and what is kept of the fit tell differently."""
     if not isinstance(model, Mixture):
         return
     if model.rounding is not None and ((model.rounding < 0).any() or not isinstance(model.clusters, ROUNDED)):
         raise FileRefused("it tells of rounded columns by numbers that cannot be, or of clusters that know of none.")
-    kinds, mixed, learnt = kept.get("columns_"), model.clusters, state.q.clusters
+    kinds, mixed, learnt = attributes.get("columns_"), model.clusters, state.q.clusters
     has_kinds = [kinds is not None, isinstance(mixed, MixedColumns), isinstance(learnt, MixedColumns)]
     if any(has_kinds) != all(has_kinds):
         raise FileRefused("it tells of kinds of columns in one place and not in another.")
@@ -36,7 +36,7 @@ def check_columns(model: Any, state: State, kept: Mapping[str, Any], n_features:
         extra = mixed.natural[0].shape[1] - n_features
         if state.stats.base.shape != (n_base,) or state.stats.xx.shape[1:] != (extra,):
             raise FileRefused("its sums are not those of its kinds of columns.")
-    table = kept.get("classification_")
+    table = attributes.get("classification_")
     living = len(living_components(model, state)[0])
     if table is not None and (table.shape != (living, living) or not (table >= 0).all()):
         raise FileRefused(f"classification_ has shape {table.shape}; expected ({living}, {living}), counts.")

@@ -20,11 +20,11 @@ from latens.models.multi_view.model import MultiView
 from latens.models.multi_view.view import COVARIATES, GROUP, exposure_of, precision_of
 
 __all__ = [
-    "check_kept",
+    "attributes_of",
+    "check_attributes",
     "check_samples",
     "check_views",
     "columns_of_rows",
-    "kept_of",
     "names_of_columns",
     "sizes_of_views",
 ]
@@ -33,15 +33,17 @@ NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what i
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
 
 
-def kept_of(estimator: Any) -> dict[str, Any]:
+def attributes_of(estimator: Any) -> dict[str, Any]:
     """Those that it has."""
-    return {name: vars(estimator)[name] for name in getattr(estimator, "kept", ()) if name in vars(estimator)}
+    return {
+        name: vars(estimator)[name] for name in getattr(estimator, "file_attributes", ()) if name in vars(estimator)
+    }
 
 
-def check_kept(cls: type, kept: Mapping[str, Any]) -> None:
+def check_attributes(cls: type, attributes: Mapping[str, Any]) -> None:
     """Refuse what the class does not keep, and what is not of the type that it says."""
-    known = getattr(cls, "kept", ())
-    for name, value in kept.items():
+    known = getattr(cls, "file_attributes", ())
+    for name, value in attributes.items():
         if name not in known:
             raise FileRefused(f"a {cls.__name__} keeps no {name[:40]!r}; it keeps {', '.join(known) or 'nothing'}.")
         if not fits(value, hints_of(cls)[name]):
@@ -55,27 +57,27 @@ def sizes_of_views(model: Any) -> dict[str, int]:
     return {f"d.{number}": view.stop - view.start for number, view in enumerate(model.views)}
 
 
-def columns_of_rows(kept: Mapping[str, Any], n_features: int) -> int:
+def columns_of_rows(attributes: Mapping[str, Any], n_features: int) -> int:
     """Columns of the rows that the model sees: those of the data, or more where columns of levels are several."""
-    return int(kept["layout_"].n_columns) if "layout_" in kept else n_features
+    return int(attributes["layout_"].n_columns) if "layout_" in attributes else n_features
 
 
-def names_of_columns(kept: Mapping[str, Any]) -> set[str]:
+def names_of_columns(attributes: Mapping[str, Any]) -> set[str]:
     """Columns whose likelihoods may be given one by one: of views that are split by kind, and of mixed frames."""
-    layout = kept.get("layout_")
+    layout = attributes.get("layout_")
     if not isinstance(layout, Layout):
         return set()
     return {*layout.wholes, *(name for own in layout.as_read.features for name in own)}
 
 
-def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: int) -> None:
+def check_views(model: Any, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse views that the model, its posterior and what is kept of the fit do not tell alike."""
     if not isinstance(model, MultiView):
         return
-    absent = [name for name in NEEDED if name not in kept]
+    absent = [name for name in NEEDED if name not in attributes]
     if absent:
         raise FileRefused(f"it tells of views without {', '.join(absent)}.")
-    layout, names = kept["layout_"], tuple(view.name for view in model.views)
+    layout, names = attributes["layout_"], tuple(view.name for view in model.views)
     ends = [(columns.start, columns.stop) for columns in layout.bounds]
     if len(set(names)) < len(names) or not names or min(map(len, layout.features), default=0) < 1:
         raise FileRefused("its views are none, or not all different, or without columns.")
@@ -87,7 +89,7 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
         if not view.precision_unit > 0:
             raise FileRefused(f"view {view.name[:40]!r} has precisions in units of {view.precision_unit:g}.")
     read = layout.as_read.n_columns
-    if read != n_features or (kept["_plain"] and len(names) > 1):
+    if read != n_features or (attributes["_plain"] and len(names) > 1):
         raise FileRefused(f"its views have {read} columns and its data {n_features}, or it is one table.")
     if len(layout.groups) == 1 or max(1, len(layout.groups)) != model.n_groups:
         raise FileRefused(f"its layout has {len(layout.groups)} group(s) and its model {model.n_groups}.")
@@ -96,14 +98,14 @@ def check_views(model: Any, state: State, kept: Mapping[str, Any], n_features: i
             raise FileRefused(f"its {type(part).__name__} and its model tell of different views.")
     if tuple(view.name for view in model.views if view.exposed) != layout.exposed:
         raise FileRefused("its model and its layout tell of different exposures.")
-    known = kept.get("_covariates")
+    known = attributes.get("_covariates")
     if model.n_covariates != (0 if known is None else known.n_regressors):
         raise FileRefused(
             f"its model has {model.n_covariates} covariate(s), and what is known of them is not the same."
         )
     if known is not None:
         _check_covariates(known)
-    if kept["likelihoods_"] != {view.name: view.likelihood.name for view in model.views}:
+    if attributes["likelihoods_"] != {view.name: view.likelihood.name for view in model.views}:
         raise FileRefused("likelihoods_ are not those of its model.")
 
 
@@ -151,22 +153,22 @@ def _check_known(layout: Layout, rows: Rows, n_covariates: int) -> None:
             raise FileRefused("the samples that wait have precisions that are not positive.")
 
 
-def check_samples(model: Any, state: State, kept: Mapping[str, Any]) -> None:
+def check_samples(model: Any, state: State, attributes: Mapping[str, Any]) -> None:
     """Refuse what is stated of the samples of a fit where it has not the shape that the fit would give it."""
     if not isinstance(model, MultiView):
         return
     sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
-    check_sizes([*arrays_with_shapes(kept["deviances_"], "deviances_")], sizes)
-    if kept.get("_waiting") is not None:
-        _check_waiting(kept["_waiting"], kept["layout_"], state.stats.n, model.n_covariates)
-    if kept.get("stream_") is not None:
-        _check_known(kept["layout_"], kept["stream_"].reservoir.rows, model.n_covariates)
-    stated = [name for name in OF_SAMPLES if name in kept]
+    check_sizes([*arrays_with_shapes(attributes["deviances_"], "deviances_")], sizes)
+    if attributes.get("_waiting") is not None:
+        _check_waiting(attributes["_waiting"], attributes["layout_"], state.stats.n, model.n_covariates)
+    if attributes.get("stream_") is not None:
+        _check_known(attributes["layout_"], attributes["stream_"].reservoir.rows, model.n_covariates)
+    stated = [name for name in OF_SAMPLES if name in attributes]
     if not stated:
         return
     if len(stated) < len(OF_SAMPLES):
         raise FileRefused(f"of the samples it tells {', '.join(stated)} alone; expected {', '.join(OF_SAMPLES)}.")
-    scores, names, group = (kept[name] for name in OF_SAMPLES)
+    scores, names, group = (attributes[name] for name in OF_SAMPLES)
     living = len(living_components(model, state)[0])
     if scores.ndim != 2 or scores.shape[1] not in (living, state.q.n_components):  # all of them with prune=False
         raise FileRefused(f"scores_ has shape {scores.shape}; expected (n, {living}), a column for each factor.")

@@ -66,14 +66,16 @@ def check_axes(found: list[Found], owner: str) -> None:
 
 
 def check_sizes(found: list[Found], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Refuse arrays of other sizes than declared; returns `sizes` with those of names that were met."""
-    met = dict(sizes)
+    """Refuse arrays of other sizes than declared; returns `sizes` with those of names that were bound."""
+    known_sizes = dict(sizes)
     for one in found:
         declared = one.shape or ""
-        if not any(shape_matches(one.array.shape, shape, met) for shape in declared.split(";")):
-            known = ", ".join(f"{name}={met[name]}" for name in dict.fromkeys(_NAME.findall(declared)) if name in met)
+        if not any(shape_matches(one.array.shape, shape, known_sizes) for shape in declared.split(";")):
+            known = ", ".join(
+                f"{name}={known_sizes[name]}" for name in dict.fromkeys(_NAME.findall(declared)) if name in known_sizes
+            )
             raise FileRefused(f"{one.path} has shape {one.array.shape}; expected ({declared}) with {known}.")
-    return met
+    return known_sizes
 
 
 def switches_of(model: Any) -> dict[str, int]:
@@ -94,15 +96,15 @@ def shape_matches(found: tuple[int, ...], declared: str, sizes: dict[str, int]) 
     >>> shape_matches((10,), "sym(k)", sizes)
     True
     """
-    axes, met = declared.split(), dict(sizes)
+    axes, known_sizes = declared.split(), dict(sizes)
     if len(axes) != len(found):
         return False
     for size, axis in zip(found, axes, strict=True):
         if _NAME.fullmatch(axis):
-            met.setdefault(axis, size)
-        if size not in [_size(choice, met) for choice in axis.split("|")]:
+            known_sizes.setdefault(axis, size)
+        if size not in [_size(choice, known_sizes) for choice in axis.split("|")]:
             return False
-    sizes.update(met)
+    sizes.update(known_sizes)
     return True
 
 

@@ -16,9 +16,9 @@ from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 __all__ = ["check_stream"]
 
 
-def check_stream(estimator: Any, kept: Mapping[str, Any], width: int) -> None:
+def check_stream(estimator: Any, attributes: Mapping[str, Any], width: int) -> None:
     """Refuse rows kept, and what is expected of those to come, where no stream could have left them."""
-    stream = kept.get("stream_")
+    stream = attributes.get("stream_")
     if stream is None:
         return
     _check_reservoir(stream.reservoir, width, binary=estimator.binary)
@@ -64,7 +64,7 @@ def _check_window(held: Reservoir) -> None:
 
 
 def _check_ones(held: Reservoir, width: int) -> None:
-    """Of rows told by their ones, as CSR: damaged bounds would be read beyond their end."""
+    """Of rows stored by the columns of their ones, as CSR: damaged bounds would be read beyond their end."""
     if (held.starts is None) != (held.ones is None) or (held.starts is None) == (held.values is None):
         raise FileRefused("the rows that it keeps of a stream are told twice, or not at all.")
     if held.starts is None or held.ones is None:

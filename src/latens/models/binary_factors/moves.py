@@ -138,16 +138,16 @@ def _half(gap: Floats, code: Floats) -> tuple[float, Index] | None:
     if n < 2 * LEAST_ROWS_OF_HALF:
         return None
     rows = rows - rows.mean(axis=0)
-    along = rows @ rows[np.argmax(np.sum(rows**2, axis=1))]
+    projection = rows @ rows[np.argmax(np.sum(rows**2, axis=1))]
     for _ in range(8):
-        direction = along @ rows
-        along = rows @ (direction / (np.sqrt(direction @ direction) + 1e-300))
+        direction = projection @ rows
+        projection = rows @ (direction / (np.sqrt(direction @ direction) + 1e-300))
     upper = np.zeros(len(code), bool)
-    upper[on] = along > 0
+    upper[on] = projection > 0
     usual = (1 + np.sqrt(d / n)) ** 2  # the largest variance of n rows of noise
-    if np.mean(along**2) < EXCESS * usual or min(upper.sum(), n - upper.sum()) < LEAST_ROWS_OF_HALF:
+    if np.mean(projection**2) < EXCESS * usual or min(upper.sum(), n - upper.sum()) < LEAST_ROWS_OF_HALF:
         return None
-    return float(np.sum(along**2)), upper
+    return float(np.sum(projection**2)), upper
 
 
 def _with_room(q: BinaryPosterior, stats: CodeStatistics, codes: Floats, order: Index, k: int) -> tuple[Floats, int]:

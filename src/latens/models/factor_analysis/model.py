@@ -308,7 +308,7 @@ class Factors:
         return np.where(on, share, 0.0)
 
     def looseness(self, q: FactorPosterior, sample: Rows | Covariance, n: float) -> float:
-        """What the independence of factors and loadings gives away.
+        """Nats that the bound loses by taking factors and loadings as independent.
 
         Rows tell the loadings as much as E[h] does, sum E[h] E[h]'; given h they would tell sum E[hh'].
         """

@@ -200,16 +200,16 @@ class ThinStep:
     def _solved(self, times: Callable[[Floats], Floats], damping: float) -> Floats | None:
         """Conjugate gradients; None where the curvature is not positive."""
         x, left = np.zeros_like(self.slope), self.slope
-        along, size = left, float(left @ left)
+        direction, size = left, float(left @ left)
         enough = (1e-2 * self.near) ** 2 * size
         for _ in range(N_PRODUCTS):
             if size <= enough:
                 break
-            bent = self.unit * times(self.unit * along) + damping * along
-            curve = float(along @ bent)
+            bent = self.unit * times(self.unit * direction) + damping * direction
+            curve = float(direction @ bent)
             if not curve > 0:
                 return None
-            x, left = x + size / curve * along, left - size / curve * bent
+            x, left = x + size / curve * direction, left - size / curve * bent
             before, size = size, float(left @ left)
-            along = left + size / before * along
+            direction = left + size / before * direction
         return x

@@ -148,8 +148,8 @@ def _sparse_sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
         return
     direction = rng.normal(size=z.shape[1])
     for _ in range(N_POWERS):
-        along = z @ direction - mean @ direction
-        direction = z.T @ along - mean * along.sum()
+        projection = z @ direction - mean @ direction
+        direction = z.T @ projection - mean * projection.sum()
         direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
     yield (z @ direction > mean @ direction).astype(float)
     sizes = np.asarray(z.multiply(z).sum(axis=1), dtype=np.float64)

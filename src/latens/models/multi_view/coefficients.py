@@ -146,7 +146,7 @@ class ViewPosterior:
         )
 
     @cached_property
-    def met(self) -> tuple[ViewStatistics | None, Floats]:
+    def parabola_of_step(self) -> tuple[ViewStatistics | None, Floats]:
         """The sums that set these coefficients, if any did, and their parabola, which that gave at no cost."""
         return None, np.zeros(0)
 
@@ -241,7 +241,7 @@ class ViewPosterior:
         vars(moved).update(mean=found.mean, square=square)
         parabola = stats.level + found.gain if stats.free_pull is None else stats.parabola(moved)
         moved = replace(moved, noise=prior.noise.observe(stats.powers, np.maximum(-2 * parabola, 0.0)))
-        vars(moved).update(mean=found.mean, square=square, met=(given, parabola))
+        vars(moved).update(mean=found.mean, square=square, parabola_of_step=(given, parabola))
         return moved
 
     def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any]:
@@ -329,8 +329,8 @@ class ViewStatistics(Statistics):
 
     def parabola(self, p: ViewPosterior) -> Floats:
         """(D,), E_q of each column's summed parabola, linear in the sums."""
-        met, found = p.met
-        if met is self:
+        sums, found = p.parabola_of_step
+        if sums is self:
             return found
         return np.asarray(self.level + np.einsum("dk,dk->d", p.mean, self.pull) - 0.5 * p.energy(self.gram))
 

@@ -6,8 +6,8 @@ Given its scale a source is normal, and of the scale alone is left
     z_k | u_k ~ Normal(h / (g + u_k), 1 / (g + u_k))
 
 with g = gram_kk and h = drive_k - sum_j gram_kj E[z_j]: expectations by the trapezoidal rule in log u, which for such
-functions is exact to many digits. What the bound gives away is the dependence of sources on each other, where
-`NoisyIca` gives away that of a source on its scale.
+functions is exact to many digits. The bound lies below the evidence because sources are taken as independent of each
+other; that of `NoisyIca`, because a source is taken as independent of its scale.
 
 References: equation 12 of the source.
 """

@@ -315,7 +315,7 @@ class NoisyIca:
         return propose(self, q, stats, sample)
 
     def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
-        """What the independence of heavy sources and their scales gives away."""
+        """Nats that the bound loses by taking heavy sources and their scales as independent."""
         local = self.local_step(q, sample)
         for _ in range(2):  # scales settle
             local = self.local_step(q, sample, local)

@@ -1,4 +1,4 @@
-"""Noisy-OR by Jensen's inequality: independent causes and, for every one, weights over who may have lit it.
+"""Noisy-OR by Jensen's inequality: independent causes and, for every one, weights over its possible causes.
 
     pi_k        ~ Beta(usage)                                  how often cause k is on
     theta_kj    ~ Gamma(rate),   theta_0j ~ Gamma(leak)        p = 1 - e^-theta
@@ -68,7 +68,7 @@ class RatePosterior:
         return RatePosterior(self.usage.sample(rng), causes, leak)
 
     def with_cause(self, k: int, strength: Floats) -> RatePosterior:
-        """Cause k exchanged for one that lights columns with these chances (D,)."""
+        """Cause k exchanged for one that makes columns 1 with these chances (D,)."""
         rate = -np.log1p(-strength)
         if isinstance(self.causes, PointGamma):
             mean = self.causes.mean.copy()
@@ -88,7 +88,7 @@ class RatePosterior:
 @record
 class Attributions:
     on: Floats = unit("n k")  # q(s = 1)
-    weight: Floats = simplex("ones k")  # r: who lit each one
+    weight: Floats = simplex("ones k")  # r: which cause made each one
     at: RatePosterior = transient()  # q of the counts has these parameters
 
     @property

@@ -2,8 +2,8 @@
 
     w              ~ Dirichlet(profiles)               how common a profile is: which causes go together
     pi_ck          ~ Beta(usage)                       how often cause k is on under profile c
-    p_kj           ~ Beta(strength)                    how often cause k, when on, lights column j
-    p_0j           ~ Beta(leak)                        how often a column is lit by nothing in particular
+    p_kj           ~ Beta(strength)                    how often cause k, when on, makes column j 1
+    p_0j           ~ Beta(leak)                        how often a column is 1 without any cause
     c_n            ~ Categorical(w)
     s_nk | c_n     ~ Bernoulli(pi_{c_n k})
     y_nkj | s_nk   ~ Bernoulli(s_nk p_kj),   y_n0j ~ Bernoulli(p_0j)
@@ -88,7 +88,7 @@ class CausePosterior:
         return replace(self, usage=within, causes=self.causes.only(keep))
 
     def with_cause(self, k: int, strength: Floats) -> CausePosterior:
-        """Cause k exchanged for one that lights columns with these chances (D,), as sure of itself as it was."""
+        """Cause k exchanged for one that makes columns 1 with these chances (D,), as sure of itself as it was."""
         if isinstance(self.causes, PointBeta):
             mean = self.causes.mean.copy()
             mean[k] = strength
@@ -159,7 +159,7 @@ class NoisyOrCauses:
     n_features: int
     profiles: float = 1.0  # concentration of each profile
     usage: tuple[float, float] = (0.05, 1.0)  # causes are rare
-    strength: tuple[float, float] = (0.5, 1.0)  # one that favours 0 more traps columns that other causes light too
+    strength: tuple[float, float] = (0.5, 1.0)  # one that favours 0 more traps columns that other causes make 1, too
     leak: tuple[float, float] = (0.5, 5.0)
     points: bool = False
     most_profiles: int = 1  # to which moves may grow

@@ -80,7 +80,7 @@ def _fewer_profiles(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatist
 
 
 def other_causes(model: Any, q: Any, stats: Any, sample: Rows, rng: np.random.Generator) -> Iterator[Any]:
-    """A weak cause lights instead what rows that are badly explained without it have in common."""
+    """A weak cause takes over the columns that rows that are badly explained without it have in common."""
     local = model.local_step(q, sample)
     x = sample.x.toarray() if is_sparse(sample.x) else np.asarray(sample.x, dtype=np.float64)
     order = np.argsort(stats.caused.sum(axis=1), kind="stable")

@@ -5,7 +5,7 @@
     d = sqrt(1 - 1/t) (w_t - mean_{t-1}),   S_t = (1 - 1/t) S_{t-1} + d d' / t       Welford, exact
 
     EM          A <- average of m d',  B <- average of m m',  H = V + B;   F = H^-1 A,   psi = diag S - diag F'A
-    transport   the same, but A is carried to each new F and psi, as if they had met all snapshots; B = P A'
+    transport   the same, but A is carried to each new F and psi, as if they had seen all snapshots; B = P A'
     gradient    F + rate (m d' - (V + m m') F) Psi^-1,   and log psi likewise; in units of each weight's deviation
 
 A snapshot is taken to be d and not, as printed, its distance from the mean that includes it: so the variance is exact.
@@ -21,7 +21,7 @@ from latens.nets.algebra.low_rank_update import LEAST_NOISE
 from latens.nets.selection import Tensor
 from latens.system.optional_imports import require
 
-__all__ = ["begun", "carried", "climbed", "left_over", "maximised", "projection"]
+__all__ = ["begun", "carried", "gradient_step", "left_over", "maximised", "projection"]
 
 
 def begun(rows: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,7 +64,7 @@ def carried(sums: Tensor, project: Tensor, loadings: Tensor, noise: Tensor) -> T
     return loadings + regression.to(sums.dtype) @ (sums - expected)
 
 
-def climbed(gap: Tensor, loadings: Tensor, noise: Tensor, unit: Tensor, rate: float) -> tuple[Tensor, Tensor]:
+def gradient_step(gap: Tensor, loadings: Tensor, noise: Tensor, unit: Tensor, rate: float) -> tuple[Tensor, Tensor]:
     """Loadings and noise after one step up the gradient of the log density of a snapshot, `gap` from the mean."""
     gap, loadings, noise = gap / unit, loadings / unit, _positive(noise / unit**2)
     project, spread = projection(loadings, noise)

@@ -13,11 +13,11 @@ __all__ = ["Curve", "curve_of"]
 
 @dataclass(frozen=True)
 class Curve:
-    """The name of a curve, what it is in a sentence, and whether a fit climbs it until it settles."""
+    """The name of a curve, what it is in a sentence, and whether a fit maximises it until it converges."""
 
     name: str
     meaning: str
-    climbed: bool = True
+    is_maximised: bool = True
 
 
 BOUND = Curve("bound", "A lower bound of the log evidence, all constants in.")
@@ -36,7 +36,7 @@ PREQUENTIAL = Curve(
     "log score",
     "The prequential log score: the sum of the rows' log densities, each under the parameters that the rows before it "
     "had led to. It is no bound, and later rows say more about the fit than earlier ones.",
-    climbed=False,
+    is_maximised=False,
 )
 
 

@@ -38,7 +38,7 @@ def details(entry: Entry) -> Section | None:
 
 
 def bound(entry: Entry) -> Section | None:
-    """The bound by iteration, its gain where it is climbed, and the number of components where that changed."""
+    """The bound by iteration, its gain where a fit maximises it, and the number of components where that changed."""
     history = np.asarray(getattr(entry.model, "elbo_history_", ()), dtype=np.float64)  # (n_iter,)
     if len(history) == 0:
         return None
@@ -47,7 +47,7 @@ def bound(entry: Entry) -> Section | None:
         return Section(_title(curve), f"{curve.meaning} The first iteration already gave it.")
     figures = [_trace(history, steps, _other_restarts(entry.model.trace_), curve)]
     gains = np.diff(history)
-    if curve.climbed and np.any(gains > 0):
+    if curve.is_maximised and np.any(gains > 0):
         chart = line_chart([Line(steps[1:], gains)], x_label="iteration", y_label="gain (nats, log scale)", log_y=True)
         figures.append(Figure(chart, f"What each iteration added to the {curve.name}."))
     alive = np.array([step.n_components for step in _last_restart(entry.model.trace_)], dtype=np.float64)
@@ -61,7 +61,7 @@ def bound(entry: Entry) -> Section | None:
 def terms(entry: Entry) -> Section | None:
     """The named terms of the bound at the last iteration, where it has several."""
     trace, curve = entry.model.trace_, curve_of(entry.model)
-    if len(trace) == 0 or not curve.climbed:
+    if len(trace) == 0 or not curve.is_maximised:
         return None
     last = trace[-1]
     rows = [(name.replace("_", " "), number(float(value))) for name, value in last.terms.items()]

@@ -18,7 +18,7 @@ from latens.report.subject import Entry
 
 __all__ = ["about", "sentence", "stability_command", "verdicts"]
 
-LEAST_SHARE = 0.001  # that is told as a number
+LEAST_SHARE = 0.001  # shown as a number
 RETURNING = 0.7  # share of halves, above chance, from which a component is said to come back
 PYTHON = Markup('<p class="as-python"><a class="copy" href="#{}-reproduce">copy as Python</a>{}</p>')
 VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
@@ -80,7 +80,7 @@ def verdicts(entry: Entry, chapter: str) -> Markup | None:
     model, items = entry.model, []
     if not hasattr(model, "posterior_"):
         return None
-    if curve_of(model).climbed:
+    if curve_of(model).is_maximised:
         done = bool(model.converged_)
         words = (
             f"Converged after {number(int(model.n_iter_))} iteration{'s' * (model.n_iter_ != 1)}."

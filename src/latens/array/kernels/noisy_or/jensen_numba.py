@@ -1,4 +1,4 @@
-"""Compiled kernels of Jensen's bound of the noisy-OR: for every one of a row, weights over who may have lit it.
+"""Compiled kernels of Jensen's bound of the noisy-OR: for every one of a row, weights over its possible causes.
 
     f(t) = log(1 - e^-t),   worth(r) = sum_k on_k r_k (f(leak + rate_k / r_k) - f(leak)),   sum_k r_k = 1
 

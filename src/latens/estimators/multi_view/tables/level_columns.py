@@ -1,7 +1,7 @@
 """Columns of levels as yes/no columns, one for each level but the last, and back.
 
 The levels of a column stand in an order: of categories the most common first, of scales from low to high. The yes/no
-column of a level says whether an entry has it, and is seen where none of the levels before it was met:
+column of a level says whether an entry has it, and is seen where the row has none of the levels before it:
 
     p(y = c) = chance_c prod_{j < c} (1 - chance_j),      p(last) = prod_j (1 - chance_j)
 

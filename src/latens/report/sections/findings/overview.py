@@ -38,7 +38,7 @@ def facts(entry: Entry) -> tuple[tuple[str, str], ...]:
     found.append((f"{curve.name} (nats)", number(float(model.elbo_))))
     found += _deviation("noise (s.d.)", getattr(model, "noise_variance_", None))
     found += _deviation("true noise (s.d.)", getattr(true, "noise_variance", None))
-    if curve.climbed:
+    if curve.is_maximised:
         found.append(("converged", "yes" if model.converged_ else "no"))
     found.append(("seconds", number(entry.duration)))
     return tuple(found)
