@@ -31,8 +31,8 @@ def test_moments_divergences_and_parabolas_of_a_sweep(missing: float, sparse: bo
     for name, p in q.views.items():
         sums = stats.views[name]
         again = replace(p, weights=replace(p.weights))  # the same numbers, and nothing remembered
-        assert p.met[0] is sums
-        assert again.met[0] is None
+        assert p.parabola_of_step[0] is sums
+        assert again.parabola_of_step[0] is None
         assert sums.parabola(p) == pytest.approx(sums.parabola(again), rel=1e-9, abs=1e-9)
         assert np.array_equal(p.mean, again.mean)
         assert np.array_equal(p.square, again.square)
