@@ -96,8 +96,8 @@ def test_covariates_have_their_strongest_columns_in_sd(tmp_path: Path) -> None:
     at = model.covariate_names_.index("batch = y")
     effect = model.covariate_coefficients_["view0"][at, 3] / spread[3]
     assert "Covariates" in page.text
-    told = page.text[page.text.index("batch = y") :]
-    number = re.search(r"\+(\d\.\d+)\s+view0: view0_3", told)
+    sentence = page.text[page.text.index("batch = y") :]
+    number = re.search(r"\+(\d\.\d+)\s+view0: view0_3", sentence)
     assert number is not None
     assert float(number.group(1)) == pytest.approx(effect, abs=0.01)
     assert "model.fit(X, covariates=covariates)" in page.text
