@@ -68,6 +68,9 @@ SECTIONS = (
     Section("scale.worker-kills", "workers of Dask killed at random moments: the same bits", "scale.cluster:kills"),
     Section("scale.memory", "peak memory of every estimator on Parquet, 4e5 and 4e6 rows", "scale.memory:estimators"),
     Section("scale.formats", "the same of every format with a mixture", "scale.memory:formats"),
+    Section(
+        "scale.large-files", "the same of 4e7 rows, and of a sparse file of 7,000 columns", "scale.memory:large_files"
+    ),
     Section("scale.dask", "CPU of a fit on Dask beside memory, and per chunk", "scale.cluster:costs"),
     Section("scale.row-posteriors", "local posteriors recomputed beside kept", "scale.passes:row_posteriors"),
     Section("scale.online", "the bound against rows seen in stochastic passes", "scale.passes:online"),

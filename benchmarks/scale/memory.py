@@ -16,7 +16,7 @@ from benchmarks.library.large import MIB, peak_memory
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Row, Table, at_most
 
-__all__ = ["estimators", "fit_and_tell", "formats"]
+__all__ = ["estimators", "fit_and_tell", "formats", "large_files"]
 
 CHILD = "import sys; from benchmarks.scale.memory import fit_and_tell; fit_and_tell(*sys.argv[1:])"
 D = 16
@@ -58,6 +58,30 @@ def formats(setting: Setting) -> list[Table]:
             paths = {n: write(Path(folder), n) for n in _sizes(setting)}
             rows.append(_compared("GaussianMixture", paths, of=name))
     return [Table("Peak memory of GaussianMixture, three iterations, moves on, by format", rows, _notes(setting))]
+
+
+def large_files(setting: Setting) -> list[Table]:
+    """Ten times the rows once more, and a sparse file of many columns that would be 5.6 GB if it were dense."""
+    full = setting.name == "full"
+    rows, wide = [], []
+    with TemporaryDirectory() as folder:
+        few, many = (400_000, 40_000_000) if full else (20_000, 200_000)
+        if setting.only in "Parquet":
+            rows.append(_compared("GaussianMixture", {n: _write_parquet(Path(folder), n) for n in (few, many)}))
+    with TemporaryDirectory() as folder:
+        shape = (100_000, 7_000) if full else (500, 200)
+        wanted = [name for name in ("MultiViewFactorAnalysis", "FactorAnalysis") if setting.only in name]
+        path = _write_counts(Path(folder), *shape) if wanted else Path(folder)
+        for name in wanted:
+            told, size = in_new_process(CHILD, name, str(path)), path.stat().st_size / MIB
+            cells = {"fit": name, "file MiB": size, "peak MiB": told["peak"], "beyond": told["peak"] - size}
+            print(cells, flush=True)
+            wide.append(Row({**cells, "CPU s": told["cpu"]}, {"beyond": at_most(1024.0)}))
+    notes = [f"{shape[0]} x {shape[1]} counts, about one in twenty above 0; three iterations, moves on"]
+    return [
+        Table("Peak memory of GaussianMixture on Parquet, three iterations", rows, [f"{few} and {many} rows x {D}"]),
+        Table("Peak memory of fits to a sparse h5ad file", wide, notes),
+    ]
 
 
 def fit_and_tell(name: str, source: str) -> None:
@@ -174,6 +198,26 @@ def _write_h5ad(folder: Path, n: int) -> str:
     with pandas.option_context("future.infer_string", False):  # strings that h5ad files know
         anndata.AnnData(scipy.sparse.vstack(parts, format="csr")).write_h5ad(path)
     return str(path)
+
+
+def _write_counts(folder: Path, n: int, n_columns: int) -> Path:
+    """Counts as single cells have them: rows of a few kinds, most entries 0."""
+    import anndata
+    import pandas
+    import scipy.sparse
+
+    rng = np.random.default_rng(FIRST_SEED)
+    kinds = rng.dirichlet(np.full(n_columns, 0.3), size=5)
+    parts = [
+        scipy.sparse.csr_matrix(
+            rng.multinomial(n_columns // 20, kinds[rng.integers(0, 5, min(1000, n - at))]), dtype="f4"
+        )
+        for at in range(0, n, 1000)
+    ]
+    path = folder / "counts.h5ad"
+    with pandas.option_context("future.infer_string", False):
+        anndata.AnnData(scipy.sparse.vstack(parts, format="csr")).write_h5ad(path)
+    return path
 
 
 def _write_function(folder: Path, n: int, kind: str) -> str:
