@@ -245,11 +245,23 @@ def _opened(source: str) -> Any:
 
         return polars.scan_parquet(path)
     if kind == "iterator":
-        stored = np.load(path, mmap_mode="r")
-        return lambda: (np.array(stored[at : at + AT_ONCE]) for at in range(0, len(stored), AT_ONCE))
+        return partial(_stored_blocks, path)
     if kind == "loader":
         import torch
 
-        rows = torch.utils.data.TensorDataset(torch.from_numpy(np.load(path, mmap_mode="r+")))
-        return torch.utils.data.DataLoader(rows, batch_size=10_000, shuffle=False)
+        class Stored(torch.utils.data.IterableDataset):  # type: ignore[type-arg,misc]
+            def __iter__(self) -> Iterator[Any]:
+                return map(torch.from_numpy, _stored_blocks(path))
+
+        return torch.utils.data.DataLoader(Stored(), batch_size=None)
     return source
+
+
+def _stored_blocks(path: str) -> Iterator[Any]:
+    """Read, not mapped: pages of a map that the system keeps at hand would count as memory of the process."""
+    n_blocks = -(-np.load(path, mmap_mode="r").shape[0] // AT_ONCE)
+    with open(path, "rb") as file:
+        np.lib.format.read_magic(file)
+        np.lib.format.read_array_header_1_0(file)
+        for _ in range(n_blocks):
+            yield np.fromfile(file, dtype=np.float64, count=AT_ONCE * D).reshape(-1, D)

@@ -224,6 +224,49 @@ def test_anndata_on_disk(tmp_path: Path, sparse: bool) -> None:
     scan = latens.scan(str(tmp_path / "a.h5ad"), block_rows=40)
     np.testing.assert_array_equal(rows_of(scan), counts)
     assert next(iter(scan)).dtype == np.float32
+    opened = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    for source in (opened, opened.to_memory()):
+        np.testing.assert_array_equal(rows_of(latens.scan(source, block_rows=40)), counts)
+    some = latens.scan(str(tmp_path / "a.h5ad"), columns=["5", "2"], block_rows=40)
+    np.testing.assert_array_equal(rows_of(some), counts[:, [5, 2]])
+
+
+@pytest.mark.extras
+def test_what_obs_knows_of_the_rows_of_an_h5ad_file(tmp_path: Path) -> None:
+    import anndata
+    import h5py
+    import pandas
+
+    rng, n = np.random.default_rng(1), 50
+    with pandas.option_context("future.infer_string", False):
+        obs = pandas.DataFrame(
+            {
+                "batch": pandas.Categorical(rng.choice(["a", "b"], n)).set_categories(["b", "a", "absent"]),
+                "donor": [f"d{i}" for i in range(n)],
+                "size": rng.random(n) + 0.5,
+                "age": pandas.array([None, *range(1, n)], dtype="Int64"),
+            },
+            index=[f"cell {i}" for i in range(n)],
+        )
+        obs.loc["cell 3", "batch"] = None
+        data = anndata.AnnData(rng.normal(size=(n, 4)), obs=obs)
+        data.write_h5ad(tmp_path / "a.h5ad")
+    scan = latens.scan(str(tmp_path / "a.h5ad"), weights="size", groups="batch", row_names="donor", block_rows=20)
+    for name, expected in {"batch": obs["batch"].astype(object), "donor": obs["donor"], "size": obs["size"]}.items():
+        read = np.concatenate([scan.column(number, name) for number in range(3)])
+        assert [None if value is None or value != value else value for value in read] == [
+            None if value is None or value != value else value for value in expected
+        ]
+    ages = np.concatenate([scan.column(number, "age") for number in range(3)]).astype(float)
+    np.testing.assert_array_equal(ages, [np.nan, *range(1, n)])
+    with pytest.raises(ValueError, match="groups='absent' is no column"):
+        latens.scan(str(tmp_path / "a.h5ad"), groups="absent")
+
+    with h5py.File(tmp_path / "a.h5ad", "a") as file:  # as files of older versions are
+        del file["X"].attrs["encoding-type"], file["X"].attrs["encoding-version"]
+    np.testing.assert_array_equal(rows_of(latens.scan(str(tmp_path / "a.h5ad"))), data.X)
+    with pytest.raises(ValueError, match=r"a\.h5ad.*changed"):
+        next(iter(scan))
 
 
 @pytest.mark.extras

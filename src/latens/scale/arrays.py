@@ -1,4 +1,4 @@
-"""Arrays that are stored whole and read in slices: npy, memory maps, zarr, HDF5, AnnData on disk."""
+"""Arrays that are stored whole and read in slices: npy, memory maps, zarr, HDF5."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from latens.array.transfer import is_sparse
 from latens.scale.blocks import Block, Stamp, row_ranges
 from latens.system.optional_imports import require
 
-__all__ = ["AnnDataReader", "ArrayReader", "anndata_reader", "hdf5_reader", "npy_reader", "zarr_reader"]
+__all__ = ["BLOCK_BYTES", "ArrayReader", "as_floats", "hdf5_reader", "npy_reader", "zarr_reader"]
 
 BLOCK_BYTES = 2**23  # of a block, where the caller does not say how many rows it has
 
@@ -44,42 +43,7 @@ class ArrayReader:
         values = values if is_sparse(values) else np.asarray(values)
         apart = {str(column): np.asarray(values[:, column]) for column in others}
         kept = values if list(numbers) == list(range(self.shape[1])) else values[:, list(numbers)]
-        return Block(_as_floats(kept), apart)
-
-
-@dataclass(frozen=True)
-class AnnDataReader:
-    """Rows of `.X` (or a layer) of an AnnData that stays on disk; sparse rows stay sparse until a block is read."""
-
-    data: Any  # anndata.AnnData, backed
-    layer: str | None = None
-    concurrent: bool = False  # one file handle of HDF5
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(map(str, self.data.var_names))
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.data.n_vars)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        stored = np.dtype((self.data.X if self.layer is None else self.data.layers[self.layer]).dtype)
-        return stored if stored in (np.float32, np.float64) else np.dtype(np.float64)
-
-    def handles(self, block_rows: int | None) -> Sequence[tuple[int, int]]:
-        return row_ranges(int(self.data.n_obs), block_rows or max(1, BLOCK_BYTES // (8 * self.n_columns)))
-
-    def read(self, handle: tuple[int, int], numbers: Sequence[str], others: Sequence[str]) -> Block:
-        start, stop = handle
-        values = self.data.X if self.layer is None else self.data.layers[self.layer]
-        stored = getattr(values, "group", None)  # of a sparse matrix on disk
-        values = np.asarray(values[start:stop]) if stored is None else _dense_rows(stored, start, stop, self.n_columns)
-        if tuple(numbers) != self.names:
-            values = values[:, self.data.var_names.get_indexer(list(numbers))]
-        notes = self.data.obs.iloc[start:stop]
-        return Block(_as_floats(values), {name: notes[name].to_numpy() for name in others})
+        return Block(as_floats(kept), apart)
 
 
 def npy_reader(path: Any) -> ArrayReader:
@@ -111,14 +75,6 @@ def hdf5_reader(source: Any) -> ArrayReader:
                 raise ValueError(f"{path!r} holds no {name!r}; it has {', '.join(sorted(file))}.")
     with h5py.File(path, "r") as file:
         return _array_reader(file[name], ("hdf5", path, name), f"{path}::{name}", Stamp.of(path))
-
-
-def anndata_reader(source: Any, layer: str | None = None) -> AnnDataReader:
-    """A backed AnnData, or the path of an h5ad file."""
-    if isinstance(source, str):
-        Stamp.of(source)
-        source = require("anndata", "omics").read_h5ad(source, backed="r")
-    return AnnDataReader(source, layer)
 
 
 def _array_reader(values: Any, place: Any, where: str, stamp: Stamp | None) -> ArrayReader:
@@ -154,18 +110,6 @@ class _Hdf5Rows:
             return file[self.name][rows]
 
 
-def _dense_rows(stored: Any, start: int, stop: int, n_columns: int) -> Any:
-    """Rows of a sparse matrix in HDF5, as AnnData lays it out, without touching the others."""
-    if not str(stored.attrs.get("encoding-type", "csr_matrix")).startswith("csr"):
-        raise ValueError("the matrix is stored by column (CSC), so rows cannot be read alone; write it as CSR.")
-    bounds = stored["indptr"][start : stop + 1]
-    part = slice(int(bounds[0]), int(bounds[-1]))
-    rows = csr_array(
-        (stored["data"][part], stored["indices"][part], bounds - bounds[0]), shape=(stop - start, n_columns)
-    )
-    return rows.toarray()
-
-
 def _only_matrix(file: Any, path: str) -> str:
     found = [name for name, item in file.items() if len(getattr(item, "shape", ())) == 2]
     if len(found) != 1:
@@ -176,7 +120,8 @@ def _only_matrix(file: Any, path: str) -> str:
     return str(found[0])
 
 
-def _as_floats(values: Any) -> Any:
+def as_floats(values: Any) -> Any:
+    """Dense, and float32 or float64 as it was stored; other kinds of numbers become float64."""
     if is_sparse(values):
         values = values.toarray()
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)

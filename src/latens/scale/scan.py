@@ -13,7 +13,8 @@ import numpy as np
 from latens.array import Floats
 from latens.core import Rows, Source
 from latens.inference.sweep import serial_sweep
-from latens.scale.arrays import ArrayReader, anndata_reader, hdf5_reader, npy_reader, zarr_reader
+from latens.scale.annotated import anndata_reader
+from latens.scale.arrays import ArrayReader, hdf5_reader, npy_reader, zarr_reader
 from latens.scale.blocks import Block, Reader
 from latens.scale.csv_files import csv_reader
 from latens.scale.iterators import IteratorReader, is_data_loader, loader_reader
@@ -187,7 +188,7 @@ def scan(
     parts = {"target": target, "weights": weights, "groups": groups, "exposure": exposure, "row_names": row_names}
     given = {name: column for name, column in parts.items() if column is not None}
     known: Sequence[Any] = range(reader.n_columns) if reader.names is None else reader.names
-    notes = tuple(map(str, getattr(getattr(reader, "data", None), "obs", ())))  # of AnnData
+    notes = getattr(reader, "notes", ())  # columns of `.obs` of AnnData
     for name, column in given.items():
         if column not in known and column not in notes:
             raise ValueError(f"{name}={column!r} is no column of the data; they have {listed(known, 8)}.")
