@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,21 @@ def test_a_data_loader_keeps_its_order() -> None:
     np.testing.assert_array_equal(rows_of(latens.scan(DataLoader(data, batch_size=100))), X)
     with pytest.raises(ValueError, match="shuffle=False"):
         latens.scan(DataLoader(data, batch_size=100, shuffle=True))
+
+
+@pytest.mark.extras
+def test_a_data_loader_of_an_iterable_has_the_order_of_its_data() -> None:
+    import torch
+    from torch.utils.data import DataLoader, IterableDataset
+
+    class Stored(IterableDataset):
+        def __iter__(self) -> Iterator[Any]:
+            return iter(torch.as_tensor(X))
+
+    scan = latens.scan(DataLoader(Stored(), batch_size=100))
+    assert scan.n_blocks == 3
+    np.testing.assert_array_equal(rows_of(scan), X)
+    np.testing.assert_array_equal(rows_of(scan), X)
 
 
 @pytest.mark.extras

@@ -83,7 +83,12 @@ def is_data_loader(source: Any) -> bool:
 
 
 def loader_reader(loader: Any) -> IteratorReader:
-    """The batches of a DataLoader, whose order must not change between passes."""
+    """The batches of a DataLoader, whose order must not change between passes.
+
+    An IterableDataset has an order of its own and often no length: its batches are counted by a pass.
+    """
+    if isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset):
+        return IteratorReader(lambda: (batch for batch in loader))
     sampler = type(loader.sampler).__name__
     if sampler != "SequentialSampler":
         raise ValueError(
