@@ -73,10 +73,10 @@ def large_files(setting: Setting) -> list[Table]:
         wanted = [name for name in ("MultiViewFactorAnalysis", "FactorAnalysis") if setting.only in name]
         path = _write_counts(Path(folder), *shape) if wanted else Path(folder)
         for name in wanted:
-            told, size = in_new_process(CHILD, name, str(path)), path.stat().st_size / MIB
-            cells = {"fit": name, "file MiB": size, "peak MiB": told["peak"], "beyond": told["peak"] - size}
+            measured, size = in_new_process(CHILD, name, str(path)), path.stat().st_size / MIB
+            cells = {"fit": name, "file MiB": size, "peak MiB": measured["peak"], "beyond": measured["peak"] - size}
             print(cells, flush=True)
-            wide.append(Row({**cells, "CPU s": told["cpu"]}, {"beyond": at_most(1024.0)}))
+            wide.append(Row({**cells, "CPU s": measured["cpu"]}, {"beyond": at_most(1024.0)}))
     notes = [f"{shape[0]} x {shape[1]} counts, about one in twenty above 0; three iterations, moves on"]
     return [
         Table("Peak memory of GaussianMixture on Parquet, three iterations", rows, [f"{few} and {many} rows x {D}"]),

@@ -86,8 +86,8 @@ def anndata_reader(source: Any) -> Reader:
         return AnnDataReader(source)
     stamp = Stamp.of(source)
     with require("h5py", "omics").File(source, "r") as file:
-        told = all("_index" in getattr(file.get(part), "attrs", ()) for part in ("obs", "var"))
-        if told and "encoding-type" in getattr(file.get("X"), "attrs", ()):
+        indexed = all("_index" in getattr(file.get(part), "attrs", ()) for part in ("obs", "var"))
+        if indexed and "encoding-type" in getattr(file.get("X"), "attrs", ()):
             return _h5ad_reader(file, stamp)
     return AnnDataReader(require("anndata", "omics").read_h5ad(source, backed="r"))  # of an older layout
 
