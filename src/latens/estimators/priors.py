@@ -92,6 +92,7 @@ def _pair(name: str, given: Any, wanted: str) -> tuple[Any, Any]:
 
 
 def _variances(name: str, given: Any, d: int) -> Floats:
+    """(d,), the variances of a prior with one for each column, checked."""
     try:
         found: Floats = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

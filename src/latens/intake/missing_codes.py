@@ -108,7 +108,7 @@ def _are_many(count: Any, n: Any) -> Any:
 
 
 def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
-    """The codes at one end of a column's values, which come in ascending order; none if there are none at either."""
+    """The codes among the lowest of a column's distinct values (ascending), or if there are none, among the highest."""
     for direction in (1, -1):
         ordered, often = distinct[::direction], counts[::direction]
         named = [_is_named(value) for value in ordered[:MOST_CODES]]

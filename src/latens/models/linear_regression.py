@@ -139,10 +139,18 @@ class RegressionSums(Statistics):
 
 
 def regression_sums(x: Floats, y: Floats, weight: Floats | None) -> RegressionSums:
-    weighted = x if weight is None else x * weight[:, None]
-    heavy = y if weight is None else y * weight
+    """Weighted sums over rows x (n, D) and targets y (n,) of 1, x, y and all their products."""
+    weighted_x = x if weight is None else x * weight[:, None]
+    weighted_y = y if weight is None else y * weight
     n = float(len(x)) if weight is None else float(weight.sum())
-    return RegressionSums(n, weighted.sum(axis=0), float(heavy.sum()), weighted.T @ x, weighted.T @ y, float(heavy @ y))
+    return RegressionSums(
+        n=n,
+        x=weighted_x.sum(axis=0),
+        y=float(weighted_y.sum()),
+        xx=weighted_x.T @ x,
+        xy=weighted_x.T @ y,
+        yy=float(weighted_y @ y),
+    )
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ def render(sections: Sequence[Section], title: str) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = {name: style_sheet(name) for name in ("palette", "charts", "page")}
     script = _template("page.js")
+    # only sections with data: without any the page has no script
     chapters = [chapter for chapter in map(_chapter, sections, range(1, len(sections) + 1)) if chapter["parts"]]
     return environment.from_string(_template("page.html")).render(
         sections=sections,
@@ -66,7 +67,7 @@ def embedded_json(value: Any) -> Markup:
 
 
 def _chapter(section: Section, number: int) -> dict[str, Any]:
-    """What the script knows of a chapter, by the anchor of the part."""
+    """The data that the page's script computes with in one section, by the anchor of the part they belong to."""
     parts = {part.anchor: part.data for part in section.parts if part.data is not None}
     return {"id": f"s{number}", "parts": parts}
 

@@ -78,6 +78,7 @@ def write_weights(
 
 
 def _verdicts(n: int, k: int, rank: int, prediction: Any, y: Any) -> Markup:
+    """A list of what n snapshots, k directions of at most `rank`, and predictions of targets y say of the posterior."""
     enough = n >= 3 * max(k, 1)
     items = [
         VERDICT.format(

@@ -56,6 +56,7 @@ class CsvReader:
         return list(pairwise(cuts))
 
     def read(self, handle: tuple[int, int], numbers: Sequence[str], others: Sequence[str]) -> Block:
+        """The lines between two places of the file, in bytes; these columns as numbers, others as they are."""
         self.stamp.check()
         pandas, (start, stop) = require("pandas", "table"), handle
         with open(self.path, "rb") as file:

@@ -46,7 +46,7 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that the terminal can show: minus signs that can be copied, and words for letters it does not have."""
+    """Text that the terminal can show: ASCII minus signs, and words for characters that its encoding does not have."""
     text = text.replace("−", "-")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:

@@ -57,7 +57,7 @@ class ColumnKinds:
         return encodings_from_text(self.encoding)["x"] if self.encoding else None
 
     def level_name(self, d: int, i: int) -> str:
-        """The name of level i of column d, or of what 0 and 1 mean."""
+        """The name of level i of column d; of a binary column, that of the value i."""
         if self.names_of_levels and self.names_of_levels[d]:
             return self.names_of_levels[d][i]
         return f"{self.levels[d][i] if self.levels[d] else float(i):g}"

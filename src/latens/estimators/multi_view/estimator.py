@@ -524,6 +524,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         return int(max(1, min(self.layout_.n_columns, n - 1, context.growth * min(n // 4, MOST_FACTORS))))
 
     def _starts_of_restart(self, model: MultiView, context: FitContext, restart: int) -> list[MultiViewPosterior]:
+        """What one of the `n_init` restarts begins from: the first from principal directions, tried several ways."""
         if restart or not isinstance(self.init, str) or self.init != "auto":
             return [self._start(model, context, restart)]
         return first_starts(

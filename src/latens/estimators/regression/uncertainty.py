@@ -132,15 +132,15 @@ class RegressionUncertainty:
         Parameters
         ----------
         X : array of shape (n, D), optional
-            The rows of the fit; other rows are refused. None are needed: the sums of this one tell all that they would.
+            The rows of the fit; other rows are refused. They are not needed: the fit keeps their sums, which suffice.
         level : float
             The probability an interval is meant to hold.
         method : "auto", "response", "gibbs" or "mean-field"
-            All but the last integrate precisions out that were not given, which leaves mixtures of Student-t
-            distributions, exactly;
-            "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is too narrow.
+            All but the last integrate out the precisions that were not given, which leaves mixtures of Student-t
+            distributions; "mean-field" takes the posterior given `weight_precision_` and `noise_precision_`, which is
+            too narrow.
         quantities : sequence of "coef", "intercept" and "noise_precision", optional
-            Which to tell of; all, if not given.
+            Which of them to return; all, if not given.
         components : None
             A regression has no components.
         sample_weight : array of shape (n,), optional

@@ -246,9 +246,9 @@ class NoisyIca:
         prior, k = self.prior(point.n_components).loadings, point.n_components
         if not isinstance(prior, Relevance) or not isinstance(point.loadings, PointNormalGamma):
             raise TypeError("points have no posterior to draw from.")
-        size = np.sqrt(np.maximum(np.diagonal(stats.second) / max(stats.n, 1.0), 1e-300))
+        root_mean_square = np.sqrt(np.maximum(np.diagonal(stats.second) / max(stats.n, 1.0), 1e-300))  # of the sources
         loadings = prior.draw_given(stats.regression, point.loadings, rng)
-        return IcaPosterior(point.shapes, loadings, np.eye(k), size)
+        return IcaPosterior(point.shapes, loadings, np.eye(k), root_mean_square)
 
     def codes(self, batch: Rows, local: Sources) -> tuple[Array, Array]:
         return local.mean, local.variance

@@ -106,7 +106,7 @@ class CausePosterior:
 
     @cached_property
     def expected(self) -> Effects:
-        """By expected logarithms: what inference meets."""
+        """By expected logarithms of the chances, as they enter the bound."""
         return _effects(self.profiles.mean_log, self.usage.mean_log, self.causes.mean_log, self.leak.mean_log)
 
     @cached_property
@@ -125,8 +125,8 @@ class ListedStates(States):
     solved: tuple[Array, Array] | None = transient()  # the chances that are optimal under `given`, and their bound (n,)
 
     @property
-    def surprise(self) -> Array:
-        """(n,), the row's bound under `given`: expected log joint plus entropy."""
+    def row_bound(self) -> Array:
+        """(n,), each row's bound under `given`: expected log joint plus entropy."""
         if self.solved is not None and self.solved[0] is self.chance:
             return self.solved[1]
         xp = array_namespace(self.chance)
@@ -165,9 +165,9 @@ class NoisyOrCauses:
     most_profiles: int = 1  # to which moves may grow
     n_profiles: int = 1  # of a prior
     most_exact: int = 8  # causes up to which every state is listed
-    n_states: int = 20
-    n_parents: int = 3
-    n_rounds: int = 1  # of flips per local step
+    n_states: int = 20  # listed for each row where there are more causes
+    n_parents: int = 3  # of them, the likeliest: single causes are flipped there to find better states
+    n_rounds: int = 1  # of such flips in a local step
 
     def fewest(self, q: CausePosterior, stats: Statistics) -> CausePosterior | None:
         return None if self.points else q.only(np.arange(0))
@@ -185,6 +185,7 @@ class NoisyOrCauses:
         )
 
     def local_step(self, q: CausePosterior, batch: Rows, warm: ListedStates | None = None) -> ListedStates:
+        """Score every state, or improve the listed ones; chances are proportional to exp(score)."""
         k, words = q.n_components, None
         if self.exact_local(q):
             score = score_all(q.expected, batch.x, batch.mask)
@@ -203,6 +204,7 @@ class NoisyOrCauses:
         return ListedStates(words, k, chance, score, q, (chance, (top + xp.log(total_weight))[:, 0]))
 
     def statistics(self, batch: Rows, local: ListedStates) -> CauseStatistics:
+        """Each one is shared out among the causes that are on, and the leak, given the state."""
         mass, effects = batch.weigh(local.chance), local.given.expected
         if local.words is None:
             shares = share_all(effects, batch.x, mass)
@@ -220,7 +222,7 @@ class NoisyOrCauses:
             entropy=0.0,
         )
         # bound = expected log joint + entropy, and c, y are at their optimum given s: what is left is the entropy
-        rest = total(batch.weigh(local.surprise)) - sum(self.data_terms(local.given, sums).values())
+        rest = total(batch.weigh(local.row_bound)) - sum(self.data_terms(local.given, sums).values())
         return replace(sums, entropy=rest)
 
     def global_step(self, q: CausePosterior, stats: CauseStatistics) -> CausePosterior:
@@ -285,7 +287,7 @@ class NoisyOrCauses:
 
     def row_bounds(self, q: CausePosterior, batch: Rows, local: ListedStates) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
-        return replace(local, score=self._scores(q.expected, batch, local), given=q, solved=None).surprise
+        return replace(local, score=self._scores(q.expected, batch, local), given=q, solved=None).row_bound
 
     def impute(self, q: CausePosterior, batch: Rows, local: ListedStates) -> tuple[Array, Array]:
         """Chance of a one in each column, and its variance: by the density of `log_predictive` where it is no bound."""
@@ -293,24 +295,24 @@ class NoisyOrCauses:
         if not self.score_is_bound(q):
             listed = States.at(None, q.n_components, score_all(q.at_means, batch.x, batch.mask))
         xp, chance = array_namespace(listed.chance), listed.chance
-        log_dark, log_leak = (np.log1p(-np.minimum(part.mean, 1 - 1e-16)) for part in (q.causes, q.leak))
+        log_zero, log_leak = (np.log1p(-np.minimum(part.mean, 1 - 1e-16)) for part in (q.causes, q.leak))
         if listed.words is None:
-            lit = chance @ like(-np.expm1(log_leak + all_states(listed.k) @ log_dark), chance)
+            one = chance @ like(-np.expm1(log_leak + all_states(listed.k) @ log_zero), chance)
         else:
-            bits, each = listed.bits, like(log_dark, chance)
-            dark = sum(
+            bits, each = listed.bits, like(log_zero, chance)
+            zero = sum(
                 chance[:, c][:, None] * xp.exp(bits[:, c, :] @ each + like(log_leak, chance))
                 for c in range(chance.shape[1])
             )
-            lit = xp.ones_like(dark) - dark
-        return lit, lit * (1 - lit)
+            one = xp.ones_like(zero) - zero
+        return one, one * (1 - one)
 
     def reconstruct(self, q: CausePosterior, codes: Array) -> Array:
         """Chance of a one when each cause is on with the given chance, independently."""
-        dark = 1 - like(q.leak.mean, codes)
+        zero = 1 - like(q.leak.mean, codes)
         for k in range(q.n_components):
-            dark = dark * (1 - codes[:, k][:, None] * like(q.causes.mean[k], codes))
-        return 1 - dark
+            zero = zero * (1 - codes[:, k][:, None] * like(q.causes.mean[k], codes))
+        return 1 - zero
 
     def draw(self, q: CausePosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Rows and codes under one draw of the globals."""
@@ -383,29 +385,33 @@ class NoisyOrCauses:
 def _effects(
     log_weight: Floats, usage: tuple[Floats, Floats], causes: tuple[Floats, Floats], leak: tuple[Floats, Floats]
 ) -> Effects:
-    def spread(log_on: Floats, log_off: Floats) -> Floats:
+    """From logarithms of the chances to be on and off; theta = -log(1 - p) where those are of one p."""
+
+    def theta(log_on: Floats, log_off: Floats) -> Floats:
         return np.asarray(np.logaddexp(0.0, log_on - log_off))
 
     return Effects(
         profile=log_weight + usage[1].sum(axis=1),
         odds=usage[0] - usage[1],
-        theta=spread(*causes),
-        leak=spread(*leak),
+        theta=theta(*causes),
+        leak=theta(*leak),
         dark=causes[1],
         dark_leak=leak[1],
     )
 
 
 def _flat(prior: tuple[float, float], *shape: int) -> Beta:
+    """The same prior in every place."""
     return Beta(np.full(shape, prior[0]), np.full(shape, prior[1]))
 
 
 def _ones(batch: Rows) -> Ones | None:
+    """Where the ones of the rows are, for compiled kernels; None for rows that these do not take."""
     return batch.ones if meets_kernels(batch.x) else None
 
 
 def _first_words(batch: Rows, n_states: int) -> Array:
-    """Nothing on, in every slot: flips fill them with the best."""
+    """(n, C), states to begin with, as bits of integers: no cause is on in any, and flips find better ones."""
     if meets_kernels(batch.x):
         return np.zeros((len(batch), n_states), np.int64)
     xp = array_namespace(batch.x)

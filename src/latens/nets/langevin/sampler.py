@@ -135,7 +135,8 @@ def langevin_path(
         Shares of the steps spent on learning the preconditioner, three gradients each: the first by descent, each
         later one with the preconditioner of the one before. Their weights are not among the draws.
     share : float
-        Of the largest step that leaves room for injected noise.
+        The step, as a share of the largest at which gradients of batches are not noisier than a draw may be; noise is
+        added up to that.
 
     Examples
     --------

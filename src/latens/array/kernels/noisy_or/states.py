@@ -45,7 +45,7 @@ Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets on
 
 @dataclass(frozen=True)
 class Effects:
-    """What a row meets of the global unknowns; float64 on the host."""
+    """The global unknowns as the score of a state takes them; float64 on the host."""
 
     profile: Floats  # (P,), log w_c + sum_k log(1 - pi_ck)
     odds: Floats  # (P, K), logit pi

@@ -142,7 +142,10 @@ def quantile_by_view(
 
 
 def explained_table(layout: Layout, total: Floats, single: Floats, factors: Sequence[str]) -> Table:
-    """A row for each group and view, a column for each factor, and "total"."""
+    """Shares of the variance explained: a row for each group and view, a column for each factor, and "total".
+
+    `total` is (G, M), of all factors together; `single` is (G, M, K), of each alone.
+    """
     groups = layout.groups or ("all",)
     keys = [(group, view) for group in groups for view in layout.views]
     values = np.concatenate([single.reshape(len(keys), -1), total.reshape(len(keys), 1)], axis=1)
