@@ -95,6 +95,29 @@ def test_every_kind_of_model_runs_on_chunks(client: Any, make: Any) -> None:
     assert spread.elbo_ >= memory.elbo_ - 1e-3 * len(X)
 
 
+def test_views_take_covariates_from_columns_of_a_dataframe(client: Any) -> None:
+    import dask.dataframe
+    import pandas
+
+    site = np.random.default_rng(0).integers(0, 2, len(X))
+    frame = pandas.DataFrame(X + 3.0 * site[:, None], columns=list("abcde")).assign(
+        site=np.where(site, "Rome", "Oslo"), part=np.repeat(np.arange(4), 600)
+    )
+    parts = dask.dataframe.from_pandas(frame, npartitions=4)
+    kept = parts[parts.part != 2][[*"abcde", "site"]]  # one partition has no row left
+    few = {"n_components": 3, "random_state": 0, "max_iter": 5, "tol": 0, "moves": False}
+    found = latens.MultiViewFactorAnalysis(**few).fit(kept, covariates=["site"])
+    own = frame[frame.part != 2]
+    usual = latens.MultiViewFactorAnalysis(**few).fit(own[list("abcde")], covariates=own[["site"]])
+    assert found.covariate_names_ == usual.covariate_names_ == ("site = Rome",)
+    assert found.elbo_ >= usual.elbo_ - 1e-3 * len(X)
+    with pytest.raises(ValueError, match="pass covariates="):
+        found.transform(own[list("abcde")])
+    assert len(found.transform(own[list("abcde")], covariates=own[["site"]])) == len(own)
+    with pytest.raises(ValueError, match="names of columns of a Dask dataframe"):
+        latens.MultiViewFactorAnalysis(**few).fit(kept, covariates=["town"])
+
+
 def test_dataframes_of_unknown_divisions_and_empty_partitions(client: Any) -> None:
     import dask.dataframe
     import pandas

@@ -11,7 +11,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +22,7 @@ from latens.core import Rows, Source, SumOnly
 from latens.inference.progress import note_blocks
 from latens.inference.sweep import tree_sum
 from latens.scale.blocks import as_numbers
-from latens.scale.scan import as_rows
+from latens.scale.scan import Known, as_rows
 from latens.system.allocator import keep_freed_memory
 from latens.system.optional_imports import require
 from latens.system.threads import one_blas_thread
@@ -58,8 +58,10 @@ def gathered(X: Any) -> Any | None:
     return values.toarray() if is_sparse(values) else values.todense() if hasattr(values, "todense") else values
 
 
-def dask_source(X: Any) -> Source:
+def dask_source(X: Any, *known: Known) -> Source:
     """The rows of an array or a dataframe of Dask, on the client that is active.
+
+    `known` are columns of a dataframe that tell something of its rows and are no measurements.
 
     Raises
     ------
@@ -67,14 +69,15 @@ def dask_source(X: Any) -> Source:
         Without an active client, or for an array that is not rows x columns.
     """
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        chunks, names = X.to_delayed(), tuple(map(str, X.columns))
-        text = [str(name) for name, kind in X.dtypes.items() if not _is_number(kind)]
+        beside = {str(column) for one in known for column in one.columns}
+        chunks, names = X.to_delayed(), tuple(str(name) for name in X.columns if str(name) not in beside)
+        text = [name for name in names if not _is_number(X.dtypes[name])]
         if text:
             raise ValueError(
                 f"column {text[0]!r} of X holds {X.dtypes[text[0]]}, not numbers; leave such columns out: "
                 f"X.drop(columns={text!r})."
             )
-        return _source(chunks, _LoadFrame(names), len(names), np.dtype(np.float64), X, names)
+        return _source(chunks, _LoadFrame(names, known), len(names), np.dtype(np.float64), X, names)
     if X.ndim != 2:
         raise ValueError(f"X is a Dask array of {X.ndim} dimensions; expected 2, rows x columns.")
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X  # columns of a row together; rows stay where they are
@@ -177,9 +180,12 @@ def _source(chunks: Any, load: Any, n_columns: int, dtype: Any, X: Any, names: t
 @dataclass(frozen=True)
 class _LoadFrame:
     names: tuple[str, ...]
+    known: tuple[Known, ...] = ()
 
     def __call__(self, frame: Any) -> Rows:
-        return as_rows(as_numbers({name: frame[name].to_numpy() for name in self.names}, "X"))
+        rows = as_rows(as_numbers({name: frame[name].to_numpy() for name in self.names}, "X"))
+        aux = {one.name: one.read(*(frame[column].to_numpy() for column in one.columns), rows) for one in self.known}
+        return replace(rows, aux=aux) if aux else rows
 
 
 def _load_array(chunk: Any) -> Rows:

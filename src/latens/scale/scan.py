@@ -38,6 +38,7 @@ class Scan:
     groups: Any = None
     exposure: Any = None
     row_names: Any = None
+    covariates: tuple[Any, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -64,6 +65,11 @@ class Scan:
         """(n,), a column of one block that is no measurement."""
         return self.reader.read(self.handles[number], self.columns[:1], (name,)).others[str(name)]
 
+    def known_covariates(self, number: int) -> dict[str, Any]:
+        """The covariates (n,) of one block, by name."""
+        others = self.reader.read(self.handles[number], self.columns[:1], self.covariates).others
+        return {str(name): others[str(name)] for name in self.covariates}
+
     def names_of_rows(self, number: int) -> Any:
         """(n,), what the rows of a block are called; None where no column says it."""
         return None if self.row_names is None else self.column(number, self.row_names)
@@ -88,18 +94,19 @@ class Scan:
         )
 
     def __repr__(self) -> str:
-        parts = {"target": self.target, "weights": self.weights, "groups": self.groups, "exposure": self.exposure}
+        parts = {"target": self.target, "weights": self.weights, "groups": self.groups, "exposure": self.exposure,
+                 "covariates": list(self.covariates) or None}  # fmt: skip
         given = "".join(f", {name}={value!r}" for name, value in parts.items() if value is not None)
         return f"Scan({self.n_blocks} blocks of {len(self.columns)} columns{given})"
 
 
 @dataclass(frozen=True)
 class Known:
-    """A column that tells something of the rows that is given and not modelled."""
+    """Columns that tell something of the rows that is given and not modelled."""
 
     name: str  # what rows call it
-    column: Any
-    read: Callable[[Any, Rows], Floats]  # its values (n,), and the rows they belong to
+    columns: tuple[Any, ...]
+    read: Callable[..., Floats]  # the values (n,) of each column, and the rows they belong to
 
 
 @dataclass(frozen=True)
@@ -113,11 +120,12 @@ class LoadBlock:
 
     def __call__(self, handle: Any) -> Rows:
         others = () if self.weights is None else (self.weights,)
-        block = self.reader.read(handle, self.columns, (*others, *(one.column for one in self.known)))
+        extra = (column for one in self.known for column in one.columns)
+        block = self.reader.read(handle, self.columns, (*others, *extra))
         rows = as_rows(block.numbers, None if self.weights is None else block.others[str(self.weights)])
         if not self.known:
             return rows
-        aux = {one.name: one.read(block.others[str(one.column)], rows) for one in self.known}
+        aux = {one.name: one.read(*(block.others[str(column)] for column in one.columns), rows) for one in self.known}
         return replace(rows, aux=aux)
 
 
@@ -150,6 +158,7 @@ def scan(
     groups: Any = None,
     exposure: Any = None,
     row_names: Any = None,
+    covariates: Any = None,
     block_rows: int | None = None,
 ) -> Scan:
     """Look at data without reading them into memory.
@@ -167,6 +176,8 @@ def scan(
     target, weights, groups, exposure, row_names : column, optional
         The column that a regression predicts; how often each row counts; the group of each row; the exposure of its
         counts; what rows are called.
+    covariates : column or sequence of columns, optional
+        What is known of the rows beside their measurements, numbers or labels, as `MultiViewFactorAnalysis` takes it.
     block_rows : int, optional
         Rows of a block. By default what the format stores together, or about 8 MB.
 
@@ -189,18 +200,26 @@ def scan(
     given = {name: column for name, column in parts.items() if column is not None}
     known: Sequence[Any] = range(reader.n_columns) if reader.names is None else reader.names
     notes = getattr(reader, "notes", ())  # columns of `.obs` of AnnData
-    for name, column in given.items():
+    beside = _listed_columns(covariates)
+    for name, column in [*given.items(), *(("covariates", column) for column in beside)]:
         if column not in known and column not in notes:
             raise ValueError(f"{name}={column!r} is no column of the data; they have {listed(known, 8)}.")
     if columns is None:
-        columns = [column for column in known if column not in given.values()]
+        columns = [column for column in known if column not in (*given.values(), *beside)]
     absent = [column for column in columns if column not in known]
     if absent or not len(columns):
         raise ValueError(f"columns={list(columns)!r}: {listed(absent, 8) or 'none'} of the data's {listed(known, 8)}.")
     handles = tuple(reader.handles(block_rows))
     if not handles:
         raise ValueError(f"{source!r} holds no rows.")
-    return Scan(reader, handles, tuple(columns), **given)
+    return Scan(reader, handles, tuple(columns), **given, covariates=beside)
+
+
+def _listed_columns(columns: Any) -> tuple[Any, ...]:
+    """One column, or several."""
+    if columns is None:
+        return ()
+    return (columns,) if isinstance(columns, str | int | np.integer) else tuple(columns)
 
 
 def _reader(source: Any) -> Reader:

@@ -7,8 +7,8 @@ that neither their units nor the level that is left out matter to the prior.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,9 @@ from latens.estimators.rows.validation import is_foreign
 from latens.models.multi_view.view import COVARIATES
 from latens.system.wording import listed
 
-__all__ = ["Covariates", "learn_covariates", "with_covariates"]
+__all__ = ["CovariateColumns", "Covariates", "learn_covariates", "learn_in_blocks", "with_covariates"]
 
+MOST_NUMBERS = 1000  # distinct ones that are remembered of a column of numbers
 DETERMINED = 1e-8  # share of a column's variance that others leave, below which it says nothing beside them
 
 Labelled = dict[str, tuple[list[Any], tuple[Any, ...]]]  # values of each column, and its levels in order, where given
@@ -59,12 +60,34 @@ class Covariates:
         share = weight / max(float(weight.sum()), np.finfo(float).tiny)
         mean = share @ x
         sd = np.sqrt(share @ (x - mean) ** 2)
-        for name, own, size in zip(found.names, sd, np.abs(x).max(axis=0), strict=True):
-            if not own > 1e-12 * size:
-                raise ValueError(f"covariate {name!r} has one value in all samples that count; leave it out.")
+        found._refuse_constants(sd, np.abs(x).max(axis=0))
         z = (x - mean) / sd
         turn = _uncorrelating((z * share[:, None]).T @ z) / sd[:, None]
         return replace(found, mean=mean, turn=turn)
+
+    @classmethod
+    def learnt_in_blocks(cls, blocks: Callable[[], Iterator[tuple[Labelled, Floats]]]) -> Covariates:
+        """The same of blocks of rows, in two passes: levels, then moments about the mean of the first block."""
+        found = cls(*_levels_in_blocks(blocks()), np.zeros(0), np.zeros((0, 0)))
+        c = len(found.names)
+        total, about, sums, products, size = 0.0, np.zeros(0), np.zeros(c), np.zeros((c, c)), np.zeros(c)
+        for values, weight in blocks():
+            x = found._numbers(values)
+            about = about if total else x.mean(axis=0)
+            weighted = weight[:, None] * (x - about)
+            total, sums = total + float(weight.sum()), sums + weighted.sum(axis=0)
+            products, size = products + weighted.T @ (x - about), np.maximum(size, np.abs(x).max(axis=0))
+        away = sums / max(total, np.finfo(float).tiny)
+        covariance = products / max(total, np.finfo(float).tiny) - np.outer(away, away)
+        sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        found._refuse_constants(sd, size)
+        turn = _uncorrelating(covariance / np.outer(sd, sd)) / sd[:, None]
+        return replace(found, mean=about + away, turn=turn)
+
+    def _refuse_constants(self, sd: Floats, size: Floats) -> None:
+        for name, own, largest in zip(self.names, sd, size, strict=True):
+            if not own > 1e-12 * largest:
+                raise ValueError(f"covariate {name!r} has one value in all samples that count; leave it out.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,6 +135,29 @@ def learn_covariates(table: WideTable, covariates: Any, views: Any) -> Covariate
     )
 
 
+def learn_in_blocks(blocks: Callable[[], Iterator[tuple[dict[str, Any], Floats]]]) -> Covariates:
+    """The same of blocks of rows: columns by name, and how often each row counts."""
+
+    def labelled() -> Iterator[tuple[Labelled, Floats]]:
+        for values, weight in blocks():
+            if len(weight):  # partitions may be empty
+                yield _without_holes(values, len(weight), None), weight
+
+    return Covariates.learnt_in_blocks(labelled)
+
+
+@dataclass(frozen=True)
+class CovariateColumns:
+    """How columns of a scan become regressors of the rows of a block."""
+
+    known: Covariates
+
+    def __call__(self, *columns: Any) -> Floats:
+        *values, rows = columns
+        named = dict(zip(self.known.columns, values, strict=True))
+        return self.known.regressors(_without_holes(named, len(rows), None))
+
+
 def with_covariates(table: WideTable, covariates: Any, views: Any, known: Covariates | None) -> WideTable:
     """The table with the covariates of its samples.
 
@@ -150,13 +196,18 @@ def _columns(covariates: Any, views: Any, table: WideTable) -> Labelled:
         covariates = covariates.to_frame(covariates.name or "covariate0")
     if not hasattr(covariates, "columns") and not isinstance(covariates, Mapping):
         covariates = _from_array(covariates, len(table.rows))
-    values = metadata_columns(covariates, len(table.rows), table.row_names, what="covariates")
+    return _without_holes(covariates, len(table.rows), table.row_names)
+
+
+def _without_holes(covariates: Any, n: int, row_names: Any) -> Labelled:
+    """Columns of a frame or dict of n rows, none of them missing."""
+    values = metadata_columns(covariates, n, row_names, what="covariates")
     if not values:
         raise ValueError("covariates have no columns; give at least one, or leave them out.")
     for name, column in values.items():
         holes = [i for i, value in enumerate(column) if value is None]
         if holes:
-            first = holes[0] if table.row_names is None else repr(table.row_names[holes[0]])
+            first = holes[0] if row_names is None else repr(row_names[holes[0]])
             raise ValueError(
                 f"covariate {name!r} is missing in {len(holes)} of {len(column)} samples, the first being {first}; "
                 "fill it in, or leave those samples out."
@@ -214,6 +265,21 @@ def _levels(name: str, values: list[Any], given: tuple[Any, ...], n: int) -> tup
             "out, or give it as numbers."
         )
     return found
+
+
+def _levels_in_blocks(blocks: Iterator[tuple[Labelled, Floats]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Names of columns, and their levels; numbers are remembered while few, as text may follow in a later block."""
+    labels, texts, n_rows = dict[str, set[str]](), set[str](), 0
+    for values, weight in blocks:
+        n_rows += len(weight)
+        for name, (column, _) in values.items():
+            own = labels.setdefault(name, set())
+            if any(isinstance(value, str | bytes) for value in column):
+                texts.add(name)
+            if name in texts or len(own) <= MOST_NUMBERS:
+                own.update(map(_label, column))
+    levels = [_levels(name, sorted(own), (), n_rows) if name in texts else () for name, own in labels.items()]
+    return tuple(labels), tuple(levels)
 
 
 def _label(value: Any) -> str:

@@ -20,7 +20,7 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
 from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
-from latens.estimators.multi_view.covariates import learn_covariates, with_covariates
+from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain
 from latens.estimators.multi_view.known_precision import with_precision
@@ -33,7 +33,7 @@ from latens.estimators.multi_view.starts import (
     views_of,
 )
 from latens.estimators.multi_view.streams import ViewStreams
-from latens.estimators.multi_view.tables.blocks import explain_source, is_in_blocks, wide_source
+from latens.estimators.multi_view.tables.blocks import covariates_of, explain_source, is_in_blocks, wide_source
 from latens.estimators.multi_view.tables.input import is_long, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
@@ -309,7 +309,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
             What is known of each sample, such as batch, sex or age: features are regressed on it beside their levels,
             so that no factor has to stand for it. Columns of numbers, or of labels, each level against the first; none
-            may be missing.
+            may be missing. Of Dask dataframes, names of their columns; of files, those named in `latens.scan`.
         checkpoint : path, optional
             As in every estimator: a folder from which a fit that was killed goes on.
 
@@ -414,16 +414,20 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             self.encodings_, chosen = {"x": frame.encoding}, frame.likelihoods
         doubt_table(table, by_kind=frame is not None)
         learnt = None if covariates is None else learn_covariates(table, covariates, X)
-        if self.__sklearn_is_fitted__() and not (
-            learnt is self._covariates or (learnt and learnt.same_as(self._covariates))
-        ):
-            del self.posterior_  # that of other coefficients is no start
-        self._covariates = learnt
+        self._forget_other_covariates(learnt)
         if learnt is not None:
             table = with_covariates(table, covariates, X, learnt)
         if precision is not None:
             table = with_precision(table, precision, None)
         return table, ChosenKinds(chosen, None if frame is None else frame.encoding)
+
+    def _forget_other_covariates(self, learnt: Covariates | None) -> None:
+        """Note what is known of covariates; a posterior of other coefficients is no start."""
+        if self.__sklearn_is_fitted__() and not (
+            learnt is self._covariates or (learnt and learnt.same_as(self._covariates))
+        ):
+            del self.posterior_
+        self._covariates = learnt
 
     def _chosen_before(self) -> ChosenKinds:
         """What was chosen for the views of a stream that goes on."""
@@ -480,14 +484,15 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     ) -> None:
         """Fit views that are read in blocks: nothing is remembered of single samples, `transform` tells it."""
         given = {"groups": groups, "sample_weight": sample_weight, "precision": precision, "exposure": exposure}
-        for name, value in {**given, "covariates": covariates}.items():
+        for name, value in given.items():
             if value is not None:
                 raise ValueError(
                     f"{name} cannot be given beside views that are read in blocks; name a column of groups or "
                     "exposures in latens.scan, or leave it out."
                 )
-        self._covariates = None
-        source, layout = wide_source(X, self)
+        learnt = covariates_of(X, covariates)
+        self._forget_other_covariates(learnt)
+        source, layout = wide_source(X, self, learnt)
         kinds = dict(zip(layout.views, guess_from_survey(source.survey, layout, self.likelihoods), strict=True))
         check_exposed(kinds_of(kinds, self.likelihoods), layout.exposed)
         leveled = [name for name, kind in kinds.items() if kind in LEVEL_KINDS]

@@ -22,7 +22,7 @@ TARGET = "target"  # what rows call it
 
 def rows_with_target(scan: Scan) -> Source:
     """The measurements of a scan in blocks, each row with its target (n,), NaN where it is missing."""
-    return scan.source(Known(TARGET, scan.target, _TargetColumn(str(scan.target))))
+    return scan.source(Known(TARGET, (scan.target,), _TargetColumn(str(scan.target))))
 
 
 @dataclass(frozen=True)

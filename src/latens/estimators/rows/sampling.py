@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.sparse import csr_array, hstack
 
-from latens.array import Floats, Index
+from latens.array import Array, Floats, Index
 from latens.array.transfer import host, is_sparse, like
 from latens.core import Rows
 
@@ -149,15 +149,20 @@ def row_keys(rows: Rows) -> Floats:
     return np.concatenate([keys, np.full((1, len(rows)), complete)])
 
 
+def _width(values: Array) -> int:
+    """Columns of what else is known of rows, of which there may be none."""
+    return int(values.shape[1]) if values.ndim > 1 else 1
+
+
 def side_by_side(rows: Rows) -> Rows:
     """The rows with what else is known of them as further columns: those that differ in it are different rows."""
     if not rows.aux:
         return rows
     if is_sparse(rows.x):
-        known = [np.nan_to_num(host(values)).reshape(len(rows), -1) for values in rows.aux.values()]
+        known = [np.nan_to_num(host(values)).reshape(len(rows), _width(values)) for values in rows.aux.values()]
         return Rows(csr_array(hstack([rows.x, *map(csr_array, known)])))
     xp = array_namespace(rows.x)
-    known = [xp.astype(xp.reshape(values, (len(rows), -1)), rows.x.dtype) for values in rows.aux.values()]
+    known = [xp.astype(xp.reshape(values, (len(rows), _width(values))), rows.x.dtype) for values in rows.aux.values()]
     holes = [xp.isnan(values) for values in known]
     x = xp.concat(
         [rows.x, *(xp.where(hole, xp.zeros_like(v), v) for hole, v in zip(holes, known, strict=True))], axis=1

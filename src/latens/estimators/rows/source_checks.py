@@ -39,7 +39,7 @@ def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
 
 def _refuse_roles(estimator: Any, scan: Scan) -> None:
     """Groups and exposures are of views; elsewhere they would be left out without a word."""
-    given = [name for name in ("groups", "exposure") if getattr(scan, name) is not None]
+    given = [name for name in ("groups", "exposure", "covariates") if getattr(scan, name) not in (None, ())]
     if given:
         raise ValueError(
             f"{type(estimator).__name__} has no {given[0]}; leave {given[0]}={getattr(scan, given[0])!r} out of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.transfer import cross_sums, is_sparse
 from latens.core import Rows, Source, Statistics
+from latens.estimators.multi_view.covariates import CovariateColumns, Covariates, learn_in_blocks
 from latens.estimators.multi_view.exposure import ExposureColumn
 from latens.estimators.multi_view.findings import levels_from_sums
 from latens.estimators.multi_view.tables.row_names import group_numbers, groups_in_blocks
@@ -23,11 +24,11 @@ from latens.estimators.rows.source_checks import check_columns
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
-from latens.models.multi_view.view import GROUP, exposure_of
+from latens.models.multi_view.view import COVARIATES, GROUP, exposure_of
 from latens.scale.dask_blocks import dask_source, is_dask
 from latens.scale.scan import Known, Scan
 
-__all__ = ["explain_source", "in_view_blocks", "is_in_blocks", "view_by_view", "wide_source"]
+__all__ = ["covariates_of", "explain_source", "in_view_blocks", "is_in_blocks", "view_by_view", "wide_source"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -49,7 +50,8 @@ def in_view_blocks(method: Method) -> Method:
         given = [name for name in ("groups", "precision", "exposure", "covariates") if asked.get(name) is not None]
         if given:
             raise ValueError(
-                f"{given[0]} cannot be given beside a scan; name a column of groups or exposures in latens.scan."
+                f"{given[0]} cannot be given beside a scan; name columns of groups, exposures or covariates in "
+                "latens.scan."
             )
         blocks = ViewBlocks(scans, bool(self.layout_.groups))
         return LazyRows(lambda block: method(self, block.views, **{**asked, **block.known}), blocks)
@@ -104,6 +106,9 @@ class ViewBlocks:
         }
         if exposed:
             known["exposure"] = exposed.get("", exposed)
+        covered = next((scan for scan in self.scans.values() if scan.covariates), None)
+        if covered is not None:
+            known["covariates"] = covered.known_covariates(number)
         return ViewBlock(parts.get("", parts), known)
 
     def names_of_rows(self, number: int) -> Any:
@@ -136,16 +141,53 @@ def is_in_blocks(views: Any) -> bool:
     return all(lazy)
 
 
-def wide_source(views: Any, estimator: Any) -> tuple[Source, Layout]:
+def covariates_of(views: Any, names: Any = None) -> Covariates | None:
+    """What covariates are like, block by block: those that a scan names, or columns of a Dask dataframe by `names`."""
+    each = list(views.values()) if isinstance(views, Mapping) else [views]
+    if names is not None:
+        wanted = _names_of_columns(names)
+        frame = next((one for one in each if is_dask(one) and set(wanted) <= set(getattr(one, "columns", ()))), None)
+        if frame is None:
+            raise ValueError(
+                f"covariates={names!r} cannot be given beside views that are read in blocks, unless they are names of "
+                "columns of a Dask dataframe; of files, name them in latens.scan."
+            )
+        return learn_in_blocks(partial(_blocks_of_frame, frame[wanted]))
+    telling = next((scan for scan in each if isinstance(scan, Scan) and scan.covariates), None)
+    return None if telling is None else learn_in_blocks(partial(_blocks_of_scan, telling))
+
+
+def _names_of_columns(names: Any) -> list[str]:
+    given = [names] if isinstance(names, str) else names
+    return list(given) if isinstance(given, list | tuple) and all(isinstance(one, str) for one in given) else [""]
+
+
+def _blocks_of_scan(scan: Scan) -> Iterator[tuple[dict[str, Any], Floats]]:
+    """Covariates of each block, and how often its rows count."""
+    for number in range(scan.n_blocks):
+        values = scan.known_covariates(number)
+        n = len(next(iter(values.values())))
+        weight = np.ones(n) if scan.weights is None else scan.column(number, scan.weights)
+        yield values, np.asarray(weight, dtype=float)
+
+
+def _blocks_of_frame(frame: Any) -> Iterator[tuple[dict[str, Any], Floats]]:
+    for part in frame.to_delayed():
+        rows = part.compute()
+        yield {str(name): rows[name].to_numpy() for name in rows.columns}, np.ones(len(rows))
+
+
+def wide_source(views: Any, estimator: Any, covariates: Covariates | None = None) -> tuple[Source, Layout]:
     """All views side by side, and which columns belong to which; nothing is read but for the survey."""
     named = {str(name): view for name, view in views.items()} if isinstance(views, Mapping) else {"x": views}
     for name, view in named.items():
         if isinstance(view, Scan) and view.weights is not None and len(named) > 1:
             raise ValueError(f"the scan of view {name!r} has weights; several views in blocks take none.")
     groups = _groups(named)
-    known = {name: _known(name, view, groups) for name, view in named.items() if isinstance(view, Scan)}
+    known = {name: _known(name, view, groups, covariates) for name, view in named.items() if isinstance(view, Scan)}
     sources = {
-        name: view.source(*known[name]) if isinstance(view, Scan) else dask_source(view) for name, view in named.items()
+        name: view.source(*known[name]) if isinstance(view, Scan) else dask_source(view, *_beside_of(view, covariates))
+        for name, view in named.items()
     }
     layout = Layout(
         tuple(sources),
@@ -175,14 +217,23 @@ def _groups(views: Mapping[str, Any]) -> tuple[str, ...]:
     return names if len(names) > 1 else ()
 
 
-def _known(name: str, scan: Scan, groups: tuple[str, ...]) -> list[Known]:
+def _known(name: str, scan: Scan, groups: tuple[str, ...], covariates: Covariates | None) -> list[Known]:
     """What the rows of a view carry beside their values."""
     found = []
+    if covariates is not None and tuple(map(str, scan.covariates)) == covariates.columns:
+        found.append(Known(COVARIATES, scan.covariates, CovariateColumns(covariates)))
     if groups and scan.groups is not None:
-        found.append(Known(GROUP, scan.groups, _GroupNumbers(groups)))
+        found.append(Known(GROUP, (scan.groups,), _GroupNumbers(groups)))
     if scan.exposure is not None:
-        found.append(Known(exposure_of(name), scan.exposure, ExposureColumn(name)))
+        found.append(Known(exposure_of(name), (scan.exposure,), ExposureColumn(name)))
     return found
+
+
+def _beside_of(frame: Any, covariates: Covariates | None) -> list[Known]:
+    """The covariates among the columns of a Dask dataframe."""
+    if covariates is None or not set(covariates.columns) <= set(map(str, getattr(frame, "columns", ()))):
+        return []
+    return [Known(COVARIATES, covariates.columns, CovariateColumns(covariates))]
 
 
 @dataclass(frozen=True)
