@@ -26,8 +26,8 @@ def path_names(names: Sequence[str], *, with_data: bool) -> list[str]:
     >>> path_names(["a/b", "a|b", ".", "covariates", "β"], with_data=True)
     ['a|b_', 'a|b', '_', 'covariates_', '<U+03B2>']
     """
-    used = OPTIONAL_PARTS if with_data else (*OPTIONAL_PARTS, "data")
-    return _distinct_names(names, list(map(_part, names)), used)
+    reserved = OPTIONAL_PARTS if with_data else (*OPTIONAL_PARTS, "data")
+    return _distinct_names(names, list(map(_part, names)), reserved)
 
 
 def feature_names(views: Sequence[str], features: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -72,7 +72,7 @@ def _distinct_names(own: Sequence[str], wanted: Sequence[str], reserved: Sequenc
     used = {*reserved, *(name for name, was in zip(wanted, own, strict=True) if name == was)}
     made = []
     for name, was in zip(wanted, own, strict=True):
-        if name != was or name in used:
+        if name != was or name in reserved:
             while name in used:
                 name += "_"
             used.add(name)
