@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
-from latens.core import Compressing, Rows, State, Walking
+from latens.core import Compressing, Rows, Sloped, State, Walking
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
@@ -46,6 +46,7 @@ from latens.inference.sweep import Sweep, serial_sweep, tree_sum
 from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.uncertainty.response import Response, respond
+from latens.inference.uncertainty.response_of_few import respond_few
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN
@@ -61,6 +62,7 @@ __all__ = ["Intervals"]
 
 METHODS = ("auto", "response", "mean-field", "bootstrap", "gibbs")
 MOST_COORDINATES = 500  # up to which all second derivatives are taken
+CHOSEN_WORK = 5e6  # coordinates times numbers, up to which response tells of chosen numbers above, one by one
 N_DRAWS = 400  # of the posterior, for mean field
 N_REFITS = 40  # of the bootstrap
 REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
@@ -133,9 +135,10 @@ class Intervals:
             call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, factor analysis
             and ICA with `prior="ard"`, binary factors and noisy-OR with exact steps, views of measurements and yes/no
             entries; points, such as the tails of ICA, stay points. "auto" is response while the posterior
-            has at most 500 coordinates; of larger ones bootstrap where X is given and rows are few enough for it to end
-            in seconds, and else mean field; where a component is worth fewer than 3 nats, there are at most 2,000 rows
-            and X is given, gibbs if the model can.
+            has at most 500 coordinates, and of larger ones for numbers that `quantities` and `components` choose, one
+            by one while they times the coordinates are at most five million; else bootstrap where X is given and rows
+            are few enough for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats,
+            there are at most 2,000 rows and X is given, gibbs if the model can.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -157,13 +160,21 @@ class Intervals:
         names = list(dict.fromkeys(number.parameter for number in numbers))
         wanted, which = some_of("quantities", quantities, names), self._chosen_components(components)
         n_coordinates = Chart(self.posterior_).size
-        if method == "response" and n_coordinates > MOST_COORDINATES:
+        large = n_coordinates > MOST_COORDINATES
+        asked = large and not (quantities is None and components is None)
+        one_by_one = self._few_chosen(numbers, wanted, which) if asked else []
+        if method == "response" and large and not one_by_one:
             raise ValueError(
-                f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}. Fit fewer "
-                f"components or columns, or choose method='bootstrap', or 'mean-field', whose intervals are too narrow."
+                f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}, and above "
+                f"{CHOSEN_WORK / n_coordinates:.0f} numbers, none of them a share, that quantities= and components= "
+                "choose. Choose, or take method='bootstrap', or 'mean-field', whose intervals are too narrow."
             )
         worth, automatic = np.full(self.n_components_, np.nan), method == "auto"
-        if method == "gibbs":
+        if one_by_one and method in ("auto", "response") and (X is not None or isinstance(self._model, Compressing)):
+            method = "response"
+            with one_blas_thread():
+                numbers, answer, worth = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
+        elif method == "gibbs":
             numbers, answer = self._gibbs_answer(numbers, X, fit_params)
         elif method == "bootstrap" or (automatic and n_coordinates > MOST_COORDINATES and self._can_refit(X)):
             method = "bootstrap"
@@ -253,7 +264,12 @@ class Intervals:
         return {**self._model.data_terms(q, stats), **self._model.global_terms(q)}
 
     def _worth(
-        self, batches: Sequence[Any], sweep: Sweep = serial_sweep, q: Any = None, top: float | None = None
+        self,
+        batches: Sequence[Any],
+        sweep: Sweep = serial_sweep,
+        q: Any = None,
+        top: float | None = None,
+        which: Collection[int] | None = None,
     ) -> Floats:
         """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out.
 
@@ -262,7 +278,7 @@ class Intervals:
         if any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
             return np.full(self.n_components_, np.inf)
         q = self.posterior_ if q is None else q
-        return component_worth(self._model, batches, q, top=top, sweep=sweep)
+        return component_worth(self._model, batches, q, top=top, which=which, sweep=sweep)
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__
@@ -448,6 +464,45 @@ class Intervals:
         why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
         return numbers, _Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
+
+    def _few_chosen(
+        self, numbers: list[PublishedNumber], wanted: list[str], which: set[int] | None
+    ) -> list[PublishedNumber]:
+        """Numbers that were asked for, where they are few and the model has slopes; none else."""
+        own = set(self._publish(self.posterior_, self._state.stats, self._units))  # shares move with statistics, too
+        few = [
+            number
+            for number in numbers
+            if number.parameter in own and number.parameter in wanted
+            if which is None or number.component in which
+        ]
+        model, stats = self._model, self._state.stats
+        if not isinstance(model, Sloped) or isinstance(model, Walking):
+            return []
+        sums = self._statistics(self._state.q, [stats]) if isinstance(model, Compressing) else stats
+        closed = model.slopes(self._state.q, sums) is not None
+        return few if closed and len(few) * Chart(self.posterior_).size <= CHOSEN_WORK else []
+
+    def _few_answer(
+        self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep
+    ) -> tuple[list[PublishedNumber], _Answer, Floats]:
+        """Numbers one by one, and what their components are worth."""
+
+        def quantity(q: Any) -> Floats:
+            return values_of(self._publish(q, self._state.stats, self._units), numbers)
+
+        few = respond_few(self._model, batches, self.posterior_, quantity, sweep=sweep)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, few.values, strict=True)])
+        why = np.where(few.settled, "", "ten products with the curvature did not settle it").astype(object)
+        why[~np.isfinite(few.std)] = "not identified by the rows"
+        why[~np.isfinite(slopes)] = "at an end of its range"
+        why[self._may_be_turned(numbers)] = TURNED
+        self._doubt(numbers, why)
+        std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
+        of = {number.component for number in numbers if number.component is not None}
+        worth = self._worth(batches, sweep, which=of) if of else np.full(self.n_components_, np.nan)
+        return numbers, _Answer(few.values, std, why.tolist(), few.missing), worth
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response

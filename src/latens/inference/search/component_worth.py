@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,17 @@ KNOWN_TO = 0.01  # of what a component is worth: an ascent that can change it by
 
 
 def component_worth(
-    model: Steps[B, Q, L, S], batches: Sequence[Any], q: Q, *, top: float | None = None, sweep: Sweep = serial_sweep
+    model: Steps[B, Q, L, S],
+    batches: Sequence[Any],
+    q: Q,
+    *,
+    top: float | None = None,
+    which: Collection[int] | None = None,
+    sweep: Sweep = serial_sweep,
 ) -> Floats:
     """(K,), nats: the bound at q less that of the best fit without each component, found by another ascent, plus log K.
 
-    `top` is the bound at q where that is known.
+    `top` is the bound at q where that is known; of components that are not in `which`, nan.
 
     log K is what labels are worth: K! ways to write down the same components, against (K - 1)!. Infinite where there
     is one component, which nothing can replace.
@@ -41,9 +47,11 @@ def component_worth(
             warnings.simplefilter("ignore", ElboDecreased)
             return ascend(model, batches, State(start), sweep=sweep, on_iteration=_Enough(below), **limits).elbo
 
-    others = (np.delete(np.arange(k), gone) for gone in range(k))
     top = height(q) if top is None else top
-    return np.array([top - height(q.only(keep), top) + math.log(k) for keep in others])
+    worth = np.full(k, np.nan)
+    for gone in range(k) if which is None else which:
+        worth[gone] = top - height(q.only(np.delete(np.arange(k), gone)), top) + math.log(k)
+    return worth
 
 
 class _Enough:

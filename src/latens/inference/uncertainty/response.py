@@ -39,7 +39,7 @@ from latens.inference.ascent import ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["Response", "respond"]
+__all__ = ["NO_CURVATURE", "SETTLED", "STEP", "Response", "ascend_to", "respond", "settle_block"]
 
 STEP = 1e-3  # of a coordinate, in differences
 PROBE = 1e-2  # of a group of coordinates, where interaction is looked for
@@ -152,25 +152,25 @@ def respond(
     """Ascent towards the optimum near q, and take the bound's second derivatives there."""
     if not ascent:
         return _differentiated(model, batches, State(q), sweep)
-    top = _ascend_to(model, batches, State(q), sweep, SETTLED)
+    top = ascend_to(model, batches, State(q), sweep, SETTLED)
     response = _differentiated(model, batches, top, sweep)
     if response.decrement <= LEFT:
         return response
-    return _differentiated(model, batches, _ascend_to(model, batches, top, sweep, 0.0), sweep)
+    return _differentiated(model, batches, ascend_to(model, batches, top, sweep, 0.0), sweep)
 
 
-def _ascend_to(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, enough: float) -> State:
+def ascend_to(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, enough: float) -> State:
     """Where an ascent ends, or gains less than `enough` nats in an iteration."""
     heights = [-np.inf]
 
-    def settled(event: Iteration) -> bool:
+    def ended(event: Iteration) -> bool:
         heights.append(event.elbo)
         return abs(heights[-1] - heights[-2]) < enough
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ElboDecreased)  # of rounding, near the top
         limits: dict[str, Any] = {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
-        return ascend(model, batches, start, sweep=sweep, on_iteration=settled, **limits).state
+        return ascend(model, batches, start, sweep=sweep, on_iteration=ended, **limits).state
 
 
 def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep) -> Response:
@@ -180,7 +180,7 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     def sums(at: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotSettled)
-            return sweep(partial(_settled, model, at), batches, warm)[1]
+            return sweep(partial(settle_block, model, at), batches, warm)[1]
 
     arms = tuple((chart.along(i, STEP), chart.along(i, -STEP)) for i in range(chart.size))
     stats, sides = sums(q), tuple((sums(up), sums(down)) for up, down in arms)
@@ -219,7 +219,7 @@ def _by_heights(
     return gradient, fixed, cross
 
 
-def _settled(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
+def settle_block(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
     """A local posterior at its end, not kept, and its statistics."""
     warm = None if isinstance(warm, Unkept) else warm
     if isinstance(batch, Rows):
