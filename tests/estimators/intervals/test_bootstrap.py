@@ -80,7 +80,7 @@ def test_auto_refits_where_a_posterior_is_large_and_rows_are_few() -> None:
     X = rng.normal(size=(120, 16)) + np.where(np.arange(120)[:, None] % 2, 4.0, 0.0)
     model = quietly(latens.GaussianMixture(4, prune=False, random_state=0).fit, X)
     assert quietly(model.intervals, X).method == "bootstrap"
-    assert quietly(model.intervals, X, quantities="weights").method == "bootstrap"
+    assert quietly(model.intervals, X, quantities="weights").method == "response"  # of a few numbers
     assert quietly(model.intervals, method="mean-field").method == "mean-field"
     with pytest.raises(ValueError, match="choose method='bootstrap'"):
         model.intervals(X, method="response")
