@@ -382,8 +382,7 @@ class Intervals(DataOfFit):
         model, stats = self._model, self._state.stats
         if not isinstance(model, Sloped) or isinstance(model, Walking):
             return []
-        sums = self._statistics(self._state.q, [stats]) if isinstance(model, Compressing) else stats
-        closed = model.slopes(self._state.q, sums) is not None
+        closed = isinstance(model, Compressing) or model.slopes(self._state.q, stats) is not None
         return few if closed and len(few) * Chart(self.posterior_).size <= CHOSEN_WORK else []
 
     def _few_answer(

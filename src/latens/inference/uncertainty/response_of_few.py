@@ -74,8 +74,8 @@ def respond_few(
     narrow = _Solver(partial(along, moved=False), diagonal, free)
     found = [_variance(partial(along, moved=True), narrow, free * row) for row in _gradients(quantity, chart)]
     variances, narrows, enough, products = (np.array(column) for column in zip(*found, strict=True))
-    told = np.isfinite(variances) & (variances > 0)
-    missing = np.where(told, 1 - narrows / np.where(told, variances, 1.0), 1.0)
+    known = np.isfinite(variances) & (variances > 0)
+    missing = np.where(known, 1 - narrows / np.where(known, variances, 1.0), 1.0)
     return FewResponses(quantity(top.q), np.sqrt(variances), missing, enough.astype(bool), int(products.sum()))
 
 
