@@ -247,7 +247,7 @@ def _net(n_hidden: int) -> Any:
 def _figures(
     line: Line, bands: dict[str, tuple[np.ndarray, np.ndarray]], rows: list[np.ndarray], fields: list[Field]
 ) -> Section:
-    x = np.linspace(*ENDS, 200)
+    x = np.linspace(*ENDS, 100)  # a curve of straight pieces that are not seen as such
     panels = [
         Band(name, line.features(x) @ mean, _spread(line, covariance, x), tone)
         for tone, (name, (mean, covariance)) in zip((2, 1, 0), bands.items(), strict=True)

@@ -55,14 +55,27 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "tied clusters": (lambda: latens.GaussianMixture(4, covariance_type="tied", random_state=0), _real),
     "diagonal clusters": (lambda: latens.GaussianMixture(4, covariance_type="diag", random_state=0), _real),
     "round clusters": (lambda: latens.GaussianMixture(4, covariance_type="spherical", random_state=0), _real),
+    "clusters of known spread": (
+        lambda: latens.GaussianMixture(4, covariance_type="known", noise_variance=9.0, random_state=0),
+        _real,
+    ),
     "binary clusters": (lambda: latens.BernoulliMixture(4, random_state=0), _bits),
     "classes": (
         lambda: latens.LatentClassAnalysis(4, likelihoods={1: "categorical", 2: "negative-binomial"}, random_state=0),
         _mixed,
     ),
+    "classes of counts and scales": (
+        lambda: latens.LatentClassAnalysis(4, likelihoods={1: "ordinal", 2: "poisson"}, random_state=0),
+        _mixed,
+    ),
     "switches": (lambda: latens.BinaryFactorAnalysis(5, random_state=0), _switched),
     "switches about a level": (lambda: latens.BinaryFactorAnalysis(5, fit_intercept=True, random_state=0), _switched),
     "causes": (lambda: latens.NoisyOr(5, random_state=0), _bits),
+    "ten causes": (lambda: latens.NoisyOr(10, e_step="exact", prune=False, random_state=0, max_iter=20), _bits),
+    "ten switches": (
+        lambda: latens.BinaryFactorAnalysis(10, e_step="exact", prune=False, random_state=0, max_iter=10),
+        _switched,
+    ),
     "views": (lambda: latens.MultiViewFactorAnalysis(3, random_state=0), _pair),
 }
 
@@ -109,6 +122,23 @@ def test_the_page_answers_as_predict_does(browser: Chromium, tmp_path: Path) -> 
     browser.open(latens.report(model, X, tmp_path / "page.html", y=y))  # type: ignore[operator]
     for row, target in zip(X[:4], model.predict(X[:4]), strict=True):
         np.testing.assert_allclose(_typed(browser, row), target, rtol=TOLERANCE)
+
+
+def test_yes_and_no_are_chosen_by_their_words(browser: Chromium, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    X = _mixed()
+    frame = pandas.DataFrame({"size": X[:, 0], "smoker": np.where(X[:, 3] > 0, "yes", "no"), "visits": X[:, 2]})
+    model = latens.LatentClassAnalysis(3, random_state=0).fit(frame)
+    browser.open(latens.report(model, frame, tmp_path / "page.html"))  # type: ignore[operator]
+    for word in ("yes", "no", "unknown"):
+        browser.run(
+            "(() => { const s = document.querySelector('.calculator select');"
+            f" s.value = Array.from(s.options).find(o => o.textContent === '{word}').value;"
+            " s.dispatchEvent(new Event('input')); })()"
+        )
+        row = frame[:1].assign(smoker=None if word == "unknown" else word)
+        shown = browser.run("Array.from(document.querySelectorAll('.answer')).map(a => Number(a.dataset.exact))")
+        np.testing.assert_allclose(shown, np.asarray(model.transform(row))[0], atol=1e-5)
 
 
 def test_levels_of_text_are_chosen_by_name(browser: Chromium, tmp_path: Path) -> None:
