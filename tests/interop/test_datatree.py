@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,34 @@ def test_views_have_features_of_their_own() -> None:
     posterior = latens.interop.to_datatree(model, n_samples=5)["posterior"]
     assert posterior["components_a"].dims == ("chain", "draw", "component", "feature_a")
     assert posterior["components_b"].shape == (1, 5, model.n_components_, 3)
+
+
+BITS = (np.random.default_rng(3).random((40, 4)) < 0.4).astype(float)
+NUMBERS = np.random.default_rng(4).normal(size=(40, 4)) + 4.0 * (np.arange(40) % 2)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("model", "X"),
+    [
+        pytest.param(latens.FactorAnalysis(1), NUMBERS, id="factors"),
+        pytest.param(latens.NoisyICA(1, random_state=0, max_iter=10), NUMBERS, id="sources"),
+        pytest.param(latens.BinaryFactorAnalysis(2, random_state=0, max_iter=10), NUMBERS, id="switches"),
+        pytest.param(latens.NoisyOr(1, random_state=0, max_iter=10, prune=False), BITS, id="causes"),
+        pytest.param(latens.GaussianMixture(2, random_state=0), NUMBERS, id="clusters"),
+        pytest.param(latens.BernoulliMixture(2, random_state=0), BITS, id="binary clusters"),
+        pytest.param(latens.LatentClassAnalysis(2, random_state=0), NUMBERS, id="classes"),
+        pytest.param(latens.MultiViewFactorAnalysis(1, random_state=0), NUMBERS, id="views"),
+        pytest.param(latens.BayesianLinearRegression(), NUMBERS, id="regression"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_every_estimator_hands_over_its_draws(model: Any, X: np.ndarray) -> None:
+    fitted = model.fit(X, X[:, 0] + np.arange(40) % 3) if hasattr(model, "weight_precision") else model.fit(X)
+    method = "gibbs" if hasattr(model, "weight_precision") else "mean-field"
+    tree = latens.interop.to_datatree(fitted, X, n_samples=8, method=method)
+    sizes = dict(tree["posterior"].sizes)
+    assert sizes["chain"] * sizes["draw"] == 8
+    assert any("feature" in str(dim) for dim in sizes)
+    for values in tree["posterior"].data_vars.values():
+        assert np.isfinite(values).all()
+    np.testing.assert_array_equal(tree["observed_data"]["X"].values, X)

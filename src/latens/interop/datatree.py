@@ -48,7 +48,7 @@ def to_datatree(model: Any, X: Any = None, n_samples: int = 400, method: str = "
     if n_samples % n_chains:
         raise ValueError(f"n_samples={n_samples}: Gibbs sampling runs {n_chains} chains; give a multiple of it.")
     drawn = model.sample_posterior(n_samples, method=method, X=X)
-    components = [str(name) for name in model.get_feature_names_out()]
+    components = [str(name) for name in model.get_feature_names_out()] if hasattr(model, "transform") else []
     arrays: dict[str, Any] = {}
     for name, value in drawn.items():
         for view, part in (value if isinstance(value, dict) else {"": value}).items():
@@ -57,7 +57,7 @@ def to_datatree(model: Any, X: Any = None, n_samples: int = 400, method: str = "
     about = {"inference_library": "latens", "inference_library_version": version("latens"), "method": method}
     groups = {"/posterior": xarray.Dataset(arrays, attrs=about)}
     if X is not None:
-        values = entries_of(model, X)
+        values = entries_of(model, X) if hasattr(model, "transform") else np.asarray(X, dtype=np.float64)
         groups["/observed_data"] = xarray.Dataset({"X": (("row", "column"), values)})
     return xarray.DataTree.from_dict(groups)
 
@@ -67,7 +67,10 @@ def _labelled(
 ) -> Any:
     """An array with chains, draws and the names of its axes."""
     values = values.reshape(n_chains, len(values) // n_chains, *values.shape[1:])
-    kinds, features = axes_of_published(model, name, view)
+    if hasattr(model, "coef_"):
+        kinds, features = ("d", _regressors(model)) if name == "coef" else ("", [])
+    else:
+        kinds, features = axes_of_published(model, name, view)
     dims, coordinates = ["chain", "draw"], {}
     for place, size in enumerate(values.shape[2:]):
         kind = kinds[place] if place < len(kinds) else ""
@@ -81,3 +84,9 @@ def _labelled(
         else:
             dims.append(f"{name}{'_' + view if view else ''}_axis{place}")
     return xarray.DataArray(values, dims=dims, coords=coordinates)
+
+
+def _regressors(model: Any) -> list[str]:
+    """Names of the columns of a regression."""
+    named = getattr(model, "feature_names_in_", None)
+    return [f"x{d}" for d in range(len(model.coef_))] if named is None else [str(name) for name in named]
