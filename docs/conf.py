@@ -34,6 +34,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1e9,
+    "write_computation_times": False,  # a page that fetches scripts
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
 }
@@ -47,6 +48,7 @@ html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_show_sourcelink = False
+html_use_index = False  # the reference by object and the search find names; one page of all would be 11,000 px high
 autodoc_typehints = "none"
 # scikit-learn's own methods are described in its documentation, to whose pages their texts refer.
 REQUESTS = [

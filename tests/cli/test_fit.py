@@ -151,6 +151,10 @@ def test_regression_predicts_its_target(tmp_path: Path, monkeypatch: pytest.Monk
     assert rows[0] == ["row", "predicted", "sd"]
     assert abs(float(rows[1][1]) - 2) < 0.2
     assert abs(float(rows[2][1]) + 1) < 0.2
+    Path("holes.csv").write_text("b,a\n0,1\n,0\n1,0\n")
+    result = done("predict", "r.latens", "holes.csv", "--json")
+    assert "1 row(s) lack a value; nothing is predicted for them" in result.stderr
+    assert [value is None for value in json.loads(result.stdout)["predicted"]] == [False, True, False]
 
 
 def test_new_rows_are_asked_about(numbers: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,14 +94,24 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
         best = probability.argmax(axis=1)
         columns = {"cluster": best, "probability": probability[np.arange(len(best)), best]}
     elif hasattr(fitted, "predict"):
-        mean, std = fitted.predict(rows, return_std=True)
-        columns = {"predicted": np.asarray(mean), "sd": np.asarray(std)}
+        columns = _predicted(fitted, rows)
     else:
         raise Refused(
             f"{model} holds a {type(fitted).__name__}, which has no clusters and no target to predict: "
             f"latens transform {model} FILE gives its hidden values."
         )
     _answer(columns, encoded, options)
+
+
+def _predicted(fitted: Any, rows: Any) -> dict[str, Any]:
+    """The predicted number and its standard deviation; of rows that lack a value, none."""
+    whole = ~np.isnan(np.asarray(rows, dtype=float)).any(axis=1)
+    mean, std = np.full((2, len(whole)), np.nan)
+    if whole.any():
+        mean[whole], std[whole] = fitted.predict(rows[whole], return_std=True)
+    if not whole.all():
+        warnings.warn(f"{int((~whole).sum())} row(s) lack a value; nothing is predicted for them.", stacklevel=2)
+    return {"predicted": mean, "sd": std}
 
 
 @_about_rows
@@ -114,9 +125,11 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
     if _takes_levels(fitted):
         _answer({str(name): filled[name].to_numpy() for name in filled.columns}, encoded, options)
         return
+    several = len(getattr(fitted, "encodings_", None) or encoded) > 1
+    n = len(next(iter(filled.values())) if isinstance(filled, dict) else filled)
     for view, table in encoded.items():
-        columns |= {name if len(encoded) == 1 else f"{view}: {name}": values
-                    for name, values in table.decode(_matrix_of(filled, table)).items()}  # fmt: skip
+        matrix = _matrix_of(filled, view if several else None, table, n)
+        columns |= {f"{view}: {name}" if several else name: values for name, values in table.decode(matrix).items()}
     _answer(columns, encoded, options)
 
 
@@ -270,23 +283,28 @@ def _target(out: Path, force: bool, model: Path, file: Path | None) -> Path:
     return path
 
 
-def _matrix_of(filled: Any, table: Encoded) -> Any:
-    """What was filled, in the order of the table's columns, whichever views it came back in."""
+def _matrix_of(filled: Any, view: str | None, table: Encoded, n: int) -> Any:
+    """(n, D), what was filled, in the order of the table's columns; `view` is its name where there are several."""
     if not isinstance(filled, dict):
         return np.asarray(filled, dtype=float)
-    matrix = np.array(table.matrix, dtype=float)
-    at = {name: j for j, name in enumerate(table.names)}
-    for view in filled.values():
-        for name in view.columns:
-            if str(name) in at:
-                matrix[:, at[str(name)]] = np.asarray(view[name], dtype=float)
+    matrix, kinds = np.full((n, len(table.names)), np.nan), table.places_by_view()
+    for kind, places in kinds.items():
+        # a table of one kind keeps its name, others are cut by kind
+        name = kind if view is None else view if len(kinds) == 1 else f"{view} {kind}"
+        matrix[:, places] = np.asarray(filled[name], dtype=float)
     return matrix
+
+
+def _names_of_rows(encoded: dict[str, Encoded], n: int) -> list[Any]:
+    """Names of all rows, in the order in which views are joined: that of their first appearance."""
+    named = [table.row_names for table in encoded.values() if table.row_names is not None]
+    names = list(dict.fromkeys(name for each in named for name in each))
+    return names if len(names) == n else list(range(n))
 
 
 def _answer(columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[str, Any], closing: str = "") -> None:
     """Write the answers, or print the first of them."""
-    rows = next(iter(encoded.values())).row_names
-    names = list(rows) if rows is not None else list(range(len(next(iter(columns.values())))))
+    names = _names_of_rows(encoded, len(next(iter(columns.values()), ())))
     if options["out"] is not None:
         _write(options["out"], names, columns)
     if options["as_json"]:

@@ -77,13 +77,17 @@ class Encoded:
 
     def views(self) -> dict[str, Any]:
         """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
+        names = self.names
+        return {
+            view: _framed(self.matrix[:, at], [names[j] for j in at], self.row_names)
+            for view, at in self.places_by_view().items()
+        }
+
+    def places_by_view(self) -> dict[str, list[int]]:
+        """Where the columns of each of these views stand in the matrix."""
         kind_of = [column.kind for column in self.columns for _ in column.encoded_names]
-        out = {}
-        for view, kinds in VIEWS.items():
-            at = [j for j, kind in enumerate(kind_of) if kind in kinds]
-            if at:
-                out[view] = _framed(self.matrix[:, at], [self.names[j] for j in at], self.row_names)
-        return out
+        places = {view: [j for j, kind in enumerate(kind_of) if kind in kinds] for view, kinds in VIEWS.items()}
+        return {view: at for view, at in places.items() if at}
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,10 @@ class Intake:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the table; of the longest, where there are several."""
+        """Rows of the table; where there are several, those that any of them names, or of the longest."""
+        names = [part.table.row_names for part in self.parts.values()]
+        if len(names) > 1 and None not in names:
+            return len({name for each in names for name in each or ()})
         return max(_n_rows(part.table) for part in self.parts.values())
 
     @property

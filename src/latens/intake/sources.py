@@ -253,7 +253,9 @@ def _h5mu(path: Path) -> dict[str, Table]:
 
 def _open(path: Path, reader: Callable[[Path], Any]) -> Any:
     try:
-        return reader(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of packages about their own future
+            return reader(path)
     except (OSError, ValueError, KeyError) as error:
         raise TableRefused(f"{path.name} cannot be read ({type(error).__name__}: {error}).") from error
 

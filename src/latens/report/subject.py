@@ -15,7 +15,7 @@ from latens.plots.fitted import component_names, feature_names, image_shape, loa
 from latens.report.measures.certainty import Certainty, certainty_of
 from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
 from latens.report.measures.profile import Profile, profile_of
-from latens.report.measures.sample import RowSample, n_rows_of, row_names, sample_rows
+from latens.report.measures.sample import RowSample, joined_by_name, n_rows_of, row_names, sample_rows
 from latens.report.measures.sizes import Sizes, sizes_of
 from latens.system.fingerprint import fingerprint
 
@@ -100,6 +100,9 @@ class Entry:
     recipe: Sequence[str] = ()
     model_file: str = ""
     rows_options: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", joined_by_name(self.X))
 
     @property
     def heading(self) -> str:

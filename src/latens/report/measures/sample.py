@@ -13,7 +13,7 @@ import numpy as np
 from latens.array.transfer import host
 from latens.estimators.fitted_parts import entries_of
 
-__all__ = ["RowSample", "beside", "n_rows_of", "row_names", "sample_rows", "take_rows"]
+__all__ = ["RowSample", "beside", "joined_by_name", "n_rows_of", "row_names", "sample_rows", "take_rows"]
 
 MOST_ROWS = 5000
 MOST_ENTRIES = 5e7  # of the rows looked at, as numbers
@@ -106,6 +106,18 @@ def beside(value: Any, index: np.ndarray, n: int) -> Any:
     if isinstance(value, str) or value is None or len(index) == n:
         return value
     return value.iloc[index] if hasattr(value, "iloc") else np.asarray(value)[index]
+
+
+def joined_by_name(X: Any) -> Any:
+    """Views whose rows have names, each with the rows of all in order of appearance; those it lacks are missing."""
+    views = list(X.values()) if isinstance(X, Mapping) else []
+    names = [row_names(view) if hasattr(view, "iloc") else None for view in views]
+    if len(views) < 2 or None in names or all(each == names[0] for each in names):
+        return X
+    joined = list(dict.fromkeys(name for each in names for name in each or ()))
+    return {
+        view: frame.set_axis(own, axis=0).reindex(joined) for (view, frame), own in zip(X.items(), names, strict=True)
+    }
 
 
 def row_names(X: Any) -> list[str] | None:
