@@ -328,3 +328,20 @@ def test_ascent_does_not_change_its_start() -> None:
     again = ascend(model, [rows], replace(first.state), max_iter=3, tol=0)
     assert all(np.array_equal(a, b.mean) for a, b in zip(before, first.state.locals, strict=True))
     assert heights_of(again) == heights_of(ascend(model, [rows], first.state, max_iter=3, tol=0))
+
+
+class Leaping(Scripted):
+    """Would go on from some steps ahead, or behind."""
+
+    steps = 0
+
+    def expanded(self, q: Place, stats: Any) -> Place:
+        return replace(q, at=q.at + self.steps)
+
+
+@pytest.mark.parametrize(("steps", "heights"), [(2, [1, 4, 7, 10]), (-1, [1, 2, 3, 4]), (0, [1, 2, 3, 4])])
+def test_where_a_model_would_go_on_from_is_judged_by_the_bound(steps: int, heights: list[float]) -> None:
+    model = Leaping([float(i) for i in range(1, 20)])
+    object.__setattr__(model, "steps", steps)
+    fit = ascend(model, [some_rows()], State(Place()), max_iter=4, tol=0)
+    assert heights_of(fit) == heights

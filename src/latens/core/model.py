@@ -19,6 +19,7 @@ __all__ = [
     "Coded",
     "Compressing",
     "EvidenceBound",
+    "Expanding",
     "Facts",
     "L",
     "Local",
@@ -167,6 +168,13 @@ class Carrying(Protocol):
     """A model whose statistics depend on q: they move with it."""
 
     def carry(self, stats: Any, old: Any, new: Any) -> Any: ...  # old is the posterior they were taken under
+
+
+@runtime_checkable
+class Expanding(Protocol):
+    """A model that knows directions along which plain ascent hardly moves, such as turns and sizes of its codes."""
+
+    def expanded(self, q: Any, stats: Any) -> Any: ...  # where to go on from instead of q: judged by the bound
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ w_kd | tau_d    ~ Normal(0, 1 / (tau_d alpha_k)),   tau_d ~ Gamma
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -73,6 +74,15 @@ class Relevance:
         k, d = self.mean.shape
         variances = np.broadcast_to(np.diagonal(self.spread, axis1=1, axis2=2), (d, k))
         return np.asarray(np.sum(self.tau * self.mean**2, axis=1) + variances.sum(axis=0))
+
+    def transformed(self, axes: Floats, prior: Any) -> Relevance:
+        """q of `axes` (K, K) times the weights, with the relevances that are best for them given the prior."""
+        back = np.linalg.inv(axes)
+        precision = back.T @ self.weights.precision @ back
+        precision = np.asarray(0.5 * (precision + np.swapaxes(precision, -1, -2)), dtype=float)
+        weights = replace(self.weights, mean=axes @ self.mean, precision=precision)
+        moved = Relevance(weights, self.alpha)
+        return Relevance(weights, prior.alpha.observe(self.mean.shape[1], moved._sizes))
 
     def draw_given(
         self, sums: tuple[Floats, Floats, Floats, Floats], point: PointNormalGamma, rng: np.random.Generator

@@ -12,7 +12,21 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import B, Carrying, Fit, Forgetful, Iteration, L, Q, S, State, Steps, Unkept, without_transients
+from latens.core import (
+    B,
+    Carrying,
+    Expanding,
+    Fit,
+    Forgetful,
+    Iteration,
+    L,
+    Q,
+    S,
+    State,
+    Steps,
+    Unkept,
+    without_transients,
+)
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
 from latens.inference.local_fixed_point import local_fixed_point
@@ -64,18 +78,15 @@ def ascend(
         Given each state from which another iteration would start, and the trace up to it. Handed back as `start` and
         `so_far`, they lead to the bits that the ascent would have reached without a break.
     """
-    q, locals_, first = start.q, start.locals or (None,) * len(batches), start.step
-    state, best, trace = start, start, list(so_far)
+    first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
-                clock = time.perf_counter()
-                locals_, stats = sweep(partial(infer, model, q), batches, locals_)
-                q, stats = advance(model, q, stats)
-                event = measure(model, q, stats, step, clock, log_scale)
-                state = State(q, stats, locals_, step + 1)
+                iterate = partial(_iterated, model, batches, sweep, step, log_scale)
+                state, event = _expanded(model, state, trace, iterate) or iterate(state)
+                stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
@@ -100,6 +111,29 @@ def ascend(
     if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
         state, trace = peak, trace[:n_to_peak]
     return Fit(state, tuple(trace), converged, interrupted, stopped)
+
+
+def _iterated(
+    model: Steps[B, Q, L, S], batches: Sequence[Any], sweep: Sweep, step: int, log_scale: float | Floats, state: State
+) -> tuple[State, Iteration]:
+    """The state after one local and one global step, and what is told of them."""
+    clock = time.perf_counter()
+    locals_, stats = sweep(partial(infer, model, state.q), batches, state.locals or (None,) * len(batches))
+    q, stats = advance(model, state.q, stats)
+    return State(q, stats, locals_, step + 1), measure(model, q, stats, step, clock, log_scale)
+
+
+def _expanded(
+    model: Any, state: State, trace: Sequence[Iteration], iterate: Callable[[State], tuple[State, Iteration]]
+) -> tuple[State, Iteration] | None:
+    """An iteration from where the model itself would go on; None where it would not, or the bound says otherwise."""
+    if not trace or state.stats is None or not isinstance(model, Expanding):
+        return None
+    q = model.expanded(state.q, state.stats)
+    if q is state.q:
+        return None
+    found = iterate(replace(state, q=q))
+    return found if found[1].elbo > trace[-1].elbo else None
 
 
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:

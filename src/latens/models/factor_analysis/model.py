@@ -197,6 +197,24 @@ class Factors:
             prior = replace(prior, floor=q.loadings.floor)
         return FactorPosterior(prior.observe(*stats.about(center), current=q.loadings), center)
 
+    def expanded(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+        """The same model of the rows in other axes of its factors: those that relevances and codes agree with best.
+
+        Codes h -> A h and loadings w -> A'^-1 w leave likelihoods alone. The bound is highest where sum E[hh'] = N 1
+        and sum_d E[tau_d w_d w_d'] is diagonal (Luttinen & Ilin, 2010); plain ascent turns towards it by ever smaller
+        steps. Of rows with missing entries the first sum is guessed from those of single columns.
+        """
+        w = q.loadings
+        if not isinstance(w, Relevance) or not q.n_components or not stats.n > 0:
+            return q
+        second = stats.zz.sum(axis=0) / max(float(np.broadcast_to(stats.seen, stats.zz.shape[:1]).sum()), 1e-300)
+        try:
+            root = np.linalg.cholesky(second)
+        except np.linalg.LinAlgError:  # rows that say nothing, or too few of them
+            return q
+        _, turn = np.linalg.eigh(root.T @ w.gram @ root)
+        return replace(q, loadings=w.transformed(turn.T @ root.T, self.prior(q.n_components).loadings))
+
     def data_terms(self, q: FactorPosterior, stats: FactorStatistics) -> dict[str, float]:
         return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
 
