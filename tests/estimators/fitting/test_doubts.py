@@ -171,6 +171,7 @@ def test_noise_at_its_floor_is_a_heywood_case() -> None:
     with pytest.warns(HeywoodCase, match=r"the noise of column\(s\) 'x0' is at its floor \(a Heywood case\)"):
         model = latens.FactorAnalysis(1).fit(X)
     assert model.noise_variance_[0] < 1e-4
+    assert "factors follow these columns, X[:, [0]], alone" in model.warnings_[0].message
 
 
 def test_a_fit_worse_than_independent_columns_says_so() -> None:

@@ -101,13 +101,15 @@ def doubt_noise(estimator: Any, names: Any) -> None:
     """Warn of Heywood cases: columns whose noise went to 0, so that a factor is the column itself."""
     noise = np.asarray(estimator.noise_variance_)
     signal = np.sum(estimator._loadings**2, axis=0)
-    found = [str(names[j]) for j in np.flatnonzero((noise < AT_FLOOR * (noise + signal)) & (signal > 0))]
+    places = np.flatnonzero((noise < AT_FLOOR * (noise + signal)) & (signal > 0)).tolist()
+    found = [str(names[j]) for j in places]
     if found:
+        unnamed = "" if hasattr(estimator, "feature_names_in_") else f", X[:, {places[:8]}],"
         fewer = max(1, estimator.n_components_ - 1)
         warn(
             HeywoodCase(
                 f"the noise of column(s) {listed(map(str, found))} is at its floor (a Heywood case): factors follow "
-                "these columns alone, and their likelihood has no maximum inside.",
+                f"these columns{unnamed} alone, and their likelihood has no maximum inside.",
                 f"Try n_components={fewer}, prior='ard', or leave the columns out.",
             )
         )

@@ -185,9 +185,9 @@ class Streaming:
                 f"rows {before + 1} to {stream.reservoir.n_rows} of the stream score {watch.shortfall:.2g} nats a row "
                 f"below what those before them lead to expect ({watch.standard_errors:.0f} standard errors): it is "
                 f"sorted, or it changes. The model was fitted anew, to {held} rows kept of all.",
-                "Nothing needs to be done where rows are only sorted (shuffled batches, or fit of latens.scan, ask for "
-                "no second fit); where what they tell of changes, let old rows "
-                "go: forget=.001 keeps the last 1,000.",
+                "If rows are only sorted, nothing needs to be done; shuffled batches, or fit(latens.scan(...)), save "
+                "the second fit. If what they tell of changes with time, let old rows go: forget=.001 keeps the last "
+                "1,000.",
             )
         return stream
 

@@ -104,8 +104,8 @@ def _doubt_overlap(views: list[View]) -> None:
         if shared < HALF * len(mine) and shared < HALF * len(others):
             warn(
                 FewSharedRows(
-                    f"{shared} of the {len(mine)} row names of view {view.name!r} stand in another view; the other "
-                    f"views have {len(others)}. Samples without a view are missing there.",
+                    f"{shared} of the {len(mine)} row names of view {view.name!r} stand in another view, among "
+                    f"{len(others)}: rows are matched by name, and a sample that a view lacks is missing there.",
                     f"Compare the spelling, such as {_first_apart(mine, others)}. If rows are in the same order in "
                     "all views, drop the names: view.reset_index(drop=True).",
                 )
