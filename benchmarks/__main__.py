@@ -91,6 +91,7 @@ SECTIONS = (
     Section("library.memory", "memory of default fits: many rows, and many columns of few rows", "library.memory:run"),
     Section("library.truth", "the number and the bound on 100 problems drawn from the models", "library.truth:run"),
     Section("library.pairs", "200 problems asked in another way: never lower", "library.pairs:run"),
+    Section("library.suggestions", "the planted structure suggested, nothing on noise", "library.suggestions:run"),
     Section("library.noise", "nothing found in noise, from 50 to 100,000 rows", "library.noise:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )

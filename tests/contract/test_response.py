@@ -18,7 +18,7 @@ from tests.contract.cases import CASES, Case, bound, midway, random_rows
 SMOOTH = [name for name in CASES if "truncated" not in name]
 
 
-MANY_LOCAL_STEPS = {"classes-overdispersed", "classes-mixed"}  # seconds each
+MANY_LOCAL_STEPS = {"classes-overdispersed", "classes-outliers", "classes-mixed"}  # seconds each
 
 
 @pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow) if n in MANY_LOCAL_STEPS else n for n in SMOOTH])
@@ -64,6 +64,7 @@ WITHOUT_SLOPES = {
     "noisy-or-ml-jensen",
     "noisy-or-ard-jensen",
     "classes-overdispersed",
+    "classes-outliers",
     "classes-mixed",
     "views-outliers",
 }
