@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
+from latens.array.transfer import like
 from latens.array.varimax import varimax
-from latens.core import Fit, Rows, State, Statistics
+from latens.core import Fit, Rows, State, Statistics, Walking
 from latens.errors import NeverSeen, warn
+from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread
 from latens.estimators.factor_analysis.starts import (
     canonical,
     column_variances,
@@ -273,16 +277,37 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         factors : array of shape (n, K)
             Posterior means, in units of the standard deviation of a factor.
         std : array of shape (n, K)
-            Posterior standard deviations, with `return_std`.
+            Posterior standard deviations, with `return_std`; after maximum likelihood on up to 1,000 rows with what
+            estimated parameters add, while there are at most 200 of them.
         covariance : array of shape (K, K), or (n, K, K) where X has missing entries
-            With `return_cov`; complete rows share one.
+            With `return_cov`, given the parameters; complete rows share one.
         """
         if not return_cov:
-            return super().transform(X, return_std)
+            more = self._spread_of_parameters() if return_std else None
+            if more is None:
+                return super().transform(X, return_std)
+            return self._widened_codes(X, more)
         check_is_fitted(self)
         rows = check_rows(self, X)
         mean, spread = self._ask(rows, lambda _, local: (local.mean, local.spread))
         return mean, (spread[0, ...] if rows.seen is None else spread)
+
+    def _spread_of_parameters(self) -> Callable[[Rows], Floats] | None:
+        """What estimated parameters add to the variance of codes; None where they are not points, or add little."""
+        check_is_fitted(self)
+        model = self._model
+        few = isinstance(model, Factors) and model.points and self._state.stats.n <= MOST_ROWS
+        if not few or isinstance(model, Walking) or not self.n_components_:
+            return None
+        return parameter_spread(model, self._data_of_fit(None, {})[0], self.posterior_)
+
+    def _widened_codes(self, X: Any, more: Callable[[Rows], Floats]) -> tuple[Any, Any]:
+        def question(rows: Rows, local: Any) -> tuple[Any, Any]:
+            mean, variance = self._model.codes(rows, local)
+            return mean, variance + like(more(rows), variance)
+
+        mean, variance = self._ask(X, question)
+        return mean, self._contained(array_namespace(variance).sqrt(variance), X)
 
     @property
     def loglike_(self) -> list[float]:
