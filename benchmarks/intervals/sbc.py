@@ -64,7 +64,7 @@ def _binary(model: BinaryFactors, rng: np.random.Generator) -> tuple[Any, Rows]:
 def _causes(model: NoisyOrCauses, rng: np.random.Generator) -> tuple[Any, Rows]:
     """One entry in ten is missing."""
     point = model.prior(K).sample(rng)
-    return point, Rows(model.draw(point, N_ROWS, rng)[0], rng.random((N_ROWS, D)) >= 0.1)
+    return point, _with_gaps(model.draw(point, N_ROWS, rng)[0], rng)
 
 
 def _factors(model: Factors, rng: np.random.Generator) -> tuple[Any, Rows]:
