@@ -50,7 +50,7 @@ def in_view_blocks(method: Method) -> Method:
         given = [name for name in ("groups", "precision", "exposure", "covariates") if asked.get(name) is not None]
         if given:
             raise ValueError(
-                f"{given[0]} cannot be given beside a scan; name columns of groups, exposures or covariates in "
+                f"{given[0]} cannot be given beside a scan; name a column of groups, exposures or covariates in "
                 "latens.scan."
             )
         blocks = ViewBlocks(scans, bool(self.layout_.groups))
