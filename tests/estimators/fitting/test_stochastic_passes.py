@@ -103,8 +103,17 @@ def test_passes_end_when_one_gains_little() -> None:
         ({"batch_size": 0}, "batch_size=0 is too small; choose at least 1"),
         ({"learning_decay": 1.5}, "learning_decay=1.5 is out of range; choose a number above 0 and at most 1"),
         ({"learning_offset": -1}, "learning_offset=-1 is out of range"),
+        ({"forget": 0.01}, "forget=0.01 counts the last rows of a stream.*leave forget=0, or give the rows"),
     ],
 )
 def test_wrong_settings_are_refused(option: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         latens.GaussianMixture(2, **{"learning_method": "online", **option}).fit(CLUSTERS)
+
+
+def test_streams_forget_whatever_the_method_of_fit() -> None:
+    for make, rows in (FITS["mixture"], FITS["views"]):
+        model = make(forget=0.01, learning_method="online")
+        for part in (slice(0, 300), slice(1500, 1800)):
+            model.partial_fit({name: x[part] for name, x in rows.items()} if isinstance(rows, dict) else rows[part])
+        assert np.isfinite(model.elbo_)

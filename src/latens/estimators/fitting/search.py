@@ -54,6 +54,7 @@ class FitSearch:
     batch_size: int = 1024
     learning_decay: float = 0.7
     learning_offset: float = 10.0
+    forget: float = 0.0
     row_posteriors: str = "recompute"  # where local steps are exact there is nothing to keep
     verbose: int
     prune: bool
@@ -169,6 +170,12 @@ class FitSearch:
         notify: OnIteration | None,
     ) -> Fit:
         """A search on the sample, stochastic passes over all rows from what it found, and one iteration on all."""
+        if self.forget and not context.in_stream:
+            raise ValueError(
+                f"forget={self.forget:g} counts the last rows of a stream, and learning_method='online' goes through "
+                "rows in shuffled passes, of which none is the last; leave forget=0, or give the rows in their order "
+                "to partial_fit."
+            )
         data, sample, journal = context.data, context.sample, context.journal
         found = replace(search, max_iter=self._n_iterations).on_all([sample], sample, starts)
         size = whole_number("batch_size", self.batch_size)

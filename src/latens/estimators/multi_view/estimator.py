@@ -446,6 +446,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         exposure: Any = None,
         views: Any = None,
         checkpoint: Checkpoint | None = None,
+        in_stream: bool = False,
     ) -> FitContext:
         """Fit the samples of a table, and remember them, or those `remembered`, the same in another order."""
         several = len(table.layout.groups) > 1
@@ -464,7 +465,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (table.layout, kinds):
             del self.posterior_  # that of other views is no start
         self.layout_, self.likelihoods_ = table.layout, kinds
-        context, _ = self._fit(table.rows, None, moves=self.moves, spare=spare, checkpoint=checkpoint)
+        context, _ = self._fit(
+            table.rows, None, moves=self.moves, spare=spare, checkpoint=checkpoint, in_stream=in_stream
+        )
         entered = all_or_sample(context.data, context.sample)
         if remembered is not None:
             table = with_levels(remembered if several else ungrouped(remembered), levels)

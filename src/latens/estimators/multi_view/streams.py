@@ -137,7 +137,7 @@ class ViewStreams(VariationalTransformer):
             if not enough:  # warnings are about all samples, later
                 warnings.simplefilter("ignore", ConstantColumns)
                 warnings.simplefilter("ignore", FollowsTotals)
-            self._fit_views(fitted, chosen, remembered=table if first and not enough else None)
+            self._fit_views(fitted, chosen, remembered=table if first and not enough else None, in_stream=True)
         if enough:
             self._waiting = None
             fitted = fitted if len(fitted.layout.groups) > 1 else ungrouped(fitted)
