@@ -152,6 +152,8 @@ def test_stability_is_told_on_the_page_where_asked_for(home: Path) -> None:
     page = home / "stable.html"
     done("report", home / "two.latens", "--data", home / "data.csv", "--stability", "--out", page)
     assert "Stable: all 2 clusters return" in page.read_text(encoding="utf-8")
+    again = done("report", home / "two.latens", "--out", home / "plain.html", "--json")
+    assert json.loads(again.stdout) == {"files": {"page": str(home / "plain.html")}}
     refused = call("report", home / "two.latens", "--stability", "--out", home / "x.html")
     assert refused.exit_code == 2
     assert "--data FILE" in refused.output

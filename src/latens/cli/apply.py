@@ -152,10 +152,11 @@ def score(model: Path, file: Path | None, **options: Any) -> None:
 @click.option("--metadata", type=FILE, help="A table of what else is known of the rows.")
 @click.option("--stability", is_flag=True, help="Fit halves of the rows, to say whether components come back.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print the path as JSON.")
 @debug_option
 def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | None, sep: str | None,
            sheet: str | None, exposure: str | None, missing: tuple[str, ...], metadata: Path | None, stability: bool,
-           open_: bool) -> None:  # fmt: skip
+           open_: bool, as_json: bool) -> None:  # fmt: skip
     """Write the page about a model."""
     target = new_file(Path(f"{model.stem}.html") if out is None else out)
     about: dict[str, Any] = {}
@@ -174,7 +175,7 @@ def report(model: Path, file: Path | None, views: tuple[str, ...], out: Path | N
     known = None if metadata is None else read_metadata(metadata, missing)
     source = "" if file is None else file.name
     page = latens.report(fitted, rows, target, metadata=known, source=source, model_file=model.name, **about)
-    click.echo(printable(str(page)))
+    click.echo(json.dumps({"files": {"page": str(page)}}) if as_json else printable(str(page)))
     if open_:
         open_page(page)
 
