@@ -235,7 +235,7 @@ class MultiView:
     def cannot_sample(self, q: MultiViewPosterior) -> str:
         others = [view.name for view in self.views if type(view.likelihood).__name__ not in SAMPLED]
         if others:
-            return f"views {', '.join(others)} are neither measurements nor yes/no, and are not drawn yet"
+            return f"views {', '.join(others)} are neither measurements nor yes/no: no draw makes their entries normal"
         if any(view.exposed for view in self.views):
             return "views with exposures are not drawn"
         return "factors that are on in some samples only are not drawn yet" if q.usage else ""
