@@ -43,6 +43,15 @@ def test_nothing_is_wider_than_a_narrow_screen(browser: Chromium, factors: Any) 
     assert browser.run("document.documentElement.scrollWidth") <= 400
 
 
+def test_what_scrolls_on_a_narrow_screen_says_so(browser: Chromium, factors: Any) -> None:
+    browser.open(factors[3], width=400)
+    wide = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth + 1)"
+    assert browser.run(f"{wide}.length") > 0
+    assert browser.run(f"{wide}.every(box => box.previousElementSibling.classList.contains('scrolls'))")
+    browser.open(factors[3], width=1280)
+    assert browser.run("document.querySelectorAll('.scrolls').length") == browser.run(f"{wide}.length")
+
+
 def test_a_click_on_a_heading_sorts_a_table_by_its_numbers(browser: Chromium, factors: Any) -> None:
     browser.open(factors[3])
     read = "Array.from(document.querySelectorAll('#s1-columns tbody tr')).map(r => Number(r.cells[1].dataset.v))"
