@@ -387,7 +387,7 @@ class ExactFactors(Factors):
 
 def summed_over(batch: Covariance, local: Projection) -> FactorStatistics:
     """Sums over the rows behind a covariance, centred at its own mean but stated about the origin."""
-    n, mean, p = batch.n_rows, batch.mean, local.weights
+    n, mean, p = float(batch.n_rows), batch.mean, local.weights
     shift = mean - local.center  # of the mean from the posterior's
     known = batch.times(p)  # (D, K), covariance times P
     z = n * (shift @ p)
@@ -413,7 +413,7 @@ def _summed_by_pattern(batch: HolePatterns, maps: tuple[Projection, ...]) -> Fac
         zz[shown] += second
         codes += 0.5 * (n * (float(log_determinant(at.spread)) + k) - float(np.trace(second)))
     own = np.einsum("pdd->d", batch.xx)
-    return FactorStatistics(batch.n, batch.rows @ batch.shown, batch.x.sum(axis=0), own, z, zx, zz, codes)
+    return FactorStatistics(batch.n, batch.rows @ batch.shown, batch.x.sum(axis=0), own, z, zx, zz, float(codes))
 
 
 def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:
