@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.transfer import like
 from latens.array.varimax import varimax
-from latens.core import Fit, Rows, State, Statistics, Walking
+from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
 from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread
 from latens.estimators.factor_analysis.starts import (
@@ -297,7 +297,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         check_is_fitted(self)
         model = self._model
         few = isinstance(model, Factors) and model.points and self._state.stats.n <= MOST_ROWS
-        if not few or isinstance(model, Walking) or not self.n_components_:
+        if not few or self._state.data is None or not self.n_components_:  # rows are not kept, sums are
             return None
         return parameter_spread(model, self._data_of_fit(None, {})[0], self.posterior_)
 
