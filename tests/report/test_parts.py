@@ -299,3 +299,23 @@ def test_hidden_cells_of_text_are_judged_by_how_many_are_right() -> None:
     assert cells.helpful
     words = str(verdicts(Entry(model, frame), "s1"))
     assert f"hidden levels are right in {100 * cells.right:.0f} % (the most frequent one: " in words
+
+
+@pytest.mark.extras
+def test_hidden_cells_of_numbers_with_percents_are_judged_as_the_numbers_are() -> None:
+    """The cells that are not hidden stay text, which is read by the model alone."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 300)
+    numbers = {name: (20 + 30 * group + rng.normal(size=300)).round(2) for name in ("fat", "sugar", "water")}
+    plain = pd.DataFrame({**numbers, "kind": np.where(group > 0, "cheese", "bread")})
+    written = plain.assign(fat=[f"{value:.2f}%" for value in plain["fat"]])
+    expected, cells = (
+        hidden_cells(Entry(latens.LatentClassAnalysis(2, random_state=0).fit(frame), frame))
+        for frame in (plain, written)
+    )
+    assert cells is not None
+    assert expected is not None
+    assert (cells.n, cells.right) == (expected.n, expected.right)
+    assert cells.error == pytest.approx(expected.error)

@@ -111,8 +111,9 @@ def _of_text(entry: Entry) -> HiddenCells | None:
         for name, of_levels in zip(names, levels, strict=True):
             coded[name] = answer[name] if of_levels else frame[name]
         filled = np.asarray(entries_of(model, coded))
-    for at_column in np.flatnonzero(~levels):  # an expected count is no count, which the model would refuse
-        filled[:, at_column] = answer[names[at_column]].to_numpy(dtype=float, na_value=np.nan)
+    for j in np.flatnonzero(~levels).tolist():  # an expected count is no count, which the model would refuse
+        # cells that were not hidden stay as they are written, such as 14 %
+        filled[hide[:, j], j] = answer[names[j]][hide[:, j]].to_numpy(dtype=float, na_value=np.nan)
     of_levels, of_numbers = hide & levels, hide & ~levels
     right = usual = error = float("nan")
     if of_levels.any():
