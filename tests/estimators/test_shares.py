@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 import latens
 from latens.report.subject import Entry
@@ -57,3 +58,32 @@ def test_page_and_summary_tell_the_same_shares_and_columns() -> None:
         assert list(entry.sizes.share) == model.summary()["share"]
         for k, top in enumerate(model.top_features(3).values()):
             assert [entry.profile.columns[d] for d in entry.profile.top(k, 3)] == top
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: latens.FactorAnalysis(2), id="factors"),
+        pytest.param(lambda: latens.FactorAnalysis(2, prior="ard"), id="relevant factors"),
+        pytest.param(lambda: latens.NoisyICA(2, random_state=0), id="sources"),
+        pytest.param(lambda: latens.BinaryFactorAnalysis(2, noise="diagonal", random_state=0), id="causes"),
+    ],
+)
+def test_intervals_of_shares_are_of_those_in_the_summary(make: Callable[[], Any]) -> None:
+    X = rows() * UNITS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make().fit(X)
+        table = model.intervals(X, quantities=["share"])
+    np.testing.assert_allclose(np.asarray(table["estimate"], dtype=float), model.summary()["share"], rtol=0.05)
+
+
+def test_intervals_have_the_numbers_and_signs_of_the_factors_they_are_of() -> None:
+    wine = load_wine().data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.FactorAnalysis(prior="ard", random_state=0).fit(wine / wine.std(axis=0))
+        table = model.intervals(quantities=["components"])
+    assert model.n_components_ > 2
+    estimate = np.asarray(table["estimate"], dtype=float).reshape(model.components_.shape)
+    np.testing.assert_allclose(estimate, model.components_, atol=0.02)

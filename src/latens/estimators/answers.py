@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -347,6 +348,14 @@ class Answers(Intervals, TransformerMixin):
         """(K,), the share of each component; of the variance, averaged over columns."""
         whole = np.maximum(self._column_spread() ** 2, np.finfo(float).tiny)
         return np.asarray(np.mean(self._variance_by_column() / whole, axis=1))
+
+    def _shares_at(self, q: Any, stats: Any) -> Floats:
+        """(K,), the same shares were q the posterior: those of what would be published of it."""
+        there = copy(self)
+        there.posterior_ = q
+        for name, value in self._publish(q, stats, self._units).items():
+            setattr(there, f"{name}_", value)
+        return there._component_shares()
 
     def _leave(self, x: Array) -> Array:
         """Rows of the model in the units of the data."""

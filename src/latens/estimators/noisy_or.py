@@ -325,6 +325,10 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         """(K,), of the ones that each cause brought about."""
         return self.share_
 
+    def _shares_at(self, q: CausePosterior | RatePosterior, stats: Statistics) -> Floats:
+        # sums over the rows tell which ones a cause brought about
+        return np.asarray(self._model.importance(q, stats))
+
     def _publish(self, q: CausePosterior | RatePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         q = q.points if isinstance(q, RatePosterior) else q
         return {

@@ -101,6 +101,7 @@ class Intervals(DataOfFit):
         random_state: Any
         binary: ClassVar[bool]
         _publish: Callable[..., dict[str, Any]]
+        _shares_at: Callable[[Any, Any], Floats]
         _feature_names: Callable[[], Floats]
         get_feature_names_out: Callable[[], Floats]
 
@@ -327,7 +328,7 @@ class Intervals(DataOfFit):
 
     def _extra_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
         """Numbers that are published elsewhere than in `_publish`."""
-        return {"share": self._model.importance(q, stats)}
+        return {"share": self._shares_at(q, stats)}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
         return {**self._publish(q, stats, self._units), **self._extra_numbers(q, stats)}

@@ -579,6 +579,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _component_shares(self) -> Floats:
         return divided_shares(**self.explained_)
 
+    def _shares_at(self, q: MultiViewPosterior, stats: Statistics) -> Floats:
+        return np.asarray(self._model.importance(q, stats))  # deviances would take a pass over the rows
+
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         # draws keep the sign of the posterior they are of
         return in_data_units(self._model, q, signs(self.posterior_), self.layout_, units, self._covariates)

@@ -212,8 +212,8 @@ class Factors:
             root = np.linalg.cholesky(second)
         except np.linalg.LinAlgError:  # rows that say nothing, or too few of them
             return q
-        _, turn = np.linalg.eigh(root.T @ w.gram @ root)
-        return replace(q, loadings=w.transformed(turn.T @ root.T, self.prior(q.n_components).loadings))
+        axes = _in_place(np.linalg.eigh(root.T @ w.gram @ root)[1].T)
+        return replace(q, loadings=w.transformed(axes @ root.T, self.prior(q.n_components).loadings))
 
     def data_terms(self, q: FactorPosterior, stats: FactorStatistics) -> dict[str, float]:
         return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
@@ -437,6 +437,19 @@ def _row_sums(batch: Rows, local: FactorCodes) -> FactorStatistics:
         zz=zz,
         codes=total(batch.weigh(_minus_kl(local))),
     )
+
+
+def _in_place(axes: Floats) -> Floats:
+    """The rows of an orthogonal matrix, each where the old axis is that it is nearest to, and on its side.
+
+    Factors keep their numbers and signs in an ascent that goes on from a fit, such as that of its intervals.
+    """
+    near, placed = np.abs(axes), np.empty_like(axes)
+    for _ in range(len(axes)):
+        new, old = np.unravel_index(np.argmax(near), near.shape)
+        placed[old] = np.copysign(1.0, axes[new, old]) * axes[new]
+        near[new], near[:, old] = -1.0, -1.0
+    return placed
 
 
 def _minus_kl(local: FactorCodes) -> Array:
