@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -108,6 +109,23 @@ def test_nothing_has_a_page(name: str, tmp_path: Any) -> None:
         model = make().fit(X)
     latens.report(model, X, tmp_path / "page.html")
     assert "finds nothing" in (tmp_path / "page.html").read_text()
+
+
+def test_a_cause_that_only_says_how_frequent_ones_are_is_refused_for_that_reason() -> None:
+    """Leaks are rare beforehand: a cause of frequent ones is above none, not above columns of any frequency."""
+    X = (np.random.default_rng(0).random((150, 6)) < 0.97).astype(float)
+    with pytest.warns(NothingFound) as caught:
+        model = latens.NoisyOr(n_init=1, random_state=0).fit(X)
+    words = next(str(each.message) for each in caught if issubclass(each.category, NothingFound))
+    found = re.search(
+        r"is (-[\d.,]+) nats without .* and (-[\d.,]+) with one, below the (-[\d.,]+) of columns that", words
+    )
+    assert found is not None, words
+    without, one, alone = (float(number.replace(",", "")) for number in found.groups())
+    assert without == round(model.elbo_, 1)
+    assert without < one < alone
+    assert alone == round(binary_evidence(Rows(X)), 1)
+    assert "tails" not in words
 
 
 MIXTURES: dict[str, tuple[Any, str]] = {

@@ -60,7 +60,7 @@ def _surely_better(estimator: Any, rows: Rows) -> bool:
 def doubt_number(estimator: Any, context: FitContext) -> None:
     """Warn where all components allowed were kept, or fewer are there than were asked for."""
     if estimator.n_components_ == 0:
-        bounds = _both_bounds(estimator.elbo_, height_with_one_more(estimator, context))
+        bounds = _both_bounds(estimator, context, height_with_one_more(estimator, context))
         warn(
             NothingFound(
                 f"{type(estimator).__name__} finds nothing: {bounds}.",
@@ -115,14 +115,20 @@ def doubt_noise(estimator: Any, names: Any) -> None:
         )
 
 
-def _both_bounds(bound: float, other: float) -> str:
-    """The bound without a component beside that with one, where it was tried."""
+def _both_bounds(estimator: Any, context: FitContext, other: float) -> str:
+    """The bound without a component beside that with one, where it was tried, and why a higher one is not enough."""
+    bound = estimator.elbo_
     if np.isnan(other):
         return "rows are best described without any component"
     numbers = f"the bound is {bound:,.1f} nats without any component and {other:,.1f} with one"
-    if other > bound:
+    if not other > bound:
+        return numbers
+    if not estimator.binary:
         return f"{numbers}, which heavy tails of single columns explain as well"
-    return numbers
+    alone = estimator._alone(context, bound)  # a frequency of its own for each column has no tails
+    if other < alone:
+        return f"{numbers}, below the {alone:,.1f} of columns that have nothing to do with each other"
+    return f"{numbers}, to which the search did not come"
 
 
 def _cost_of_one_more(k: int, bound: float, other: float) -> str:
