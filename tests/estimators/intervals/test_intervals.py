@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 import latens
 from tests.estimators.subjects import Subject
@@ -389,3 +390,16 @@ def test_draws_of_a_regression_are_those_of_its_intervals() -> None:
     narrow = model.sample_posterior(4000)
     assert np.all(narrow["coef"].std(axis=0) < draws["coef"].std(axis=0))
     assert np.ptp(narrow["noise_precision"]) == 0
+
+
+def test_means_of_a_heywood_fit_are_doubted_for_the_noise_not_for_a_component_or_the_rows() -> None:
+    X = load_wine().data
+    model = quietly(latens.FactorAnalysis(4, random_state=0).fit, X)
+    table = quietly(model.intervals, X)
+    assert model.noise_variance_.min() < 1e-5 * X.var(axis=0).min(), "no Heywood case"
+    why: dict[str, set[str]] = {name: set() for name in ("mean", "noise_variance", "components")}
+    for name, words in zip(table["parameter"], table["why"], strict=True):
+        why.get(name, set()).add(words)
+    assert why["mean"] == {"noise of a column is at its floor (a Heywood case), where curvature does not tell means"}
+    assert why["noise_variance"] == {"not identified by the rows", "those of other columns are not identified"}
+    assert "other entries of its component are not identified" in why["components"]

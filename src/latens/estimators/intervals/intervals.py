@@ -69,6 +69,7 @@ DISAGREEMENT = 1.1  # R-hat above which chains have not met
 FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for the posterior
 UNSETTLED = 0.05  # nats still to be gained above which differences say little
 TURNED = "not identified: factors may be turned into each other"
+AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
 
@@ -431,10 +432,10 @@ class Intervals(DataOfFit):
         why[held] = "at an end of its range"
         unknown = ~np.isfinite(std)
         partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, unknown, strict=True) if lost}
+        at_floor = any(parameter == "noise_variance" for parameter, _, _ in partners)
         for i, number in enumerate(numbers):
-            if not unknown[i] and (number.parameter, number.component, number.view) in partners:
-                why[i] = "other entries of its component are not identified"
-        why[unknown] = "not identified by the rows"
+            if (number.parameter, number.component, number.view) in partners:
+                why[i] = _unidentified(number, bool(unknown[i]), at_floor)
         why[~np.isfinite(entered)] = "at an end of its range"
         self._doubt(numbers, why)
         std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
@@ -527,6 +528,16 @@ class Intervals(DataOfFit):
 def _own_stream(rng: np.random.Generator) -> np.random.Generator:
     """Random numbers that are not those of the seed itself, from which people also make their data."""
     return rng.spawn(1)[0]
+
+
+def _unidentified(number: PublishedNumber, unknown: bool, at_floor: bool) -> str:
+    """Why nothing sound is said of a number that is unknown, or of which others of its kind are."""
+    if at_floor and number.parameter == "mean":  # rows do tell it; a factor that is the column itself hides it
+        return AT_FLOOR
+    if unknown:
+        return "not identified by the rows"
+    others = "those of other columns" if number.component is None else "other entries of its component"
+    return f"{others} are not identified"
 
 
 def _depends_on_held(response: Response, jacobian: Floats) -> Any:
