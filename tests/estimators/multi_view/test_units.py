@@ -126,7 +126,7 @@ class TestStart:
             raise AssertionError("two starts of the same columns were tried")
 
         x, _ = loud(7, 10.0)
-        monkeypatch.setattr(starts, "best_of", refuse)
+        monkeypatch.setattr(starts, "ascend_all", refuse)
         fitted((x - x.mean(axis=0)) / x.std(axis=0))
         with pytest.raises(AssertionError, match="two starts"):
             fitted(x)

@@ -30,8 +30,12 @@ def parameter_spread(model: Any, batches: Sequence[Any], q: Any) -> Callable[[Ro
     if Chart(q).size > MOST_COORDINATES:
         return None
     response = respond(model, batches, q)
-    values, vectors = np.linalg.eigh(response.covariance)
-    axes = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, values > 0].T
+    # axes of the correlations: a constant column is known to 1e-30, where rounding of the others would move it far
+    sd = np.sqrt(np.maximum(np.diag(response.covariance), 0.0))
+    unit = np.where(sd > 0, sd, np.inf)
+    values, vectors = np.linalg.eigh(response.covariance / unit[:, None] / unit)
+    real = values > len(values) * np.finfo(float).eps * values.max(initial=0.0)
+    axes = (sd[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))[:, real].T
     steps = [min(STEP, LONGEST / np.abs(axis).max()) for axis in axes]
     arms = [tuple(response.chart.at(side * h * axis) for side in (1, -1)) for axis, h in zip(axes, steps, strict=True)]
 
