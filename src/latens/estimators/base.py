@@ -211,6 +211,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             if moves and self.n_components is None and isinstance(self.init, str) and not before:
                 fit = self._grow(fit, model, context)
             late = over is not None and over()
+            if fit.stopped and late:  # the last ascent may have settled: the search that it is part of was not done
+                fit = replace(fit, converged=False)
             self._keep(model, units, fit)
         if fit.interrupted:
             self._tell_interrupt(len(fit.trace), context.journal)

@@ -146,6 +146,23 @@ def test_time_that_is_over_ends_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.n_iter_ <= 41
 
 
+def test_a_search_that_time_cut_has_not_converged_though_its_best_ascent_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    on = np.repeat(rng.random((150, 2)) < 0.4, 3, axis=1)
+    X = (rng.random((150, 6)) < np.where(on, 0.9, 0.05)).astype(float)
+    whole = latens.NoisyOr(n_init=2, random_state=0).fit(X)
+    clock = iter([0.0] * 40 + [100.0] * 10_000)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with pytest.warns(ConvergenceWarning, match="used all max_time=50 seconds"):
+        cut = latens.NoisyOr(n_init=2, max_time=50, random_state=0).fit(X)
+    assert cut.n_iter_ > 15  # the first ascent came to its end
+    assert not cut.converged_
+    rows = {row[0]: row for row in latens.compare({"whole": whole, "cut": cut}).table.rows}
+    assert (rows["whole"][3], rows["cut"][3]) == ("yes", "no")
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_without_pruning_exactly_as_many_components_as_asked_for_are_published(estimator: Any) -> None:
     X, options = some_rows(estimator), {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
