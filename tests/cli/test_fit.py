@@ -213,6 +213,25 @@ def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_th
 
 
 @pytest.mark.extras
+@pytest.mark.parametrize("name", ["multi-view", "latent-classes"])
+def test_impute_writes_columns_that_the_model_does_not_use_as_they_were(mixed: Path, name: str) -> None:
+    import pandas
+
+    done("fit", mixed, "--model", name, "-k", "2", "--report", "none", "--max-iter", "30")
+    frame = pandas.read_csv(mixed)
+    n = len(frame)
+    frame["note"] = [f"seen {i}" if i % 3 else None for i in range(n)]
+    frame["ward"] = [i % 7 if i % 5 else None for i in range(n)]
+    frame.to_csv("more.csv", index=False)
+    done("impute", "mixed.latens", "more.csv", "--out", "full.csv")
+    full = pandas.read_csv("full.csv", index_col="row", dtype={"ward": str})
+    assert list(full.columns) == ["height", "weight", "smokes", "town", "note", "ward"]
+    assert full["note"].fillna("").tolist() == frame["note"].fillna("").tolist()
+    assert full["ward"].fillna("").tolist() == ["" if i % 5 == 0 else str(i % 7) for i in range(n)]
+    assert json.loads(done("impute", "mixed.latens", "more.csv", "--json").stdout)["note"][:2] == [None, "seen 1"]
+
+
+@pytest.mark.extras
 def test_latent_classes_take_columns_as_they_are(mixed: Path) -> None:
     import pandas
 

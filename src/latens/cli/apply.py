@@ -116,21 +116,25 @@ def _predicted(fitted: Any, rows: Any) -> dict[str, Any]:
 
 @_about_rows
 def impute(model: Path, file: Path | None, **options: Any) -> None:
-    """Fill missing values by what the model expects."""
+    """Fill missing values by what the model expects.
+
+    Columns that it does not use follow as they were.
+    """
     fitted, rows, encoded = ask(model, file, options)
     if not hasattr(fitted, "impute"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
     filled = fitted.impute(rows, **beside(fitted, file, options))
     columns: dict[str, Any] = {}
     if _takes_levels(fitted):
-        _answer({str(name): filled[name].to_numpy() for name in filled.columns}, encoded, options)
+        columns = {str(name): filled[name].to_numpy() for name in filled.columns}
+        _answer(columns | _unused(encoded, columns, options), encoded, options)
         return
     several = len(getattr(fitted, "encodings_", None) or encoded) > 1
     n = len(next(iter(filled.values())) if isinstance(filled, dict) else filled)
     for view, table in encoded.items():
         matrix = _matrix_of(filled, view if several else None, table, n)
         columns |= {f"{view}: {name}" if several else name: values for name, values in table.decode(matrix).items()}
-    _answer(columns, encoded, options)
+    _answer(columns | _unused(encoded, columns, options), encoded, options)
 
 
 @_about_rows
@@ -294,6 +298,23 @@ def _matrix_of(filled: Any, view: str | None, table: Encoded, n: int) -> Any:
         name = kind if view is None else view if len(kinds) == 1 else f"{view} {kind}"
         matrix[:, places] = np.asarray(filled[name], dtype=float)
     return matrix
+
+
+def _unused(encoded: dict[str, Encoded], used: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Columns of the one table that the model does not use; none in a file of numbers alone."""
+    if len(encoded) > 1 or (options["out"] is not None and options["out"].suffix == ".npy"):
+        return {}
+    (table,) = encoded.values()
+    return {name: _as_written(values) for name, values in table.unused.items() if name not in used}
+
+
+def _as_written(values: Any) -> Any:
+    """Dates as text, and whole numbers without a fraction."""
+    if values.dtype.kind == "M":
+        return np.where(np.isnat(values), None, np.datetime_as_string(values).astype(object))
+    if values.dtype.kind == "f" and np.all(np.isnan(values) | (values == np.floor(values))):
+        return np.array([None if value != value else int(value) for value in values], dtype=object)
+    return values
 
 
 def _names_of_rows(encoded: dict[str, Encoded], n: int) -> list[Any]:

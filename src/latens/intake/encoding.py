@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class Encoded:
     matrix: Any  # (n, D), NaN where missing; CSR where the table is sparse
     columns: tuple[Column, ...]  # those that were kept
     row_names: tuple[str, ...] | None
+    unused: Mapping[str, Values] = field(default_factory=dict)  # columns of the table that were not kept
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ class Encoding:
         place = self._places(raw)
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
-        return Encoded(matrix, self.columns, self._row_names(raw))
+        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place))
 
     def also_missing(self, named: NamedMissing) -> Encoding:
         """The encoding that takes these words and numbers as missing besides those of the fit."""
@@ -215,6 +216,13 @@ class Encoding:
             hot[np.isnan(number)] = np.nan
             return hot
         return _numbers(column, values, raw.decimal)[:, None]
+
+    def _unused(self, raw: RawTable, place: Mapping[str, int]) -> dict[str, Values]:
+        """Columns of a table that are none of the fit's and do not name its rows, as they are."""
+        taken = {*place.values(), *(j for j, name in enumerate(raw.names) if name == self.row_name_column)}
+        return {
+            name: values for j, (name, values) in enumerate(zip(raw.names, raw.values, strict=True)) if j not in taken
+        }
 
     def _row_names(self, raw: RawTable) -> tuple[str, ...] | None:
         if self.row_name_column in raw.names:
