@@ -127,6 +127,24 @@ def test_an_absent_column_is_missing_and_said_and_none_of_them_is_refused() -> N
         encoding.encode(RawTable(("other",), (np.ones(2),)))
 
 
+def test_a_column_of_decimal_commas_among_points_is_numbers() -> None:
+    raw = RawTable(
+        ("acid", "price", "answers"),
+        (
+            texts("1,71", "12,5", None, "3", "1,234"),
+            texts("1,234", "5,678", "2,000", "3,100", "7,250"),
+            texts("1,3", "2", "1,2", "1,3", "2"),
+        ),
+    )
+    columns, values = treat(raw, Choices())
+    assert [column.kind for column in columns] == ["number", "number", "category"]
+    assert (columns[0].decimal, columns[0].note, columns[1].decimal) == (",", "decimal comma", ".")
+    np.testing.assert_array_equal(values[0], [1.71, 12.5, np.nan, 3, 1.234])
+    np.testing.assert_array_equal(values[1], [1234, 5678, 2000, 3100, 7250])
+    again = Encoding(columns[:1]).encode(RawTable(("acid",), (texts("0,5", None),)))
+    np.testing.assert_array_equal(again.matrix, [[0.5], [np.nan]])
+
+
 def test_an_encoding_is_plain_data_and_comes_back_the_same() -> None:
     encoding = Encoding(
         (

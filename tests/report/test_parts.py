@@ -302,7 +302,7 @@ def test_hidden_cells_of_text_are_judged_by_how_many_are_right() -> None:
 
 
 @pytest.mark.extras
-def test_hidden_cells_of_numbers_with_percents_are_judged_as_the_numbers_are() -> None:
+def test_hidden_cells_of_numbers_with_percents_or_commas_are_judged_as_the_numbers_are() -> None:
     """The cells that are not hidden stay text, which is read by the model alone."""
     import pandas as pd
 
@@ -310,7 +310,10 @@ def test_hidden_cells_of_numbers_with_percents_are_judged_as_the_numbers_are() -
     group = rng.integers(0, 2, 300)
     numbers = {name: (20 + 30 * group + rng.normal(size=300)).round(2) for name in ("fat", "sugar", "water")}
     plain = pd.DataFrame({**numbers, "kind": np.where(group > 0, "cheese", "bread")})
-    written = plain.assign(fat=[f"{value:.2f}%" for value in plain["fat"]])
+    written = plain.assign(
+        fat=[f"{value:.2f}%" for value in plain["fat"]],
+        water=[f"{value:.2f}".replace(".", ",") for value in plain["water"]],
+    )
     expected, cells = (
         hidden_cells(Entry(latens.LatentClassAnalysis(2, random_state=0).fit(frame), frame))
         for frame in (plain, written)
@@ -319,3 +322,6 @@ def test_hidden_cells_of_numbers_with_percents_are_judged_as_the_numbers_are() -
     assert expected is not None
     assert (cells.n, cells.right) == (expected.n, expected.right)
     assert cells.error == pytest.approx(expected.error)
+    holes = written.assign(water=written["water"].mask(np.arange(300) < 3))
+    whole = latens.LatentClassAnalysis(2, random_state=0).fit(written).impute(holes)["water"]
+    assert all(re.fullmatch(r"\d+,\d+", cell) for cell in whole)

@@ -6,7 +6,15 @@ import math
 import re
 from collections.abc import Iterable
 
-__all__ = ["MISSING_MARKS", "NONE_WORDS", "is_missing_mark", "number_in", "number_style", "plain_number"]
+__all__ = [
+    "MISSING_MARKS",
+    "NONE_WORDS",
+    "has_decimal_commas",
+    "is_missing_mark",
+    "number_in",
+    "number_style",
+    "plain_number",
+]
 
 _MARKS = (
     "NA",
@@ -38,6 +46,8 @@ _GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}([,' \u00a0\u202f]\d{3})+(\.\d+)?"),
     ",": re.compile(r"[+-]?\d{1,3}([.' \u00a0\u202f]\d{3})+(,\d+)?"),
 }
+_WITH_COMMA = re.compile(r"[+-]?(\d{1,18})(?:,(\d{1,18}))?")
+_MOST_CHOICES = 20  # answers that a question offers, of which a cell may list two
 _INFINITE = {"inf", "+inf", "-inf", "infinity", "-infinity", "+infinity"}
 
 
@@ -89,8 +99,25 @@ def number_in(cell: str, decimal: str = ".") -> float | None:
 
 def number_style(cells: Iterable[str], decimal: str = ".") -> str:
     """In a word or two, what stood around the numbers of a column."""
-    text = "".join(cells)
+    text, mark = "\n".join(cells), "," if decimal == "." else "."
     parts = [f"currency {sign}" for sign in _CURRENCIES if sign in text]
     parts += ["percent"] if "%" in text else []
-    parts += ["thousands marked"] if re.search(r"\d[,.' \u00a0\u202f]\d{3}", text) and not parts else []
+    parts += ["thousands marked"] if re.search(rf"\d[{mark}' \u00a0\u202f]\d{{3}}", text) and not parts else []
     return ", ".join(parts) or ("decimal comma" if decimal == "," else "text")
+
+
+def has_decimal_commas(cells: Iterable[str]) -> bool:
+    """Whether all cells of a column are numbers of which a comma marks the fraction, and can be nothing else.
+
+    Commas before three digits each may mark thousands; two small whole numbers, the second larger, may be two answers.
+
+    >>> has_decimal_commas(["1,71", "12,5", "3"]), has_decimal_commas(["1,234", "5,678"]), has_decimal_commas(["1,3"])
+    (True, False, False)
+    """
+    parts = [_WITH_COMMA.fullmatch(cell.strip()) for cell in cells if cell not in NONE_WORDS]
+    if not all(parts):
+        return False
+    pairs = [(part[1], part[2]) for part in parts if part is not None and part[2] is not None]
+    thousands = all(len(fraction) == 3 and len(whole) <= 3 and whole[0] != "0" for whole, fraction in pairs)
+    answers = all(int(whole) < int(fraction) <= _MOST_CHOICES and fraction[0] != "0" for whole, fraction in pairs)
+    return not thousands and not answers

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from latens.errors import TableRefused
 from latens.intake.columns import COVARIATE, Column, times
 from latens.intake.kind_guess import count_kind
-from latens.intake.marks import NONE_WORDS, number_in, number_style
+from latens.intake.marks import NONE_WORDS, has_decimal_commas, number_in, number_style
 from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
 
@@ -133,8 +133,9 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
     n_missing = len(values) - n_seen
     if not n_seen:
         return Column(name, "empty", "dropped", "no value at all", n_missing), values
-    if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, raw.decimal)) is not None:
-        numbers = {text: number_in(text, raw.decimal) for text in counts}
+    decimal = "," if has_decimal_commas(counts) else raw.decimal
+    if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, decimal)) is not None:
+        numbers = {text: number_in(text, decimal) for text in counts}
         read = np.array([np.nan if (x := numbers.get(value)) is None else x for value in values])
         return replace(column, n_missing=int(np.isnan(read).sum())), read
     if len(counts) == 1:

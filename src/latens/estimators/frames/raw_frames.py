@@ -150,6 +150,8 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         known = next((cell for cell, gone in zip(cells, hole, strict=True) if not gone), None)
         for i in np.flatnonzero(hole):
             cells[i] = _cell(numbers[i], names, known)
+            if column.decimal == "," and isinstance(known, str) and not names:
+                cells[i] = str(cells[i]).replace(".", ",")  # as the others are written
         if pandas:
             out[key] = type(series)(cells, index=series.index, dtype=series.dtype)
         else:

@@ -112,8 +112,8 @@ def _of_text(entry: Entry) -> HiddenCells | None:
             coded[name] = answer[name] if of_levels else frame[name]
         filled = np.asarray(entries_of(model, coded))
     for j in np.flatnonzero(~levels).tolist():  # an expected count is no count, which the model would refuse
-        # cells that were not hidden stay as they are written, such as 14 %
-        filled[hide[:, j], j] = answer[names[j]][hide[:, j]].to_numpy(dtype=float, na_value=np.nan)
+        # cells that were not hidden stay as they are written, such as 14 %; a decimal comma is in those filled too
+        filled[hide[:, j], j] = [float(str(cell).replace(",", ".")) for cell in answer[names[j]][hide[:, j]]]
     of_levels, of_numbers = hide & levels, hide & ~levels
     right = usual = error = float("nan")
     if of_levels.any():
