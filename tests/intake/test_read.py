@@ -145,6 +145,17 @@ def test_a_column_of_decimal_commas_among_points_is_numbers() -> None:
     np.testing.assert_array_equal(again.matrix, [[0.5], [np.nan]])
 
 
+def test_lines_of_an_order_and_an_item_are_put_together_by_order(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("order_id,item\n1,beer\n1,chips\n2,apple\n2,beer\n2,chips\n3,apple\n")
+    table = latens.read(path, format="transactions").parts["x"].encoded()
+    assert table.names == ("beer", "chips", "apple")
+    assert table.row_names == ("1", "2", "3")
+    np.testing.assert_array_equal(table.matrix.toarray(), [[1, 1, 0], [1, 1, 1], [0, 0, 1]])
+    path.write_text("milk,bread\nmilk,eggs\neggs,bread\nmilk,bread\n")  # lists that happen to have two items each
+    assert latens.read(path, format="transactions").parts["x"].encoded().names == ("milk", "bread", "eggs")
+
+
 def test_an_encoding_is_plain_data_and_comes_back_the_same() -> None:
     encoding = Encoding(
         (

@@ -18,6 +18,7 @@ from latens.intake.raw_table import RawTable, Values, level_text
 __all__ = ["SparseTable", "from_edges", "from_long", "from_transactions", "looks_long", "looks_transposed"]
 
 SAMPLE_WORDS = ("sample", "id", "subject", "patient", "cell", "row", "user", "document", "case", "basket", "order")
+LIST_WORDS = ("orderid", "transaction", "invoice", "receipt", "customer", "session", "visit", "member")
 FEATURE_WORDS = ("feature", "variable", "gene", "item", "term", "word", "key", "column", "marker", "product", "measure")
 VALUE_WORDS = ("value", "count", "n", "amount", "rating", "expression", "measurement", "weight", "quantity")
 GENE_NAME = re.compile(r"ENS[A-Z]*[GTP]\d{6,}(\.\d+)?|\d+(_[sxafri])?_at|cg\d{8}|rs\d{3,}|(hsa|mmu)-(mir|let)-.*", re.I)
@@ -48,7 +49,15 @@ def from_transactions(lines: Sequence[Sequence[str]]) -> SparseTable:
     >>> table = from_transactions([["milk", "bread"], ["milk"], ["eggs", "milk", "milk"]])
     >>> table.names, table.matrix.toarray().tolist()
     (('milk', 'bread', 'eggs'), [[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+
+    Lines of a list and one of its items are put together, by the name of the list:
+
+    >>> table = from_transactions([["order", "item"], ["7", "milk"], ["7", "bread"], ["8", "milk"]])
+    >>> table.row_names, table.names, table.matrix.toarray().tolist()
+    (('7', '8'), ('milk', 'bread'), [[1.0, 1.0], [1.0, 0.0]])
     """
+    baskets = _by_name_of_list(lines)
+    names, lines = (None, lines) if baskets is None else (tuple(baskets), list(baskets.values()))
     at: dict[str, int] = {}
     rows, columns = [], []
     for i, items in enumerate(lines):
@@ -56,7 +65,23 @@ def from_transactions(lines: Sequence[Sequence[str]]) -> SparseTable:
             rows.append(i)
             columns.append(at.setdefault(item, len(at)))
     matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(lines), len(at)))
-    return SparseTable(matrix, tuple(at), notes=(f"{len(lines):,} lists of {len(at):,} items",), format="transactions")
+    notes = (f"{len(lines):,} lists of {len(at):,} items{'' if names is None else ', by the first column'}",)
+    return SparseTable(matrix, tuple(at), names, notes, format="transactions")
+
+
+def _by_name_of_list(lines: Sequence[Sequence[str]]) -> dict[str, list[str]] | None:
+    """Items by the first of two columns, under a header that calls it an order, id or the like; else None."""
+    if len(lines) < 3 or any(len(line) != 2 for line in lines):
+        return None
+    if not set(re.split(r"[^a-z]+", lines[0][0].lower())) & {*SAMPLE_WORDS, *LIST_WORDS}:
+        return None
+    first, second = ({line[i] for line in lines[1:]} for i in (0, 1))
+    if first & second or len(first) == len(lines) - 1:
+        return None  # both are items, or no list has a second one
+    baskets: dict[str, list[str]] = {}
+    for name, item in lines[1:]:
+        baskets.setdefault(name, []).append(item)
+    return baskets
 
 
 def from_edges(raw: RawTable) -> SparseTable:
