@@ -85,7 +85,7 @@ def ascend(
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
-                state, event = _expanded(model, state, trace, iterate) or iterate(state)
+                state, event = _expanded(model, state, trace, iterate, tol) or iterate(state)
                 stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
@@ -124,16 +124,24 @@ def _iterated(
 
 
 def _expanded(
-    model: Any, state: State, trace: Sequence[Iteration], iterate: Callable[[State], tuple[State, Iteration]]
+    model: Any,
+    state: State,
+    trace: Sequence[Iteration],
+    iterate: Callable[[State], tuple[State, Iteration]],
+    tol: float,
 ) -> tuple[State, Iteration] | None:
-    """An iteration from where the model itself would go on; None where it would not, or the bound says otherwise."""
+    """An iteration from where the model itself would go on; None where it would not, or the bound says otherwise.
+
+    One that gains so little that the ascent would end there is not taken: of rows with missing entries the model only
+    guesses where to go, and a plain iteration may gain more.
+    """
     if not trace or state.stats is None or not isinstance(model, Expanding):
         return None
     q = model.expanded(state.q, state.stats)
     if q is state.q:
         return None
     found = iterate(replace(state, q=q))
-    return found if found[1].elbo > trace[-1].elbo else None
+    return found if found[1].elbo - trace[-1].elbo > tol * max(found[0].stats.n, 1.0) else None
 
 
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:
