@@ -7,22 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import latens
-from latens.cli import main
 from latens.cli.model_names import choose
 from latens.intake import read
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments: str | Path) -> Result:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
+from tests.cli.commands import call, done
 
 
 @pytest.fixture(scope="module")

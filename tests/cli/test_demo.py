@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import latens
-from latens.cli import main
 from latens.errors import FitInterrupted
+from tests.cli.commands import call
 from tests.report.reading import Page
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

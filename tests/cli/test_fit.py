@@ -11,20 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import latens
-from latens.cli import main
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments: str | Path) -> Result:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
+from tests.cli.commands import call, done
 
 
 @pytest.fixture

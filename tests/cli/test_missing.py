@@ -8,22 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import latens
-from latens.cli import main
+from tests.cli.commands import call, done
 
 HEAD = "age,income,smokes,town"
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments: str | Path) -> Result:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture

@@ -7,15 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from latens.cli import main
-
-
-def done(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result
+from tests.cli.commands import done
 
 
 def rows_of(path: str) -> dict[str, dict[str, float]]:

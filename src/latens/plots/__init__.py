@@ -5,16 +5,16 @@ matplotlib is imported when the first picture is drawn (`pip install 'latens[plo
 
 from __future__ import annotations
 
-from latens.plots.bars import usage
-from latens.plots.calibrated import calibration
 from latens.plots.choices import ranking, return_rates, sweep
-from latens.plots.data import data_heatmap, data_overview
-from latens.plots.explained import variance_explained
-from latens.plots.groups import clusters
-from latens.plots.pictures import components
-from latens.plots.ranges import intervals
-from latens.plots.rows import scores, sources
-from latens.plots.strongest import loadings, top_features
+from latens.plots.of_components.bars import usage
+from latens.plots.of_components.explained import variance_explained
+from latens.plots.of_components.pictures import components
+from latens.plots.of_components.ranges import intervals
+from latens.plots.of_components.strongest import loadings, top_features
+from latens.plots.of_rows.calibrated import calibration
+from latens.plots.of_rows.data import data_heatmap, data_overview
+from latens.plots.of_rows.groups import clusters
+from latens.plots.of_rows.rows import scores, sources
 from latens.plots.traces import bound
 
 __all__ = [

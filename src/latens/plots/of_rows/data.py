@@ -10,7 +10,7 @@ import numpy as np
 from latens.estimators.fitted_parts import entries_of, has_fitted_parts
 from latens.plots.canvas import axes_for
 from latens.plots.fitted import component_names, component_number, feature_names, loadings_table
-from latens.plots.rows import codes_of
+from latens.plots.of_rows.rows import codes_of
 from latens.plots.strengths import strengths
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Pictures of what was found: components, their columns, shares and intervals."""

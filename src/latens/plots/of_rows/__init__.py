@@ -1,0 +1,1 @@
+"""Pictures of the data: rows by their hidden values, what is missing, how far predictions can be trusted."""
