@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import latens
+from latens.models.factor_analysis.model import _in_place
 from latens.report.subject import Entry
 
 UNITS = np.array([1.0, 1000.0, 0.01, 1.0, 10.0, 1.0])
@@ -87,3 +88,12 @@ def test_intervals_have_the_numbers_and_signs_of_the_factors_they_are_of() -> No
     assert model.n_components_ > 2
     estimate = np.asarray(table["estimate"], dtype=float).reshape(model.components_.shape)
     np.testing.assert_allclose(estimate, model.components_, atol=0.02)
+
+
+def test_turned_axes_keep_their_places_and_sides() -> None:
+    rng = np.random.default_rng(4)
+    nearly = np.linalg.qr(np.eye(5) + 0.1 * rng.normal(size=(5, 5)))[0]
+    nearly *= np.sign(np.diag(nearly))[:, None]
+    mixed = (nearly * rng.choice([-1.0, 1.0], size=5)[:, None])[rng.permutation(5)]
+    assert not np.allclose(mixed, nearly)
+    np.testing.assert_array_equal(_in_place(mixed), nearly)
