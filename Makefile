@@ -6,7 +6,8 @@ BENCH_ARGS ?=
 BIN := .venv/bin
 SETUP := pyproject.toml constraints.txt
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
+# Hundreds of tests provoke a warning on purpose: a list of them all would bury the failures.
+PYTEST = $(BIN)/python -m pytest --disable-warnings -n $(WORKERS) --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
 
 # One stamp per set of packages, inside .venv so that deleting the one deletes the other.
 CORE := .venv/core.stamp

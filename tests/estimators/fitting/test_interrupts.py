@@ -138,7 +138,7 @@ def test_an_interrupt_before_anything_was_reached_goes_through_and_leaves_nothin
 
 
 LONG_FIT = """
-import _thread, itertools, warnings
+import _thread, itertools, signal, warnings
 import numpy as np
 from latens.errors import FitInterrupted
 from latens.estimators.binary_factors import BinaryFactorAnalysis
@@ -150,6 +150,8 @@ X = (rng.random((N, 12)) < 0.3) @ rng.normal(size=(12, 12)) + rng.normal(size=(N
 OPTIONS = dict(e_step="mean-field", init="random", tol=0, moves=False, random_state=0)
 model = BinaryFactorAnalysis(12, max_iter=10**7, n_init=N_INIT, n_jobs=N_JOBS, **OPTIONS)
 
+# a shell that runs its command in the background makes it deaf to interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 counter, step = itertools.count(), BinaryFactors.global_step
 
 def global_step(*arguments):
