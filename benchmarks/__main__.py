@@ -93,6 +93,7 @@ SECTIONS = (
     Section("library.truth", "the number and the bound on 100 problems drawn from the models", "library.truth:run"),
     Section("library.pairs", "200 problems asked in another way: never lower", "library.pairs:run"),
     Section("library.suggestions", "the planted structure suggested, nothing on noise", "library.suggestions:run"),
+    Section("library.returning", "planted components return in half-samples, others do not", "library.returning:run"),
     Section("library.noise", "nothing found in noise, from 50 to 100,000 rows", "library.noise:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )

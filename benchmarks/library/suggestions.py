@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import latens
 from benchmarks.clocks import cpu_seconds
+from benchmarks.records import answers, slug
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Count, Row, Table, at_least, at_most
 
@@ -22,34 +24,38 @@ N, LARGE = 400, (1_000, 30)
 
 
 def run(setting: Setting) -> list[Table]:
-    n_seeds = 10 if setting.name == "full" else 1
-    cases = [name for name in PLANTED if setting.asks_for(name)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rows = [_row(name, n_seeds) for name in cases]
-        tables = [Table(f"What suggest names, {N} rows", rows)]
-        if setting.asks_for("time"):
-            tables.append(Table("CPU time of suggest at 1,000 x 30", [_time()]))
+    rows = [_row(name, setting) for name in PLANTED if setting.asks_for(name)]
+    tables = [Table(f"What suggest names, {N} rows", rows)]
+    if setting.asks_for("time"):
+        tables.append(Table("CPU time of suggest at 1,000 x 30", [_time()]))
     return tables
 
 
-def _row(name: str, n_seeds: int) -> Row:
-    structure, draw = PLANTED[name]
-    found, spent = [], []
-    for seed in range(FIRST_SEED, FIRST_SEED + n_seeds):
-        x = draw(np.random.default_rng(seed), N)
-        seconds, answer = cpu_seconds(lambda x=x: latens.suggest(x, max_time=None))
-        found.append("nothing" if answer.nothing else answer.leader)
-        spent.append(seconds)
-    right = sum(one == structure for one in found)
-    others = ", ".join(sorted({str(one) for one in found if one != structure}))
-    cells: dict[str, Any] = {"planted": name, "right": Count(right, n_seeds), "else": others, "CPU s": max(spent)}
+def _row(name: str, setting: Setting) -> Row:
+    n_seeds = 10 if setting.name == "full" else 1
+    kept = setting.results / "suggestions" / f"{setting.name}-{slug(name)}.jsonl"
+    found = answers(kept, partial(named, name), n_seeds, setting.jobs)
+    right = sum(one["named"] == PLANTED[name][0] for one in found)
+    others = ", ".join(sorted({str(one["named"]) for one in found if one["named"] != PLANTED[name][0]}))
+    seconds = max(one["seconds"] for one in found)
+    cells: dict[str, Any] = {"planted": name, "right": Count(right, n_seeds), "else": others, "CPU s": seconds}
     return Row(cells, {"right": at_least(0.9)})
+
+
+def named(name: str, number: int) -> dict[str, Any]:
+    """What is suggested for one data set, and the CPU seconds that it took."""
+    x = PLANTED[name][1](np.random.default_rng(FIRST_SEED + number), N)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds, answer = cpu_seconds(lambda: latens.suggest(x, max_time=None))
+    return {"named": "nothing" if answer.nothing else answer.leader, "seconds": seconds}
 
 
 def _time() -> Row:
     x = PLANTED["factors"][1](np.random.default_rng(FIRST_SEED), LARGE[0], LARGE[1])
-    seconds, _ = cpu_seconds(lambda: latens.suggest(x, max_time=None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds, _ = cpu_seconds(lambda: latens.suggest(x, max_time=None))
     return Row({"planted": "factors", "CPU s": seconds}, {"CPU s": at_most(60.0)})
 
 

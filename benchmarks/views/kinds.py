@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.special import expit, gammaln, log_expit, logsumexp
 from scipy.stats import norm, t
 
 import latens
+from benchmarks.records import answers
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Count, Row, Table, Value, at_least
 from latens.estimators.fitted_parts import fitted_parts
@@ -24,6 +26,7 @@ __all__ = ["run"]
 N, K, HIDDEN = 1_000, 3, 0.1
 WIDTHS = {"full": (50, 200), "quick": (20,)}
 FREEDOM, SIZE = 4.0, 2.0  # of Student's t, of negative binomials
+N_LEVELS, N_DRAWS = 4, 200  # of a category, and of codes by which the oracle predicts levels
 NEAR, CLOSE, SEEN = 0.02, 0.03, 0.8  # of R2, of nats an entry, and R2 of the oracle from which it counts
 NODES, MASSES = np.polynomial.hermite_e.hermegauss(30)
 LOG_MASSES = np.log(MASSES / MASSES.sum())
@@ -32,15 +35,14 @@ Density = Callable[[Any, Any], Any]  # log p(y | eta)
 
 
 def run(setting: Setting) -> list[Table]:
-    seeds = range(FIRST_SEED, FIRST_SEED + (1 if setting.name == "quick" else 10))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rows = [_row(kind, d, seeds) for d in WIDTHS[setting.name] for kind in TRUTHS]
+    widths, kinds = WIDTHS[setting.name], [*TRUTHS, "categorical"]
+    rows = [_row(kind, d, setting) for d in widths for kind in kinds if setting.asks_for(f"{kind} {d}")]
     return [Table(f"Views of each kind beside an oracle, N = {N}, {K} factors, 10 % hidden", rows)]
 
 
-def _row(kind: str, d: int, seeds: range) -> Row:
-    answer = [contest(kind, d, seed) for seed in seeds]
+def _row(kind: str, d: int, setting: Setting) -> Row:
+    n_sets = 1 if setting.name == "quick" else 10
+    answer = answers(setting.results / "kinds" / f"{kind}-{d}.jsonl", partial(judged, kind, d), n_sets, setting.jobs)
     ours, oracle, nats, best = (np.array(part) for part in zip(*answer, strict=True))
     counts = oracle >= SEEN
     good = (ours >= oracle - NEAR) | ~counts
@@ -58,8 +60,15 @@ def _row(kind: str, d: int, seeds: range) -> Row:
     return Row(cells, {"recovered": at_least(0.9), "predicted": at_least(0.9)})
 
 
+def judged(kind: str, d: int, number: int) -> tuple[float, float, float, float]:
+    """R2 of the fit and of the oracle, and log probabilities of hidden entries by both, of one data set."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compare = contest_of_levels if kind == "categorical" else partial(contest, kind)
+        return compare(d, FIRST_SEED + number)
+
+
 def contest(kind: str, d: int, seed: int) -> tuple[float, float, float, float]:
-    """R2 of the fit and of the oracle, and log probabilities of hidden entries by both."""
     rng = np.random.default_rng(seed)
     z, w = rng.normal(size=(N, K)), 0.6 * rng.normal(size=(K, d))
     draw, density, level = TRUTHS[kind]
@@ -84,6 +93,46 @@ def oracle_codes(density: Density, y: Any, seen: Any, w: Any, b: Any) -> tuple[A
         precision = np.einsum("kd,nd,ld->nkl", w, bend, w) + np.eye(K)
         step = np.linalg.solve(precision, (slope @ w.T - z)[..., None])[..., 0]
         z = z + np.clip(step, -1, 1)
+    return z, np.linalg.inv(precision)
+
+
+def contest_of_levels(d: int, seed: int) -> tuple[float, float, float, float]:
+    """The same of categories whose levels have predictors of their own, and softmax of them for chances."""
+    rng = np.random.default_rng(seed)
+    z, w = rng.normal(size=(N, K)), 0.6 * rng.normal(size=(K, d, N_LEVELS))
+    b = 0.5 * rng.normal(size=(d, N_LEVELS))
+    eta = np.tensordot(z, w, axes=1) + b
+    y = np.argmax(eta + rng.gumbel(size=eta.shape), axis=2).astype(float)
+    hidden = rng.random(y.shape) < HIDDEN
+    shown = np.where(hidden, np.nan, y)
+    fit = latens.MultiViewFactorAnalysis(2 * K, likelihoods={"v": "categorical"}, random_state=0, n_jobs=1)
+    model = fit.fit({"v": shown})
+    mean, spread = oracle_codes_of_levels(y, ~hidden, w, b)
+    half = np.linalg.cholesky(spread)
+    draws = [mean + np.einsum("nkl,nl->nk", half, rng.normal(size=mean.shape)) for _ in range(N_DRAWS)]
+    terms = np.stack([log_chances(y, np.tensordot(each, w, axes=1) + b)[hidden] for each in draws])
+    best = float(np.mean(logsumexp(terms, axis=0) - np.log(N_DRAWS)))
+    ours = predicted(model, "categorical", shown, y, hidden)
+    return recovery(z, model.scores_), recovery(z, mean), ours, best
+
+
+def log_chances(y: Any, eta: Any) -> Any:
+    """(n, d), of the levels that entries have."""
+    own = np.take_along_axis(eta, y.astype(int)[..., None], axis=2)[..., 0]
+    return own - logsumexp(eta, axis=2)
+
+
+def oracle_codes_of_levels(y: Any, seen: Any, w: Any, b: Any) -> tuple[Any, Any]:
+    """Modes (n, K) and covariances (n, K, K) of the codes by Newton's method; softmax is log-concave."""
+    z, one_hot = np.zeros((len(y), K)), np.eye(N_LEVELS)[y.astype(int)]
+    for _ in range(30):
+        eta = np.tensordot(z, w, axes=1) + b
+        chance = np.exp(eta - logsumexp(eta, axis=2, keepdims=True)) * seen[..., None]
+        slope = np.einsum("ndc,kdc->nk", (one_hot * seen[..., None]) - chance, w) - z
+        middle = np.einsum("ndc,kdc->nkd", chance, w)
+        square = np.einsum("ndc,kdc,ldc->nkl", chance, w, w, optimize=True)
+        precision = square - np.einsum("nkd,nld->nkl", middle, middle) + np.eye(K)
+        z = z + np.clip(np.linalg.solve(precision, slope[..., None])[..., 0], -1, 1)
     return z, np.linalg.inv(precision)
 
 
