@@ -13,7 +13,8 @@ from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, Truncated
-from tests.contract import class_cases, evidence, factor_cases, ica_cases, mixture_cases, noisy_or_cases, view_cases
+from tests.contract.measurements import evidence
+from tests.contract.models import class_cases, factor_cases, ica_cases, mixture_cases, noisy_or_cases, view_cases
 
 
 @dataclass(frozen=True)

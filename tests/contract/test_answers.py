@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from latens.core import Rows
 from tests.contract.cases import CASES, Case, midway, random_rows, settled
-from tests.contract.evidence import observed, row_log_joints, states, with_ones
+from tests.contract.measurements.evidence import observed, row_log_joints, states, with_ones
 
 
 @pytest.fixture(params=[name for name in CASES if name.startswith("binary")])  # all of them: test_all_answers

@@ -7,8 +7,8 @@ import pytest
 
 from latens.core import Movable, Rows, State, without_transients
 from latens.inference.ascent import ascend
-from tests.contract import checks
 from tests.contract.cases import CASES, UNMOVED, Case, bound, midway, random_rows, size_of_terms
+from tests.contract.measurements import checks
 
 ROUNDING = 1e-9  # relative to the sum of |terms|
 FLAT = 1e-6  # slopes below this are zero to finite differences

@@ -12,7 +12,7 @@ import pytest
 from latens.core import Rows
 from latens.inference.online import Accumulate, RobbinsMonro
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
-from tests.contract.checks import mismatch_of_rows
+from tests.contract.measurements.checks import mismatch_of_rows
 
 
 @pytest.fixture(params=CASES)

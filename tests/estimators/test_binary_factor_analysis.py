@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import latens
 from latens.estimators.binary_factors import BinaryFactorAnalysis
+from tests.estimators.conventions.verdict import complaints
 from tests.estimators.switching_causes import switched_rows
-from tests.estimators.verdict import complaints
 
 QUICK = {"n_init": 1, "max_iter": 40, "random_state": 0}
 WAYS = {

@@ -12,7 +12,7 @@ import latens
 from latens.errors import ValuesCut
 from latens.estimators.noisy_or import NoisyOr
 from latens.metrics import match_components
-from tests.estimators.verdict import complaints
+from tests.estimators.conventions.verdict import complaints
 
 QUICK: dict[str, Any] = {"n_init": 1, "max_iter": 40, "tol": 1e-3, "random_state": 0}
 WAYS: dict[str, dict[str, Any]] = {

@@ -17,8 +17,8 @@ from latens.models.factor_analysis.newton_wide import Root, ThinPoint
 from latens.models.factor_analysis.online import TransportFactors
 from latens.models.factor_analysis.sums import LowRank, Scatter, summed
 from latens.models.factor_analysis.sums_wide import FewRows
-from tests.contract import factor_cases
 from tests.contract.cases import CASES, midway, random_rows
+from tests.contract.models import factor_cases
 
 
 def data(rng: np.random.Generator, n: int, d: int, k: int) -> np.ndarray:

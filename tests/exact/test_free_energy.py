@@ -17,7 +17,7 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
-from tests.contract.evidence import row_log_joints, states
+from tests.contract.measurements.evidence import row_log_joints, states
 
 
 def point(rng: np.random.Generator, k: int, d: int, noise: float = 0.7) -> BinaryPosterior:

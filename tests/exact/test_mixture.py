@@ -20,9 +20,9 @@ from latens.families.normal_wishart import NormalWishart
 from latens.families.sticks import Sticks
 from latens.inference.ascent import ascend
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
-from tests.contract import checks
-from tests.contract import mixture_cases as cases
 from tests.contract.cases import CASES
+from tests.contract.measurements import checks
+from tests.contract.models import mixture_cases as cases
 
 KINDS = ["full", "tied", "diag", "spherical", "known", "bernoulli"]
 

@@ -22,10 +22,10 @@ from latens.models.likelihoods import Columns, Predictor
 from latens.models.likelihoods.counts import Counts
 from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
-from tests.contract import checks
 from tests.contract.cases import CASES, bound, midway, random_rows
-from tests.contract.noisy_or_cases import Cut
-from tests.contract.view_cases import INCLUSION, KINDS, NOISE, OFFSET, RELEVANCE, log_counts
+from tests.contract.measurements import checks
+from tests.contract.models.noisy_or_cases import Cut
+from tests.contract.models.view_cases import INCLUSION, KINDS, NOISE, OFFSET, RELEVANCE, log_counts
 
 # the update of document 003, one error at a time
 

@@ -19,7 +19,7 @@ from latens.models.noisy_ica.posteriors import Shapes
 from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, given_away, project
 from latens.models.student_tails import best_tail
 from tests.contract.cases import bound
-from tests.contract.ica_cases import start
+from tests.contract.models.ica_cases import start
 
 
 @pytest.mark.parametrize("tails", [0.7, 3.0, 12.0])

@@ -17,8 +17,8 @@ from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
-from tests.contract import noisy_or_cases
-from tests.contract.evidence import states
+from tests.contract.measurements.evidence import states
+from tests.contract.models import noisy_or_cases
 
 K, D, P = 4, 6, 3
 

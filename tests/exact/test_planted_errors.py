@@ -15,8 +15,8 @@ from latens.errors import ElboDecreased
 from latens.families.normal_gamma import NormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior, CodeStatistics
 from latens.models.binary_factors.posteriors import States, Switches
-from tests.contract import checks
 from tests.contract.cases import CASES, Case
+from tests.contract.measurements import checks
 
 ML, ARD = CASES["binary-ml-mean-field"], CASES["binary-ard-mean-field"]
 

@@ -19,7 +19,7 @@ from typing import Any
 import latens
 from latens.io.archive.writing import VERSION
 from tests.contract.variants import VARIANTS, Variant
-from tests.io.forging import Forgery
+from tests.io.refusals.forging import Forgery
 
 FOLDER = Path(__file__).with_name("golden")
 LARGEST = 30 * 1024  # bytes of a file

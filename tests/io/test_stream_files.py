@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import latens
 from latens.errors import FileRefused
-from tests.io.forging import Forgery
+from tests.io.refusals.forging import Forgery
 
 
 def begun(sparse: bool = False) -> Any:

@@ -14,8 +14,8 @@ from latens.io import versions
 from latens.io.archive.writing import VERSION
 from latens.io.versions import STEPS, Step, upgrade
 from tests.io.fits import estimators_differ, fitted
-from tests.io.forging import Forgery
 from tests.io.golden_files import path_of
+from tests.io.refusals.forging import Forgery
 
 
 def header(fitted: Any = None, **changes: Any) -> dict[str, Any]:

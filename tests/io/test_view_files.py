@@ -17,7 +17,7 @@ import latens
 from latens.errors import FileRefused
 from latens.io.checks.multi_view_checks import attributes_of
 from tests.io.fits import difference, estimators_differ
-from tests.io.forging import Forgery
+from tests.io.refusals.forging import Forgery
 
 MIXED = ("gaussian", "bernoulli", "poisson")
 # parameters, how the views are made, and whether samples are grouped; some fits are told precisions

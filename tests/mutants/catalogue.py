@@ -251,7 +251,7 @@ INFERENCE = (
         "inference/bound.py",
         "scale = -float(np.sum(log_scale * stats.entries))",
         "scale = 0.0 * float(np.sum(log_scale * stats.entries))",
-        "tests/inference/test_ascent.py tests/estimators/test_invariance.py -k 'ascent or unit_of'",
+        "tests/inference/test_ascent.py tests/estimators/conventions/test_invariance.py -k 'ascent or unit_of'",
     ),
 )
 
@@ -261,28 +261,28 @@ ESTIMATORS = (
         "estimators/answers.py",
         "return (density - self._units.log_volume(rows),)",
         "return (density,)",
-        "tests/estimators/test_invariance.py -k unit_of",
+        "tests/estimators/conventions/test_invariance.py -k unit_of",
     ),
     Mutant(
         "imputation writes over observed entries",
         "estimators/answers.py",
         "return _as_given(xp.where(xp.isnan(given), wide, here), X)",
         "return _as_given(wide, X)",
-        "tests/estimators/test_conventions.py -k imputation",
+        "tests/estimators/conventions/test_conventions.py -k imputation",
     ),
     Mutant(
         "components are published the least important first",
         "estimators/base.py",
         'order = np.argsort(-importance, kind="stable")',
         'order = np.argsort(importance, kind="stable")',
-        "tests/estimators/test_conventions.py -k order_of_their_shares",
+        "tests/estimators/conventions/test_conventions.py -k order_of_their_shares",
     ),
     Mutant(
         "a warm start begins anew",
         "estimators/base.py",
         "return len(self._units.origin) == data.n_columns and self._asked() == self._question",
         "return False",
-        "tests/estimators/test_conventions.py -k warm_start",
+        "tests/estimators/conventions/test_conventions.py -k warm_start",
     ),
     Mutant(
         "the sample does not see weights",
@@ -303,7 +303,7 @@ ESTIMATORS = (
         "estimators/parameters.py",
         "vars(estimator).update(before)",
         "pass",
-        "tests/estimators/test_bad_input.py",
+        "tests/estimators/bad_input/test_bad_input.py",
     ),
 )
 
@@ -313,21 +313,21 @@ IO_AND_SYSTEM = (
         "io/checks/value_checks.py",
         '"positive": lambda x: bool((x > 0).all())',
         '"positive": lambda x: bool((x >= 0).all())',
-        "tests/io/test_hostile_files.py",
+        "tests/io/refusals/test_hostile_files.py",
     ),
     Mutant(
         "checksums are not compared",
         "io/archive/reading.py",
         'or digest.hexdigest() != entry["sha256"]',
         "",
-        "tests/io/test_damaged_files.py tests/io/test_hostile_files.py",
+        "tests/io/refusals/test_damaged_files.py tests/io/refusals/test_hostile_files.py",
     ),
     Mutant(
         "members that nobody declared are let in",
         "io/archive/reading.py",
         "    if strange:",
         "    if False:",
-        "tests/io/test_hostile_files.py",
+        "tests/io/refusals/test_hostile_files.py",
     ),
     Mutant(
         "the name moves before the bytes are on the disk",
@@ -341,7 +341,7 @@ IO_AND_SYSTEM = (
         "io/checks/value_checks.py",
         '"unit": lambda x: bool(((x >= 0) & (x <= 1)).all())',
         '"unit": lambda x: bool((x >= 0).all())',
-        "tests/io/test_view_files.py tests/io/test_hostile_files.py",
+        "tests/io/test_view_files.py tests/io/refusals/test_hostile_files.py",
     ),
 )
 
@@ -389,7 +389,7 @@ NETS = (
         "nets/algebra/moments.py",
         "return (1 - 1 / n) * (variance + delta * delta / n)",
         "return (1 - 1 / n) * variance + delta * delta / n",
-        "tests/nets/test_langevin.py tests/nets/test_posteriors.py -m ''",
+        "tests/nets/langevin/test_langevin.py tests/nets/test_posteriors.py -m ''",
     ),
     Mutant(
         "merged posteriors forget that their means differ",
@@ -403,7 +403,7 @@ NETS = (
         "nets/langevin/sampler.py",
         "left = 2 * step - step**2 * (1 + loud)",
         "left = 2 * step - step**2 * (1 + 0 * loud)",
-        "tests/nets/test_langevin.py -m ''",
+        "tests/nets/langevin/test_langevin.py -m ''",
     ),
 )
 

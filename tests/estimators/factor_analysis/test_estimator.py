@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import latens
 from latens.metrics import covariance_distance, gaussian_kl
-from tests.estimators.verdict import complaints
+from tests.estimators.conventions.verdict import complaints
 
 
 def rows(n: int = 400, d: int = 12, k: int = 3, seed: int = 0, **options: Any) -> tuple[np.ndarray, Any]:

@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture as PlainMixture
 
 import latens
 from latens.errors import NotIdentified, UnseenLevels
-from tests.estimators.verdict import complaints
+from tests.estimators.conventions.verdict import complaints
 
 QUICK = {"random_state": 0, "n_init": 1, "n_jobs": 1}
 KINDS = {3: "categorical", 6: "ordinal"}  # of the table; the others are guessed

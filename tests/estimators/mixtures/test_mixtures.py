@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture as PlainMixture
 
 import latens
 from latens.errors import ValuesCut
-from tests.estimators.verdict import complaints
+from tests.estimators.conventions.verdict import complaints
 
 KINDS = ["full", "tied", "diag", "spherical", "known"]
 QUICK = {"random_state": 0, "n_init": 1, "n_jobs": 1}

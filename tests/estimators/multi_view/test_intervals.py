@@ -13,7 +13,7 @@ import latens
 from latens.core import Rows
 from latens.errors import NotSettled
 from latens.inference.local_fixed_point import local_fixed_point
-from tests.contract.view_cases import log_counts
+from tests.contract.models.view_cases import log_counts
 
 KINDS = {"b": "bernoulli", "p": "poisson", "g": "gaussian"}
 NODES = np.linspace(-6, 6, 1201)

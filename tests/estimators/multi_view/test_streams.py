@@ -13,7 +13,7 @@ from sklearn.base import clone
 import latens
 from latens.errors import ConstantColumns, FileRefused
 from latens.estimators.multi_view.waiting import LEAST_SAMPLES
-from tests.io.forging import Forgery
+from tests.io.refusals.forging import Forgery
 
 KINDS = ("gaussian", "bernoulli", "poisson")
 Views = dict[str, np.ndarray]

@@ -14,7 +14,7 @@ from latens.errors import LooksTransposed, SourcesTooLight
 from latens.estimators.noisy_ica.estimator import NoisyICA
 from latens.estimators.noisy_ica.starts import factor_start, likely_number, supported_number
 from latens.metrics import amari_distance, match_components, source_correlation
-from tests.estimators.verdict import complaints
+from tests.estimators.conventions.verdict import complaints
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -26,7 +26,7 @@ from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.sampling import draw_firings
-from tests.contract import mixture_cases
+from tests.contract.models import mixture_cases
 
 N_ROWS, K, N_SETS, N_DRAWS = 30, 2, 64, 15  # ranks run from 0 to N_DRAWS
 

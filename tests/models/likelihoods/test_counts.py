@@ -10,7 +10,7 @@ from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.models.likelihoods import Columns, Predictor
 from latens.models.likelihoods.counts import NegativeBinomial, PoissonCounts
-from tests.contract.view_cases import log_counts
+from tests.contract.models.view_cases import log_counts
 from tests.models.likelihoods.quadrature import D, lost_nats
 
 

@@ -13,7 +13,7 @@ import pytest
 import latens
 from latens.errors import StreamChanged
 from latens.estimators.rows import reservoir
-from tests.estimators.fitting.test_streams import CASES, MIXTURE, WITHIN, Case, batched, in_order, streamed
+from tests.estimators.fitting.streams.test_streams import CASES, MIXTURE, WITHIN, Case, batched, in_order, streamed
 
 WINDOW = 300
 FORGETFUL = [case for case in CASES if case.name != "FactorAnalysis"]

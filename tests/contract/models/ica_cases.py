@@ -18,7 +18,7 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.noisy_ica.joint import JointNoisyIca
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
-from tests.contract import evidence
+from tests.contract.measurements import evidence
 
 
 def start(kinds: str, model: NoisyIca, k: int, x: np.ndarray, rng: np.random.Generator) -> IcaPosterior:

@@ -19,7 +19,7 @@ import latens
 from latens.errors import FileRefused
 from latens.io.archive.writing import VERSION
 from tests.io.fits import estimators_differ, fitted
-from tests.io.forging import Forgery, forgery
+from tests.io.refusals.forging import Forgery, forgery
 
 Lie = Callable[[Forgery], Any]
 

@@ -24,8 +24,8 @@ from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.sticks import Sticks
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
-from tests.contract.evidence import observed
-from tests.contract.noisy_or_cases import Cut, ones_of
+from tests.contract.measurements.evidence import observed
+from tests.contract.models.noisy_or_cases import Cut, ones_of
 
 WEIGHTS = {
     "dirichlet": lambda: Dirichlet(np.array([0.7])),

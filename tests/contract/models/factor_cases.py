@@ -14,7 +14,7 @@ from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.factor_analysis.model import FactorPosterior, Factors
-from tests.contract import evidence
+from tests.contract.measurements import evidence
 
 
 def start(model: Factors, k: int, x: np.ndarray, rng: np.random.Generator) -> FactorPosterior:

@@ -29,9 +29,9 @@ from latens.families.normal_columns import NormalColumns
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.student_columns import FREEDOMS, StudentColumns
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
-from tests.contract import mixture_cases
-from tests.contract.evidence import observed
-from tests.contract.noisy_or_cases import Cut
+from tests.contract.measurements.evidence import observed
+from tests.contract.models import mixture_cases
+from tests.contract.models.noisy_or_cases import Cut
 
 N_LEVELS = 3
 COUNTS = (np.arange(40_000) + 0.5) / 1.7

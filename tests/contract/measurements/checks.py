@@ -13,7 +13,7 @@ import numpy as np
 from latens.core import Rows, State
 from latens.inference.ascent import advance, ascend
 from tests.contract.cases import Case, bound, midway, random_rows, settled, size_of_terms
-from tests.contract.coordinates import curves, slope
+from tests.contract.measurements.coordinates import curves, slope
 
 
 def fall(fit: Any) -> float:

@@ -3,7 +3,7 @@
 import pytest
 
 import latens
-from tests.estimators.verdict import complaints
+from tests.estimators.conventions.verdict import complaints
 
 ESTIMATORS = [
     latens.BinaryFactorAnalysis(2, prior="ml", n_init=1, max_iter=20),

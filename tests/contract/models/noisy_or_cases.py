@@ -21,7 +21,7 @@ from latens.families.point_dirichlet import PointDirichlet
 from latens.families.point_gamma import PointGamma
 from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
-from tests.contract.evidence import observed, states
+from tests.contract.measurements.evidence import observed, states
 
 PRIORS = {"profiles": 1.4, "usage": (0.7, 1.2), "strength": (0.8, 1.3), "leak": (0.9, 2.1)}
 VARIANTS = {

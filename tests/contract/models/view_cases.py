@@ -29,8 +29,8 @@ from latens.models.likelihoods.softplus_poisson import SoftplusPoisson
 from latens.models.likelihoods.student import Student
 from latens.models.multi_view.model import MultiView, MultiViewPosterior, View
 from latens.models.multi_view.view import COVARIATES, GROUP, precision_of
-from tests.contract.evidence import LOG_2PI, observed
-from tests.contract.noisy_or_cases import Cut
+from tests.contract.measurements.evidence import LOG_2PI, observed
+from tests.contract.models.noisy_or_cases import Cut
 
 KINDS = {
     "gaussian": Gaussian(),

@@ -20,8 +20,8 @@ from sklearn.preprocessing import FunctionTransformer
 from latens.core import Iteration
 from latens.errors import AllKept
 from latens.estimators.rows import sampling
+from tests.estimators.conventions.verdict import complaints
 from tests.estimators.subjects import SUBJECTS, VARIANTS, Subject, shared_fit, table, targets
-from tests.estimators.verdict import complaints
 
 TRANSFORMERS = [name for name in VARIANTS if not VARIANTS[name].supervised]
 
