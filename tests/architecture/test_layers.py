@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "latens"
-LONGEST_FILE = 600
 
 # Loaded on first use only, so that `import latens` is quick and needs no extra.
 HEAVY = {
@@ -91,11 +90,6 @@ def test_optional_packages_are_imported_only_by_their_owners() -> None:
 def test_no_module_is_a_dumping_ground() -> None:
     names = {"utils", "helpers", "misc", "common"}
     assert [str(path) for path in sources() if names.intersection(path.with_suffix("").parts)] == []
-
-
-def test_no_file_is_too_long() -> None:
-    lengths = {str(path): len((PACKAGE / path).read_text("utf-8").splitlines()) for path in sources()}
-    assert {path: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
 def test_only_the_command_line_prints() -> None:

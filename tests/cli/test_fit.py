@@ -17,33 +17,6 @@ import latens
 from tests.cli.commands import call, done
 
 
-@pytest.fixture
-def numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two clusters in three columns, in a folder of their own."""
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    X = np.r_[rng.normal(0, 1, (60, 3)), rng.normal(6, 1, (40, 3))].round(3)
-    X[3, 1] = np.nan
-    lines = [",".join("" if value != value else str(value) for value in row) for row in X]
-    (tmp_path / "n.csv").write_text("\n".join(["a,b,c", *lines]))
-    return Path("n.csv")
-
-
-@pytest.fixture
-def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(1)
-    z = rng.normal(size=80)
-    lines = ["who,height,weight,smokes,town"]
-    for i in range(80):
-        weight = "" if i == 7 else f"{70 + 8 * z[i] + rng.normal():.2f}"
-        smokes = "yes" if z[i] + 0.5 * rng.normal() > 0 else "no"
-        town = ["Oslo", "Rome", "Lima"][int(np.clip(z[i] + 1.5, 0, 2))]
-        lines.append(f"p{i},{170 + 10 * z[i] + rng.normal():.1f},{weight},{smokes},{town}")
-    (tmp_path / "mixed.csv").write_text("\n".join(lines))
-    return Path("mixed.csv")
-
-
 def test_numbers_give_clusters_a_model_and_a_page(numbers: Path) -> None:
     result = done("fit", numbers)
     for words in (
@@ -305,73 +278,6 @@ def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.Mo
     assert json.loads(done("fit", "wide.npy", "--dry-run", "--json").stdout)["model"] == "factor-analysis"
 
 
-def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
-    numbers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from latens.cli.terminal.console import FitProgress
-
-    count = 0
-
-    def interrupt(self: FitProgress, event: Any) -> None:
-        nonlocal count
-        count += 1
-        if count == 4:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FitProgress, "iteration", interrupt)
-        result = call("fit", numbers, "--report", "none")
-    assert result.exit_code == 130
-    assert "interrupted: the best state so far is kept" in result.stdout
-    line = next(line for line in result.stdout.splitlines() if line.startswith("to go on: latens "))
-    before = latens.load("n.latens").elbo_
-    done(*shlex.split(line.removeprefix("to go on: latens ")))
-    assert latens.load("n.latens").elbo_ >= before
-
-
-def test_an_interrupt_before_the_first_iteration_writes_nothing(
-    numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(latens.GaussianMixture, "fit", interrupt)
-    result = call("fit", numbers)
-    assert result.exit_code == 130
-    assert "Error: interrupted before there was anything to keep; nothing was written." in result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("fit", "interrupted while structures were tried; nothing was written. --model gaussian-mixture fits that one"),
-        ("suggest", "interrupted; there is no answer, and nothing was written."),
-    ],
-)
-def test_an_interrupted_search_says_what_is_left_of_it(
-    typed: str, words: str, numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(latens, "suggest", interrupt)
-    result = call(typed, numbers)
-    assert result.exit_code == 130
-    assert words in result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
-
-
-def test_weights_count_rows(numbers: Path) -> None:
-    text = numbers.read_text().splitlines()
-    Path("w.csv").write_text("\n".join([text[0] + ",w", *(f"{line},{1 + i % 2}" for i, line in enumerate(text[1:]))]))
-    done("fit", "w.csv", "--weights", "w", "--quiet", "--report", "none")
-    model = latens.load("w.latens")
-    X = latens.read("w.csv", weights="w").encoded().frame()
-    weighted = latens.GaussianMixture(random_state=0).fit(X, sample_weight=[1 + i % 2 for i in range(100)])
-    assert model.elbo_ == weighted.elbo_
-
-
 def test_models_are_listed_and_those_of_json_exist() -> None:
     text = done("models").stdout
     assert "gaussian-mixture   clusters of rows of numbers" in text
@@ -393,75 +299,6 @@ def test_the_lines_of_python_on_the_page_give_the_same_fit(model: str, mixed: Pa
     scope: dict[str, Any] = {}
     exec(code, scope)
     assert scope["model"].elbo_ == pytest.approx(latens.load("mixed.latens").elbo_, rel=1e-12)
-
-
-@pytest.mark.extras
-def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    z, depth = rng.normal(size=(80, 1)), rng.uniform(0.5, 5, 80)
-    counts = rng.poisson(depth[:, None] * np.exp(1 + z @ rng.normal(size=(1, 6)) * 0.6))
-    lines = [",".join(map(str, (*row, f"{d:.3f}"))) for row, d in zip(counts, depth, strict=True)]
-    Path("c.csv").write_text("\n".join([",".join([*(f"g{i}" for i in range(6)), "depth"]), *lines]))
-    kinds = [f"--likelihood={view}=poisson" for view in latens.read("c.csv", exposure="depth").views()]
-    asked = ["--model", "multi-view", "-k", "3", *kinds]
-    result = done("fit", "c.csv", "--exposure", "depth", *asked)
-    assert "exposure: depth" in result.output
-    assert "--exposure depth --out" in result.output
-    assert "latens stability c.latens --data c.csv --exposure depth" in Path("c.html").read_text("utf-8")
-    model = latens.load("c.latens")
-    assert model.layout_.exposed
-    absent = call("transform", "c.latens", "c.csv")
-    assert absent.exit_code == 2
-    assert "--exposure NAME" in absent.output
-    done("transform", "c.latens", "c.csv", "--exposure", "depth", "--out", "scores.csv")
-    scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1)[:, 1:]
-    table = latens.read("c.csv", exposure="depth")
-    expected = model.transform(table.views(), exposure=table.aside("exposure"))
-    np.testing.assert_allclose(scores, np.asarray(expected), atol=1e-8)
-    done("report", "c.latens", "--data", "c.csv", "--exposure", "depth", "--out", "again.html")
-    halves = done("stability", "c.latens", "--data", "c.csv", "--exposure", "depth", "--samples", "2", "--json")
-    again = latens.stability(model, table.views(), 2, exposure=table.aside("exposure"))
-    assert json.loads(halves.stdout)["verdict"] == again.verdict
-    done("fit", "c.csv", *asked, "--exposure", "depth", "-k", "1", "--out", "one.latens", "--report", "none")
-    beside = done("compare", "c.latens", "one.latens", "--data", "c.csv", "--exposure", "depth", "--json")
-    seen = {row["model"]: row["mean log density"] for row in json.loads(beside.stdout)["table"]}
-    assert seen["c"] == pytest.approx(model.score(table.views(), exposure=table.aside("exposure")), rel=1e-9)
-    assert "--exposure NAME" in call("compare", "c.latens", "one.latens", "--data", "c.csv").output
-    assert [tuple(row.values()) for row in json.loads(halves.stdout)["table"]] == [tuple(r) for r in again.table.rows]
-    assert "--exposure NAME" in call("stability", "c.latens", "--data", "c.csv").output
-    refused = call("fit", "c.csv", "--model", "gaussian-mixture", "--exposure", "depth", "--force")
-    assert refused.exit_code == 2
-    assert "--exposure is for counts" in refused.output
-
-
-@pytest.mark.extras
-def test_covariates_are_columns_of_the_file_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    batch, age = rng.integers(0, 2, 90), rng.normal(50, 10, 90)
-    x = rng.normal(size=(90, 1)) @ rng.normal(size=(1, 6)) + 4 * batch[:, None] + 0.3 * rng.normal(size=(90, 6))
-    lines = [
-        ",".join([*(f"{v:.4f}" for v in row), f"batch {b}", f"{a:.1f}"])
-        for row, b, a in zip(x, batch, age, strict=True)
-    ]
-    Path("x.csv").write_text("\n".join(["a,b,c,d,e,f,lab,age", *lines]), encoding="utf-8")
-    result = done("fit", "x.csv", "--covariates", "lab,age", "-k", "3")
-    assert "model: multi-view (--covariates was given)" in result.output
-    assert "covariate: lab; covariate: age" in result.output
-    table, model = latens.read("x.csv", covariates=["lab", "age"]), latens.load("x.latens")
-    again = latens.MultiViewFactorAnalysis(3, likelihoods=model.likelihoods, random_state=0)
-    again.fit(table.views(), covariates=table.covariates())
-    assert model.elbo_ == pytest.approx(again.elbo_, rel=1e-12)
-    assert list(model.covariate_names_) == ["lab = batch 1", "age"]
-    done("transform", "x.latens", "x.csv", "--out", "scores.csv")
-    scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1)[:, 1:]
-    np.testing.assert_allclose(
-        scores, np.asarray(again.transform(table.views(), covariates=table.covariates())), atol=1e-8
-    )
-    assert "covariates=table.covariates()" in Path("x.html").read_text("utf-8")
-    refused = call("fit", "x.csv", "--model", "factor-analysis", "--covariates", "age", "--force")
-    assert (refused.exit_code, "--covariates is for multi-view" in refused.output) == (2, True)
 
 
 @pytest.fixture
@@ -553,17 +390,6 @@ def test_a_page_that_fails_leaves_the_model_and_says_so(numbers: Path, monkeypat
     assert Path("n.latens").is_file()
 
 
-def test_a_fit_goes_on_with_its_own_model_for_as_long_as_is_asked(numbers: Path) -> None:
-    done("fit", numbers, "--model", "noisy-ica", "--max-iter", "3", "--report", "none")
-    result = done(
-        "fit", numbers, "--continue", "n.latens", "--max-time", "0.001", "--report", "none", "--out", "o.latens"
-    )
-    assert "model: noisy-ica (that of n.latens)" in result.stdout
-    assert "not converged when time was over: --max-time 0.002" in result.stdout
-    assert latens.load("o.latens").max_time == 0.001
-    assert "there is no file gone.latens" in call("fit", numbers, "--continue", "gone.latens").stderr
-
-
 @pytest.mark.extras
 def test_a_dry_run_says_what_it_did_not_try_and_finds_bad_targets(numbers: Path, tmp_path: Path) -> None:
     line = next(line for line in done("fit", numbers, "--dry-run").stdout.splitlines() if line.startswith("model: "))
@@ -589,9 +415,3 @@ def test_a_third_answer_among_yes_and_no_is_said(tmp_path: Path, monkeypatch: py
     assert "'q' hold more than two values ('no', 'refused', 'yes'), and each value enters as a yes/no column" in output
     assert "--model latent-classes takes such a column as one" in output
     assert "more than two values" not in done("fit", "s.csv", "--model", "latent-classes", "--dry-run").stdout
-
-
-def test_exposures_of_what_is_not_taken_as_counts_name_the_option_that_works(numbers: Path) -> None:
-    output = call("fit", numbers, "--model", "multi-view", "--exposure", "total")
-    assert output.exit_code == 2
-    assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in output.stderr

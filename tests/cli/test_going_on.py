@@ -1,0 +1,80 @@
+"""A fit that is interrupted, and one that goes on."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import latens
+from tests.cli.commands import call, done
+
+
+def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from latens.cli.terminal.console import FitProgress
+
+    count = 0
+
+    def interrupt(self: FitProgress, event: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FitProgress, "iteration", interrupt)
+        result = call("fit", numbers, "--report", "none")
+    assert result.exit_code == 130
+    assert "interrupted: the best state so far is kept" in result.stdout
+    line = next(line for line in result.stdout.splitlines() if line.startswith("to go on: latens "))
+    before = latens.load("n.latens").elbo_
+    done(*shlex.split(line.removeprefix("to go on: latens ")))
+    assert latens.load("n.latens").elbo_ >= before
+
+
+def test_an_interrupt_before_the_first_iteration_writes_nothing(
+    numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(latens.GaussianMixture, "fit", interrupt)
+    result = call("fit", numbers)
+    assert result.exit_code == 130
+    assert "Error: interrupted before there was anything to keep; nothing was written." in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("fit", "interrupted while structures were tried; nothing was written. --model gaussian-mixture fits that one"),
+        ("suggest", "interrupted; there is no answer, and nothing was written."),
+    ],
+)
+def test_an_interrupted_search_says_what_is_left_of_it(
+    typed: str, words: str, numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(latens, "suggest", interrupt)
+    result = call(typed, numbers)
+    assert result.exit_code == 130
+    assert words in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
+
+
+def test_a_fit_goes_on_with_its_own_model_for_as_long_as_is_asked(numbers: Path) -> None:
+    done("fit", numbers, "--model", "noisy-ica", "--max-iter", "3", "--report", "none")
+    result = done(
+        "fit", numbers, "--continue", "n.latens", "--max-time", "0.001", "--report", "none", "--out", "o.latens"
+    )
+    assert "model: noisy-ica (that of n.latens)" in result.stdout
+    assert "not converged when time was over: --max-time 0.002" in result.stdout
+    assert latens.load("o.latens").max_time == 0.001
+    assert "there is no file gone.latens" in call("fit", numbers, "--continue", "gone.latens").stderr

@@ -1,0 +1,98 @@
+"""Columns with a role of their own: weights, exposures, covariates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from tests.cli.commands import call, done
+
+
+def test_weights_count_rows(numbers: Path) -> None:
+    text = numbers.read_text().splitlines()
+    Path("w.csv").write_text("\n".join([text[0] + ",w", *(f"{line},{1 + i % 2}" for i, line in enumerate(text[1:]))]))
+    done("fit", "w.csv", "--weights", "w", "--quiet", "--report", "none")
+    model = latens.load("w.latens")
+    X = latens.read("w.csv", weights="w").encoded().frame()
+    weighted = latens.GaussianMixture(random_state=0).fit(X, sample_weight=[1 + i % 2 for i in range(100)])
+    assert model.elbo_ == weighted.elbo_
+
+
+@pytest.mark.extras
+def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z, depth = rng.normal(size=(80, 1)), rng.uniform(0.5, 5, 80)
+    counts = rng.poisson(depth[:, None] * np.exp(1 + z @ rng.normal(size=(1, 6)) * 0.6))
+    lines = [",".join(map(str, (*row, f"{d:.3f}"))) for row, d in zip(counts, depth, strict=True)]
+    Path("c.csv").write_text("\n".join([",".join([*(f"g{i}" for i in range(6)), "depth"]), *lines]))
+    kinds = [f"--likelihood={view}=poisson" for view in latens.read("c.csv", exposure="depth").views()]
+    asked = ["--model", "multi-view", "-k", "3", *kinds]
+    result = done("fit", "c.csv", "--exposure", "depth", *asked)
+    assert "exposure: depth" in result.output
+    assert "--exposure depth --out" in result.output
+    assert "latens stability c.latens --data c.csv --exposure depth" in Path("c.html").read_text("utf-8")
+    model = latens.load("c.latens")
+    assert model.layout_.exposed
+    absent = call("transform", "c.latens", "c.csv")
+    assert absent.exit_code == 2
+    assert "--exposure NAME" in absent.output
+    done("transform", "c.latens", "c.csv", "--exposure", "depth", "--out", "scores.csv")
+    scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1)[:, 1:]
+    table = latens.read("c.csv", exposure="depth")
+    expected = model.transform(table.views(), exposure=table.aside("exposure"))
+    np.testing.assert_allclose(scores, np.asarray(expected), atol=1e-8)
+    done("report", "c.latens", "--data", "c.csv", "--exposure", "depth", "--out", "again.html")
+    halves = done("stability", "c.latens", "--data", "c.csv", "--exposure", "depth", "--samples", "2", "--json")
+    again = latens.stability(model, table.views(), 2, exposure=table.aside("exposure"))
+    assert json.loads(halves.stdout)["verdict"] == again.verdict
+    done("fit", "c.csv", *asked, "--exposure", "depth", "-k", "1", "--out", "one.latens", "--report", "none")
+    beside = done("compare", "c.latens", "one.latens", "--data", "c.csv", "--exposure", "depth", "--json")
+    seen = {row["model"]: row["mean log density"] for row in json.loads(beside.stdout)["table"]}
+    assert seen["c"] == pytest.approx(model.score(table.views(), exposure=table.aside("exposure")), rel=1e-9)
+    assert "--exposure NAME" in call("compare", "c.latens", "one.latens", "--data", "c.csv").output
+    assert [tuple(row.values()) for row in json.loads(halves.stdout)["table"]] == [tuple(r) for r in again.table.rows]
+    assert "--exposure NAME" in call("stability", "c.latens", "--data", "c.csv").output
+    refused = call("fit", "c.csv", "--model", "gaussian-mixture", "--exposure", "depth", "--force")
+    assert refused.exit_code == 2
+    assert "--exposure is for counts" in refused.output
+
+
+@pytest.mark.extras
+def test_covariates_are_columns_of_the_file_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    batch, age = rng.integers(0, 2, 90), rng.normal(50, 10, 90)
+    x = rng.normal(size=(90, 1)) @ rng.normal(size=(1, 6)) + 4 * batch[:, None] + 0.3 * rng.normal(size=(90, 6))
+    lines = [
+        ",".join([*(f"{v:.4f}" for v in row), f"batch {b}", f"{a:.1f}"])
+        for row, b, a in zip(x, batch, age, strict=True)
+    ]
+    Path("x.csv").write_text("\n".join(["a,b,c,d,e,f,lab,age", *lines]), encoding="utf-8")
+    result = done("fit", "x.csv", "--covariates", "lab,age", "-k", "3")
+    assert "model: multi-view (--covariates was given)" in result.output
+    assert "covariate: lab; covariate: age" in result.output
+    table, model = latens.read("x.csv", covariates=["lab", "age"]), latens.load("x.latens")
+    again = latens.MultiViewFactorAnalysis(3, likelihoods=model.likelihoods, random_state=0)
+    again.fit(table.views(), covariates=table.covariates())
+    assert model.elbo_ == pytest.approx(again.elbo_, rel=1e-12)
+    assert list(model.covariate_names_) == ["lab = batch 1", "age"]
+    done("transform", "x.latens", "x.csv", "--out", "scores.csv")
+    scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1)[:, 1:]
+    np.testing.assert_allclose(
+        scores, np.asarray(again.transform(table.views(), covariates=table.covariates())), atol=1e-8
+    )
+    assert "covariates=table.covariates()" in Path("x.html").read_text("utf-8")
+    refused = call("fit", "x.csv", "--model", "factor-analysis", "--covariates", "age", "--force")
+    assert (refused.exit_code, "--covariates is for multi-view" in refused.output) == (2, True)
+
+
+def test_exposures_of_what_is_not_taken_as_counts_name_the_option_that_works(numbers: Path) -> None:
+    output = call("fit", numbers, "--model", "multi-view", "--exposure", "total")
+    assert output.exit_code == 2
+    assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in output.stderr
