@@ -1,7 +1,8 @@
 """Plant every bug of the catalogue in a copy of the tree, and see that its tests fail: `python -m tests.mutants`.
 
-Ends with status 1 where a bug passes its tests, where its line is no longer found, or where tests did not run. It says
-something only where `make test` and `make test-extras` pass: a test that fails anyway notices nothing.
+The same tests are run without the bug as well: a test that fails anyway notices nothing. Ends with status 1 where a bug
+passes its tests, where its line is no longer found, or where tests fail without it. Nothing is written beside the
+copies, which are made from the folder that holds this file; `PYTEST_ADDOPTS` reaches every run.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 
 from tests.mutants.catalogue import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("src", "tests", "docs", "examples", "pyproject.toml", "README.md", "Makefile", "CHANGELOG.md")
-LONGEST = 600  # seconds that the tests of one bug may take: a bug that never ends was noticed
-FAILED = 1  # pytest's status where tests ran and some of them failed
+COPIED = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md", "Makefile", "CHANGELOG.md")
+PASSED, FAILED = 0, 1  # pytest's status where tests ran, and where some of them failed
 
 
 def lost(mutants: list[Mutant]) -> list[str]:
@@ -41,7 +43,10 @@ def lost(mutants: list[Mutant]) -> list[str]:
 
 
 @contextmanager
-def planted(mutant: Mutant, tree: Path) -> Iterator[None]:
+def planted(mutant: Mutant | None, tree: Path) -> Iterator[None]:
+    if mutant is None:
+        yield
+        return
     file = tree / "src" / "latens" / mutant.file
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace(mutant.right, mutant.wrong), encoding="utf-8")
@@ -51,35 +56,65 @@ def planted(mutant: Mutant, tree: Path) -> Iterator[None]:
         file.write_text(text, encoding="utf-8")
 
 
-def verdict(mutant: Mutant, tree: Path) -> str:
-    """Whether its tests notice it: "caught", or what happened instead."""
-    single = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    environment = {**os.environ, **single, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["NUMBA_CACHE_DIR"] = str(tree / ".numba")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not gpu",
-        *shlex.split(mutant.tests),
-    ]
-    with planted(mutant, tree):
+@dataclass
+class Bench:
+    """Copies of the tree, of which each holds at most one bug at a time."""
+
+    markers: str  # which tests are run, where a row of the catalogue does not say it
+    longest: float  # seconds that one run may take: a bug that never ends was noticed
+    trees: Queue[Path] = field(default_factory=Queue)
+
+    def status(self, mutant: Mutant | None, tests: str) -> tuple[int | None, str]:
+        """pytest's status and the end of its output; None where it did not end."""
+        tree = self.trees.get()
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", self.markers]
         try:
-            run = subprocess.run(
-                command, cwd=tree, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
-            )
+            with planted(mutant, tree):
+                run = subprocess.run(
+                    [*command, *shlex.split(tests)],
+                    cwd=tree,
+                    env=environment(tree, mutant),
+                    capture_output=True,
+                    text=True,
+                    timeout=self.longest,
+                    check=False,
+                )
         except subprocess.TimeoutExpired:
-            return "caught"
-    if run.returncode == FAILED:
+            return None, ""
+        finally:
+            self.trees.put(tree)
+        return run.returncode, (run.stdout + run.stderr)[-1500:]
+
+
+def environment(tree: Path, mutant: Mutant | None) -> dict[str, str]:
+    """That of this process, with the library of one copy and single threads."""
+    others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and not _is_ours(each)]
+    single = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    # Numba does not see that a function in another file has changed, so a changed kernel is compiled from nothing.
+    kernels = tree / (".numba" if mutant is None or not mutant.file.startswith("array/") else f".numba-{id(mutant)}")
+    return {
+        **os.environ,
+        **single,
+        "PYTHONPATH": os.pathsep.join([str(tree / "src"), *others]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(kernels),
+    }
+
+
+def _is_ours(folder: str) -> bool:
+    return Path(folder).resolve() in (ROOT, ROOT / "src")
+
+
+def verdict(mutant: Mutant, with_it: tuple[int | None, str], without: tuple[int | None, str]) -> str:
+    """Whether its tests notice a bug: "caught", or what happened instead."""
+    if without[0] != PASSED:
+        return f"no verdict, its tests fail without it ({mutant.tests}):\n{without[1]}"
+    status, output = with_it
+    if status in (FAILED, None):
         return "caught"
-    if run.returncode == 0:
+    if status == PASSED:
         return "PASSED ITS TESTS: write the one that is missing"
-    return f"no verdict, pytest ended with {run.returncode}:\n{(run.stdout + run.stderr)[-1500:]}"
+    return f"no verdict, pytest ended with {status}:\n{output}"
 
 
 def copied(folder: Path, number: int) -> Path:
@@ -94,36 +129,46 @@ def copied(folder: Path, number: int) -> Path:
     return tree
 
 
-def main() -> int:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("words", nargs="*", help="only bugs whose name or file holds one of these words")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="bugs tried at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time, each in its own copy")
     parser.add_argument("--check", action="store_true", help="only see that every line is still there")
-    given = parser.parse_args()
+    parser.add_argument("--markers", default="not gpu", help="as pytest's -m; 'not gpu and not extras' without extras")
+    parser.add_argument("--longest", type=float, default=600, help="seconds after which a run is ended")
+    return parser.parse_args()
+
+
+def say(words: str) -> None:
+    sys.stdout.write(f"{words}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    given = arguments()
     chosen = [m for m in MUTANTS if not given.words or any(w in f"{m.name} {m.file}" for w in given.words)]
     problems = lost(chosen)
     for problem in problems:
-        sys.stdout.write(f"{problem}\n")
+        say(problem)
     if problems or given.check:
         return bool(problems)
-    with tempfile.TemporaryDirectory(prefix="latens-mutants-") as folder:
-        trees: Queue[Path] = Queue()
-        for number in range(given.jobs):
-            trees.put(copied(Path(folder), number))
+    with tempfile.TemporaryDirectory(prefix="latens-mutants-") as folder, ThreadPoolExecutor(given.jobs) as pool:
+        bench = Bench(given.markers, given.longest)
+        for tree in pool.map(lambda number: copied(Path(folder), number), range(given.jobs)):
+            bench.trees.put(tree)
+        tests = list(dict.fromkeys(mutant.tests for mutant in chosen))
+        without = {each: pool.submit(bench.status, None, each) for each in tests}
 
         def tried(mutant: Mutant) -> bool:
-            tree = trees.get()
-            try:
-                answer = verdict(mutant, tree)
-            finally:
-                trees.put(tree)
-            sys.stdout.write(f"{mutant.file}: {mutant.name}: {answer}\n")
-            sys.stdout.flush()
+            began = time.monotonic()
+            with_it = bench.status(mutant, mutant.tests)
+            seconds = time.monotonic() - began
+            answer = verdict(mutant, with_it, without[mutant.tests].result())
+            say(f"{mutant.file}: {mutant.name}: {answer} ({seconds:.0f} s)")
             return answer == "caught"
 
-        with ThreadPoolExecutor(given.jobs) as pool:
-            caught = sum(pool.map(tried, chosen))
-    sys.stdout.write(f"{caught} of {len(chosen)} planted bugs were caught\n")
+        caught = sum(pool.map(tried, chosen))
+    say(f"{caught} of {len(chosen)} planted bugs were caught")
     return caught != len(chosen)
 
 

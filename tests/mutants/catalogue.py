@@ -351,28 +351,28 @@ REPORT = (
         "report/charts/svg.py",
         "y = top + (high - place) * y_scale",
         "y = top + (place - low) * y_scale",
-        "tests/report",
+        "tests/report/charts",
     ),
     Mutant(
         "bars have the lengths of their neighbours",
         "report/charts/svg.py",
         "length = room * max(float(value), 0.0) / reach",
         "length = room * max(float(values[i - 1]), 0.0) / reach",
-        "tests/report",
+        "tests/report/charts",
     ),
     Mutant(
         "names on a page are not escaped",
         "report/charts/svg.py",
         "return name if len(name) <= most else",
         "return Markup(name) if len(name) <= most else",
-        "tests/report",
+        "tests/report/charts",
     ),
     Mutant(
         "dark pixels stand for small values",
         "report/charts/images/pixels.py",
         "place = np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)",
         "place = 1 - np.clip(np.where(missing, 0.0, values) / self.largest, -1.0, 1.0)",
-        "tests/report",
+        "tests/report/charts",
     ),
 )
 

@@ -142,3 +142,25 @@ def test_names_beside_bars_and_rows_of_a_heat_map_come_in_their_order() -> None:
     assert places["first"] < places["second"]
     painted = decode(next(picture.iter("image")).attrib["href"])
     np.testing.assert_array_equal(painted, scale.paint(cells))
+
+
+def test_names_beside_a_chart_are_text_and_never_markup() -> None:
+    name = "<b>loud</b>"
+    cells = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for picture in (
+        bar_chart([name], np.ones(1), label="usage"),
+        heat_map(cells, [name, "other"], None, Scale.of(cells)),
+        line_chart([curve(3, name=name)], x_label="K", y_label="bound"),
+    ):
+        assert "<b>" not in picture
+        assert "&lt;b&gt;loud&lt;/b&gt;" in picture
+
+
+def test_zero_is_white_and_the_largest_value_has_the_darkest_colour() -> None:
+    grey = Scale(2.0, signed=False).paint(np.array([[0.0, 1.0, 2.0]]))[0]
+    np.testing.assert_array_equal(grey[0], 255)
+    assert 255 > grey[1].max() > grey[2].max()
+    blue, white, red = Scale(2.0, signed=True).paint(np.array([[-2.0, 0.0, 2.0]]))[0].astype(int)
+    np.testing.assert_array_equal(white, 255)
+    assert blue[2] > blue[0]
+    assert red[0] > red[2]
