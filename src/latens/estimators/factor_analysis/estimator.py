@@ -441,6 +441,11 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         free = int(np.floor(d + 0.5 - 0.5 * np.sqrt(8 * d + 1)))
         return int(max(1, min(free, n // 2, context.growth * 24)))
 
+    @property
+    def _is_plain_ascent(self) -> bool:
+        """With relevance determination iterations turn the factors, the last excepted."""
+        return super()._is_plain_ascent and self.prior != "ard"
+
     def _search_from(
         self, model: Any, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
     ) -> Fit:

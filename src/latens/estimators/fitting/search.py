@@ -244,11 +244,16 @@ class FitSearch:
         A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
         """
         usual = _usual_tolerance(type(self).__init__)
-        if self.tol >= usual or (not self.moves and self.n_init == 1):
+        if self.tol >= usual or self._is_plain_ascent:
             return [float(self.tol)]
         n_steps = math.ceil(math.log10(usual / self.tol) - 1e-9) if self.tol > 0 else 0
         finer = [usual / 10**step for step in range(1, n_steps + 1)]
         return [usual, *finer] if self.tol > 0 else [usual, 0.0]
+
+    @property
+    def _is_plain_ascent(self) -> bool:
+        """Whether a fit is one ascent whose iterations do not depend on when it ends."""
+        return not self.moves and self.n_init == 1
 
     def _notify(self, bar: ProgressBar, journal: Record) -> OnIteration | None:
         """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""
