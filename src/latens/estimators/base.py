@@ -175,11 +175,13 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         rng: np.random.Generator | None = None,
         checkpoint: Checkpoint | None = None,
         until: float | None = None,
+        centred: bool | None = None,
         in_stream: bool = False,
     ) -> tuple[FitContext, Fit]:
         """Search and keep; with `spare`, X is rows that may be written over.
 
-        `until` is when the time of the fit is over, by the monotonic clock, where that is not `max_time` from now.
+        `until` is when the time of the fit is over, by the monotonic clock, where that is not `max_time` from now;
+        `centred` whether the model has a location of its own, where that is not `_centred`.
         """
         with all_or_nothing(self), one_blas_thread():
             self._check_common()
@@ -193,12 +195,17 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             over = None if until is None else partial(_has_passed, until)
             sample = data.sample(self.sample_size)
             before = self._units if self._goes_on(data) else None
-            units = before or self._units_of(data, sample)
+            centred = self._centred if centred is None else centred
+            units = before or self._units_of(data, sample, centred)
             units.check_range()
             rng = generator(self.random_state) if rng is None else rng
             sample = without_units(units.enter(sample)) if self.own_units else units.enter(sample)
             context = FitContext(
-                data, data, sample, units, rng, over=over, in_stream=in_stream, smaller=smaller_fit(self)
+                *(data, data, sample, units, rng),
+                over=over,
+                centred=centred,
+                in_stream=in_stream,
+                smaller=smaller_fit(self),
             )
             model = self._build(context)
             if checkpoint is not None:
@@ -288,8 +295,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 self._see_batch(rows)
         return self
 
-    def _units_of(self, data: Data, sample: Rows) -> Units:
-        return data.units(centred=self._centred, scaled=self._scaled)
+    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
+        return data.units(centred=centred, scaled=self._scaled)
 
     def _goes_on(self, data: Data) -> bool:
         """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""

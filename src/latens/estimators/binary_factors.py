@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -49,18 +47,6 @@ N_STARTING_ROWS = 100.0  # how sure a start is of itself, in rows
 
 Outcome = tuple[FitContext, Fit]
 Warned = warnings.WarningMessage
-
-# Whether the fit under way has an intercept: where "auto" leaves it to the bound both are fitted, one after the other.
-_INTERCEPT: ContextVar[bool] = ContextVar("_INTERCEPT", default=False)
-
-
-@contextmanager
-def _fitted_with(intercept: bool) -> Iterator[None]:
-    token = _INTERCEPT.set(intercept)
-    try:
-        yield
-    finally:
-        _INTERCEPT.reset(token)
 
 
 class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
@@ -212,7 +198,8 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
 
     @property
     def _centred(self) -> bool:
-        return _INTERCEPT.get()
+        """An intercept is a location; where "auto" leaves it to the bound, each of the two fits is told."""
+        return yes_or_no("fit_intercept", self.fit_intercept)
 
     def _fit(
         self,
@@ -225,13 +212,13 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         rng: np.random.Generator | None = None,
         checkpoint: Checkpoint | None = None,
         until: float | None = None,
+        centred: bool | None = None,
         in_stream: bool = False,
     ) -> tuple[FitContext, Fit]:
         """Without an intercept and with one, where the bound is to decide; a warm start goes on as it was."""
         one = partial(super()._fit, moves=moves, rng=rng, checkpoint=checkpoint, in_stream=in_stream)
-        if not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
-            with all_or_nothing(self), _fitted_with(yes_or_no("fit_intercept", self.fit_intercept)):
-                return one(X, sample_weight, spare=spare, known=known, until=until)
+        if centred is not None or not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
+            return one(X, sample_weight, spare=spare, known=known, until=until, centred=centred)
         with all_or_nothing(self):
             self._check_common()
             if until is None and self.max_time is not None:
@@ -243,16 +230,16 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         return outcome
 
-    def _higher(self, choices: Sequence[bool], one: Callable[[], Outcome]) -> tuple[Outcome, list[Warned]]:
+    def _higher(self, choices: Sequence[bool], one: Callable[..., Outcome]) -> tuple[Outcome, list[Warned]]:
         """Keep the choice of the higher bound; returned with what is to be said of it, and of an interrupt."""
         tried: list[tuple[dict[str, Any], Outcome, list[Warned]]] = []
         for intercept in choices:
             if len(choices) > 1:
                 self.__dict__.pop("posterior_", None)  # neither goes on from the other
-            with warnings.catch_warnings(record=True) as heard, _fitted_with(intercept):
+            with warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("always")
                 try:
-                    outcome = one()
+                    outcome = one(centred=intercept)
                 except KeyboardInterrupt:
                     if not tried:
                         raise
@@ -290,14 +277,14 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         check_is_fitted(self)
         return (self._loadings > positive_number("threshold", threshold, zero=True)).astype(float)
 
-    def _units_of(self, data: Data, sample: Rows) -> Units:
+    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         """Columns that have noise of their own have a unit of their own, so that none leads for being large.
 
         A prior of their noise is given in the unit of all.
         """
         if self.noise != "diagonal" or self.noise_variance_prior is not None:
-            return super()._units_of(data, sample)
-        return units_of_columns(data, range(data.n_columns), centred=self._centred)
+            return super()._units_of(data, sample, centred)
+        return units_of_columns(data, range(data.n_columns), centred=centred)
 
     def _build(self, context: FitContext) -> BinaryFactors:
         sample = context.sample
@@ -326,7 +313,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
             ),
             relevance=variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK)),
             points=prior == "ml",
-            intercept=_INTERCEPT.get(),
+            intercept=context.centred,
             diagonal=noise == "diagonal",
             floor=1e-6 * variance,  # what sums of squares still resolve, in float32 too
             e_step=e_step,

@@ -352,10 +352,10 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                 doubt_noise(self, self._feature_names())
         return self
 
-    def _units_of(self, data: Data, sample: Rows) -> Units:
+    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         """From the sample: the mean is a parameter here, so any origin near it will do."""
-        units = super()._units_of(InMemory(sample), sample)
-        return super()._units_of(data, sample) if units.unseen and data.n_rows > len(sample) else units
+        units = super()._units_of(InMemory(sample), sample, centred)
+        return super()._units_of(data, sample, centred) if units.unseen and data.n_rows > len(sample) else units
 
     def _build(self, context: FitContext) -> Factors:
         sample = context.sample

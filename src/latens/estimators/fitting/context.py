@@ -29,6 +29,7 @@ class FitContext:
     rng: np.random.Generator
     journal: Record = UNRECORDED  # of finished steps, where the fit has a checkpoint
     over: Callable[[], bool] | None = None  # whether `max_time` has passed
+    centred: bool = False  # whether the model has a location of its own, so that the origin of the data was moved
     in_stream: bool = False  # whether rows come in batches, of which these are the first
     growth: int = 1  # how many times the usual components are allowed, while their number is searched for
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well

@@ -49,6 +49,7 @@ class KnownCodes(FitSearch):
             rng: np.random.Generator | None = None,
             checkpoint: Checkpoint | None = None,
             until: float | None = None,
+            centred: bool | None = None,
             in_stream: bool = False,
         ) -> tuple[FitContext, Fit]: ...
 

@@ -225,8 +225,8 @@ class GaussianMixture(MixtureEstimator):
     def _centred(self) -> bool:
         return True
 
-    def _units_of(self, data: Data, sample: Rows) -> Units:
-        units = super()._units_of(data, sample)
+    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
+        units = super()._units_of(data, sample, centred)
         # a prior that was given stays where it is, also in columns not yet seen
         return units if self.mean_prior is None else replace(units, unseen=())
 

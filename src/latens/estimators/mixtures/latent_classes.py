@@ -499,10 +499,10 @@ class LatentClassAnalysis(MixtureEstimator):
     def _centred(self) -> bool:
         return True
 
-    def _units_of(self, data: Data, sample: Rows) -> Units:
+    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         """Real columns about their means, each in its own unit; the others as they are."""
         real = [d for d, kind in enumerate(self.columns_.kinds) if kind in MEASUREMENTS]
-        return units_of_columns(data, real, centred=True)
+        return units_of_columns(data, real, centred=centred)
 
     def _build(self, context: FitContext) -> Mixture:
         sample = context.sample

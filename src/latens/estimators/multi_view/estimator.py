@@ -512,7 +512,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         self._waiting = None
         self._forget_samples()
 
-    def _units_of(self, data: Data, sample: Rows) -> Units:
+    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         return frame_of_rows(data, self.layout_, self._kinds)
 
     def _build(self, context: FitContext) -> MultiView:
