@@ -195,13 +195,44 @@ def test_impute_writes_columns_that_the_model_does_not_use_as_they_were(mixed: P
 
 
 @pytest.mark.extras
+def test_impute_names_the_columns_that_a_file_of_numbers_leaves_out(mixed: Path) -> None:
+    done("fit", mixed, "--model", "factor-analysis", "--columns", "height,weight", "-k", "1", "--report", "none")
+    result = done("impute", "mixed.latens", mixed, "--out", "full.npy")
+    assert "left out, as a .npy file holds numbers alone: who, smokes, town" in result.stderr
+    assert np.load("full.npy").shape == (80, 2)
+
+
+def test_a_fit_that_finds_nothing_offers_no_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(12, 3)).round(3)
+    Path("noise.csv").write_text("\n".join(["a,b,c", *(",".join(map(str, row)) for row in rows)]))
+    result = done("fit", "noise.csv", "--model", "factor-analysis", "--report", "none")
+    assert "0 factors found" in result.stdout
+    assert "next: there is nothing to find in new rows yet; give more rows" in result.stdout
+    assert "latens transform" not in result.stdout
+    refused = call("transform", "noise.latens", "noise.csv", "--out", "scores.csv")
+    assert refused.exit_code == 2
+    assert "found nothing, so rows have no hidden values; latens score noise.latens FILE" in refused.stderr
+    assert not Path("scores.csv").exists()
+
+
+def test_names_of_clusters_are_written_beside_their_numbers(numbers: Path) -> None:
+    arguments = ("--model", "gaussian-mixture", "-k", "2", "--report", "none")
+    done("fit", numbers, *arguments)
+    assert list(json.loads(done("predict", "n.latens", numbers, "--json").stdout)) == ["rows", "cluster", "probability"]
+    done("fit", numbers, *arguments, "--component-names", "small,large")
+    found = json.loads(done("predict", "n.latens", numbers, "--json").stdout)
+    assert found["name"] == [["small", "large"][k] for k in found["cluster"]]
+
+
+@pytest.mark.extras
 def test_latent_classes_take_columns_as_they_are(mixed: Path) -> None:
     import pandas
 
     result = done("fit", mixed, "--model", "latent-classes", "-k", "2", "--report", "none", "--max-iter", "100")
     assert "model: latent-classes (as asked)" in result.stdout
     assert "enter as 0 and 1" not in result.stdout
-    classes = json.loads(done("predict", "mixed.latens", mixed, "--json").stdout)["cluster"]
+    classes = json.loads(done("predict", "mixed.latens", mixed, "--json").stdout)["class"]
     model = latens.load("mixed.latens")
     np.testing.assert_array_equal(classes, model.predict(latens.read(mixed).frame))
     done("impute", "mixed.latens", mixed, "--out", "full.csv")

@@ -67,6 +67,7 @@ MISTAKES = [
     ("transform data.csv", nothing, 2, ["data.csv is a table; name the model first"]),
     ("predict broken.latens data.csv", write("broken.latens", "no model"), 1, ["broken.latens is refused"]),
     ("fit data.csv --model gauss", nothing, 2, ["'gauss'", "gaussian-mixture"]),
+    ("fit data.csv -k 5:2", nothing, 2, ["-k 5:2 ends before it begins; write -k 2:5"]),
     ("fit data.csv --n-init 0", nothing, 2, ["--n-init", "0"]),
 ]  # fmt: skip
 

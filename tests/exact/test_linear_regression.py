@@ -545,3 +545,26 @@ def test_tensors_are_taken_and_answered_in_kind() -> None:
     mean, std = on_torch.predict(torch.asarray(x).requires_grad_(), return_std=True)
     assert isinstance(mean, torch.Tensor)
     assert std.numpy() == pytest.approx(here.predict(x, return_std=True)[1])
+
+
+def test_the_summary_has_the_intervals_of_the_weights_the_surest_first() -> None:
+    x, y = problem()
+    model = latens.BayesianLinearRegression().fit(x, y)
+    table, intervals = model.summary(), model.intervals(quantities=["coef"])
+    at = [int(name[1:]) for name in table["column"]]
+    assert sorted(at) == [0, 1, 2, 3]
+    np.testing.assert_array_equal(table["weight"], model.coef_[at])
+    np.testing.assert_array_equal(table["lower"], np.array(intervals["lower"])[at])
+    sure = np.abs(table["weight"]) / table["sd"]
+    assert list(sure) == sorted(sure, reverse=True)
+    assert f"intercept {model.intercept_:.4g}" in table.note
+    assert f"noise sd {model.noise_precision_**-0.5:.4g}" in table.note
+    assert "not sound" not in table.note
+
+
+def test_the_summary_says_where_intervals_are_not_sound() -> None:
+    x, y = problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DoubtfulScale)
+        model = latens.BayesianLinearRegression().fit(x * [1, 1, 1, 1e4], y)
+    assert "intervals are not sound: columns of very different sizes" in model.summary().note

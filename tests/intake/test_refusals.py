@@ -13,6 +13,7 @@ import latens
 from latens.errors import TableRefused
 
 LONG = "sample,feature,value\n" + "".join(f"s{i},f{j},{i * j + 0.5}\n" for i in range(5) for j in range(4))
+PAIRS = "order,item\n" + "".join(f"{i},{item}\n" for i in range(9) for item in ("tea", "jam", "oats")[: 1 + i % 3])
 GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\n" for i in range(30))
 
 
@@ -27,6 +28,7 @@ GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\
         ("picture.png", b"\x89PNG\r\n", {}, ["end with .png are not read", "Save it as CSV"]),
         ("binary.csv", b"ab\0\0cd\0ef,gh\n" * 5 + bytes(range(1, 200)), {}, ["is no text"]),
         ("long.csv", LONG.encode(), {}, ["looks like a long table", "--format long", "format='long'"]),
+        ("pairs.csv", PAIRS.encode(), {}, ["one line for each order and item", "--format transactions", "format='tr"]),
         ("genes.csv", GENES.encode(), {}, ["features x samples", "'ENSG00000000000'", "--transpose", "transpose=True"]),
         ("ragged.csv", b"a,b\n" + b"1,2\n" * 40 + b"1,2,3\n", {}, ["line 42", "3 fields, the others 2"]),
         ("old.xls", b"\xd0\xcf\x11\xe0", {}, ["old.xls", "save it as .xlsx or CSV"]),
@@ -52,6 +54,45 @@ def test_what_cannot_be_read_is_refused_in_one_line(
     assert "\n" not in message
     for word in words:
         assert word in message, message
+
+
+@pytest.mark.extras
+def test_options_that_a_refusal_names_lay_out_frames_as_they_do_files(tmp_path: Path) -> None:
+    import pandas as pd
+
+    for text, format, shape in ((LONG, "long", (5, 3)), (PAIRS, "transactions", (9, 3))):
+        path = tmp_path / f"{format}.csv"
+        path.write_text(text)
+        from_file = latens.read(path, format=format).encoded()
+        from_frame = latens.read(pd.read_csv(path), format=format).encoded()
+        assert from_file.matrix.shape == shape
+        np.testing.assert_array_equal(_dense(from_frame.matrix), _dense(from_file.matrix))
+        assert from_frame.names == from_file.names
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    "text",
+    [
+        "patient,weight\n" + "".join(f"{i % 4},{60 + 0.5 * i}\n" for i in range(12)),  # measured again and again
+        "patient,answer\n" + "".join(f"{i % 4},{('no', 'yes')[i % 2]}\n" for i in range(40)),  # the same again
+        "id,colour\n" + "".join(f"{i},{('red', 'blue', 'green')[i % 3]}\n" for i in range(12)),  # a row for each
+    ],
+    ids=["numbers", "repeated pairs", "different ids"],
+)
+def test_two_columns_that_are_no_lists_of_items_are_read_as_they_are(text: str, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text(text)
+    assert latens.read(tmp_path / "two.csv").n_rows == text.count("\n") - 1
+
+
+def test_a_misspelt_path_names_no_file_whose_ending_alone_is_alike(tmp_path: Path) -> None:
+    (tmp_path / "s5.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*nosuch\.csv\.$"):
+        latens.read(tmp_path / "nosuch.csv")
 
 
 def test_a_misspelt_path_names_the_file_that_was_meant(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import retyped_options
 from latens.cli.terminal.targets import new_file
+from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.intake import Encoded
@@ -78,6 +79,11 @@ def transform(model: Path, file: Path | None, **options: Any) -> None:
     if not hasattr(fitted, "transform"):
         raise Refused(f"{model} holds a {type(fitted).__name__}, which predicts: latens predict {model} FILE.")
     names = [str(name) for name in fitted.get_feature_names_out()]
+    if not names:
+        raise Refused(
+            f"{model} holds a {type(fitted).__name__} that found nothing, so rows have no hidden values; latens score "
+            f"{model} FILE gives their density."
+        )
     values = np.asarray(fitted.transform(rows, **beside(fitted, file, options)))
     _answer({name: values[:, k] for k, name in enumerate(names)}, encoded, options)
 
@@ -92,7 +98,7 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
     if hasattr(fitted, "predict_proba"):
         probability = np.asarray(fitted.predict_proba(rows))
         best = probability.argmax(axis=1)
-        columns = {"cluster": best, "probability": probability[np.arange(len(best)), best]}
+        columns = _memberships(fitted, best) | {"probability": probability[np.arange(len(best)), best]}
     elif hasattr(fitted, "predict"):
         columns = _predicted(fitted, rows)
     else:
@@ -101,6 +107,17 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
             f"latens transform {model} FILE gives its hidden values."
         )
     _answer(columns, encoded, options)
+
+
+def _memberships(fitted: Any, best: Any) -> dict[str, Any]:
+    """The number of each row's cluster or class, as arrays have it, and its name where it was given one."""
+    from latens.cli.model_names import MODELS, model_name
+
+    part = MODELS[model_name(fitted)].part
+    names = [str(name) for name in fitted.get_feature_names_out()]
+    if names == [f"{part}{k}" for k in range(len(names))]:
+        return {part: best}
+    return {part: best, "name": np.array(names, dtype=object)[best]}
 
 
 def _predicted(fitted: Any, rows: Any) -> dict[str, Any]:
@@ -301,11 +318,18 @@ def _matrix_of(filled: Any, view: str | None, table: Encoded, n: int) -> Any:
 
 
 def _unused(encoded: dict[str, Encoded], used: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Columns of the one table that the model does not use; none in a file of numbers alone."""
-    if len(encoded) > 1 or (options["out"] is not None and options["out"].suffix == ".npy"):
-        return {}
-    (table,) = encoded.values()
-    return {name: _as_written(values) for name, values in table.unused.items() if name not in used}
+    """Columns of the one table that the model does not use; none of several, nor in a file of numbers alone."""
+    unused = {name: values for table in encoded.values() for name, values in table.unused.items() if name not in used}
+    of_numbers = options["out"] is not None and options["out"].suffix == ".npy"
+    if len(encoded) == 1 and not of_numbers:
+        return {name: _as_written(values) for name, values in unused.items()}
+    if unused:
+        why = "a .npy file holds numbers alone" if of_numbers else "several tables are written as one"
+        warnings.warn(
+            f"{len(unused)} column(s) that the model does not use are left out, as {why}: {listed(unused, 6, str)}.",
+            stacklevel=2,
+        )
+    return {}
 
 
 def _as_written(values: Any) -> Any:

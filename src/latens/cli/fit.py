@@ -177,6 +177,8 @@ def _sizes(given: str) -> list[int | None]:
         sizes: list[int | None] = list(range(int(first), int(last if colon else first) + 1))
     except ValueError:
         raise Refused(f"-k {given} is no number; write -k 8, -k auto or -k 2:12.") from None
+    if not sizes and int(last) >= 1:
+        raise Refused(f"-k {given} ends before it begins; write -k {int(last)}:{int(first)}.")
     if not sizes or int(first) < 1:
         raise Refused(f"-k {given} holds no number from 1 on; write -k 8, -k auto or -k 2:12.")
     return sizes

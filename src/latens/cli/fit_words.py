@@ -66,7 +66,7 @@ def about_fit(job: Job, paths: dict[str, Path]) -> str:
         lines += [aligned(("K at most", "K found", "bound (nats)"), rows), ""]
     lines += [_sentence(job)]
     lines += [f"Warning: {words}" for words in job.warnings]
-    lines += ["", *_components(job), ""]
+    lines += ["", *_components(job), ""] if getattr(job.model, "n_components_", 1) else [""]
     lines += [f"{name}: {path}" for name, path in paths.items()]
     lines.append(_next(job, paths))
     return printable("\n".join(lines))
@@ -79,7 +79,7 @@ def _sentence(job: Job) -> str:
     words = f"bound {model.elbo_:,.1f} nats, {model.n_iter_} iterations, {job.seconds:.1f} s"
     if job.choice.name != "linear-regression":
         count = model.n_components_
-        words = f"{count} {part if count == 1 else {'class': 'classes'}.get(part, part + 's')} found; {words}"
+        words = f"{count} {part if count == 1 else _several(part)} found; {words}"
     if job.interrupted:
         return f"interrupted: the best state so far is kept. {words}"
     if model.converged_:
@@ -89,21 +89,21 @@ def _sentence(job: Job) -> str:
     return f"{words}; not converged: --max-iter {2 * getattr(model, 'max_iter', 100)}"
 
 
+def _several(part: str) -> str:
+    return {"class": "classes"}.get(part, f"{part}s")
+
+
 def _components(job: Job) -> list[str]:
     model = job.model
-    if not hasattr(model, "summary"):
-        names = getattr(model, "feature_names_in_", range(len(model.coef_)))
-        sd = [float(model.coef_covariance_[j, j]) ** 0.5 for j in range(len(model.coef_))]
-        order = sorted(range(len(sd)), key=lambda j: -abs(model.coef_[j]) / max(sd[j], 1e-300))[:MOST_LINES]
-        rows = [(str(names[j]), f"{model.coef_[j]:.4g}", f"{sd[j]:.2g}") for j in order]
-        return [aligned(("weight of", "mean", "sd"), rows)]
-    rows = _with_columns(job)
+    rows = [] if job.choice.name == "linear-regression" else _with_columns(job)
     if rows:
         more = [f"... and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else []
         return [_lines_of_words(rows[:MOST_LINES]), *more]
-    table = str(model.summary()).splitlines()
-    more = [f"... and {len(table) - MOST_LINES - 1} more"] if len(table) > MOST_LINES + 1 else []
-    return [*table[: MOST_LINES + 1], *more]
+    table = model.summary()
+    lines = str(table).splitlines()
+    if len(table) <= MOST_LINES:
+        return lines
+    return [*lines[: MOST_LINES + 1], f"... and {len(table) - MOST_LINES} more", *lines[len(table) + 1 :]]
 
 
 def _with_columns(job: Job) -> list[tuple[str, str, str]]:
@@ -135,13 +135,19 @@ def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:
 
 def _next(job: Job, paths: dict[str, Path]) -> str:
     """The command that a reader wants next."""
+    from latens.cli.model_names import MODELS
+
     if "model" not in paths:
         return "next: --out MODEL.latens keeps the model."
     path = as_typed(paths["model"])
     if job.interrupted:
         again = "" if "--continue" in job.command else f" --continue {quote(path)}"
         return f"to go on: {job.command}{again}"
-    act, answers = ("predict", "clusters") if hasattr(job.model, "predict_proba") else ("transform", "scores")
+    if getattr(job.model, "n_components_", 1) == 0:
+        return "next: there is nothing to find in new rows yet; give more rows, or another model: latens models."
+    act, answers = "transform", "scores"
+    if hasattr(job.model, "predict_proba"):
+        act, answers = "predict", _several(MODELS[job.choice.name].part)
     if job.choice.name == "linear-regression":
         act, answers = "predict", "predicted"
     suffix = job.file.suffix if job.file is not None else ".csv"

@@ -13,10 +13,10 @@ import numpy as np
 from latens.errors import TableRefused
 from latens.intake.columns import COVARIATE, Column, counted_kinds, plural, times
 from latens.intake.encoding import Encoded, Encoding, unique_names
-from latens.intake.layouts import SparseTable, looks_long, looks_transposed
+from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
-from latens.intake.sources import load_tables
+from latens.intake.sources import laid_out, load_tables
 from latens.intake.treatment import Choices, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
@@ -269,7 +269,7 @@ def encode_like(
     first = next(iter(encodings.values()))
     out = {}
     for view, one in given.items():
-        tables = _tables(one, first.format, sep, sheet)
+        tables = _tables(one, _layout(one, first.format), sep, sheet)
         for name, table in tables.items():
             label = view if view and len(tables) == 1 else f"{view} {name}".strip()
             label = next(iter(encodings)) if len(encodings) == len(given) == len(tables) == 1 else label
@@ -280,6 +280,15 @@ def encode_like(
             table = table.transposed() if encodings[label].transpose else table
             out[label] = encodings[label].also_missing(NamedMissing.of(missing)).encode(table)
     return out
+
+
+def _layout(source: Any, format: str) -> str:
+    """How new rows lie: as those of the fit, but a frame may have been laid out already."""
+    if not hasattr(source, "columns"):
+        return format
+    table = RawTable.of_frame(source)
+    as_fitted = {"long": looks_long, "transactions": looks_like_pairs}.get(format)
+    return format if as_fitted is not None and as_fitted(table) else "matrix"
 
 
 def join_views(encoded: Mapping[str, Encoded], encodings: Mapping[str, Encoding] | None = None) -> dict[str, Any]:
@@ -300,7 +309,7 @@ def _tables(source: Any, format: str | None, sep: str | None, sheet: str | int |
     if isinstance(source, str | os.PathLike):
         return load_tables(Path(source).expanduser(), format, sep, sheet)
     if hasattr(source, "columns"):
-        return {"x": RawTable.of_frame(source)}
+        return laid_out({"x": RawTable.of_frame(source)}, format)
     raise TableRefused(f"a {type(source).__name__} cannot be read; give the path of a file, or a data frame.")
 
 
@@ -324,6 +333,11 @@ def _part(
         raise TableRefused(
             f"{label} looks like a long table, one line per value ({', '.join(table.names)}): type --format long "
             "(format='long' in Python), or --format matrix if each line is a sample."
+        )
+    if format is None and looks_like_pairs(table):
+        raise TableRefused(
+            f"{label} looks like lists of items, one line for each {table.names[0]} and {table.names[1]}: type --format "
+            "transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
     if several:  # not every file of several views has every column that was named
         choices = replace(

@@ -15,7 +15,16 @@ from scipy.sparse import csr_array
 from latens.errors import TableRefused
 from latens.intake.raw_table import RawTable, Values, level_text
 
-__all__ = ["SparseTable", "from_edges", "from_long", "from_transactions", "looks_long", "looks_transposed"]
+__all__ = [
+    "SparseTable",
+    "from_edges",
+    "from_long",
+    "from_pairs",
+    "from_transactions",
+    "looks_like_pairs",
+    "looks_long",
+    "looks_transposed",
+]
 
 SAMPLE_WORDS = ("sample", "id", "subject", "patient", "cell", "row", "user", "document", "case", "basket", "order")
 LIST_WORDS = ("orderid", "transaction", "invoice", "receipt", "customer", "session", "visit", "member")
@@ -26,6 +35,7 @@ SAMPLE_NAME = re.compile(
     r"(TCGA|GSM|SRR|ERR|SAMN|SAMEA|GTEX)[-_A-Z0-9.]*\d.*|(sample|subject|patient|cell|donor|s|p)[-_. ]?\d+", re.I
 )
 GENES = 0.8  # share of names that look like genes or samples
+PAIRS = 0.9  # share of pairs that occur once where they are lists and their items
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +92,43 @@ def _by_name_of_list(lines: Sequence[Sequence[str]]) -> dict[str, list[str]] | N
     for name, item in lines[1:]:
         baskets.setdefault(name, []).append(item)
     return baskets
+
+
+def from_pairs(raw: RawTable) -> SparseTable:
+    """Lists of items from a table of two columns, the name of a list and one of its items.
+
+    Raises
+    ------
+    TableRefused
+        If the table is none of that kind.
+    """
+    lines = _lines(raw)
+    if _by_name_of_list(lines) is None:
+        raise TableRefused(
+            "lists of items are read from text files, or from two columns, such as order and item; this table has "
+            f"{', '.join(map(repr, raw.names[:6]))}."
+        )
+    return from_transactions(lines)
+
+
+def looks_like_pairs(raw: RawTable) -> bool:
+    """Whether a table has one line for each item of a list, such as an order."""
+    if len(raw.names) != 2 or raw.n_rows < 6:
+        return False
+    words = set(re.split(r"[^a-z]+", raw.names[1].lower()))
+    if raw.values[1].dtype.kind == "f" and not words & set(FEATURE_WORDS):
+        return False  # a measurement that was repeated
+    lines = _lines(raw)
+    baskets = _by_name_of_list(lines)
+    n = len(lines) - 1
+    return baskets is not None and len({line[1] for line in lines[1:]}) < n and len(set(map(tuple, lines))) > PAIRS * n
+
+
+def _lines(raw: RawTable) -> list[list[str]]:
+    """Names of columns and the whole rows below them, as text."""
+    columns = [_labels(values) for values in raw.values]
+    rows = [list(row) for row in zip(*columns, strict=True) if all(value is not None for value in row)]
+    return [list(raw.names), *rows]
 
 
 def from_edges(raw: RawTable) -> SparseTable:

@@ -15,12 +15,12 @@ from scipy.sparse import csr_array, issparse
 
 from latens.errors import TableRefused
 from latens.intake.dialect import sniff
-from latens.intake.layouts import SparseTable, from_edges, from_long, from_transactions
+from latens.intake.layouts import SparseTable, from_edges, from_long, from_pairs, from_transactions
 from latens.intake.raw_table import RawTable
 from latens.intake.text_file import read_lines, read_text
 from latens.system.optional_imports import require
 
-__all__ = ["FORMATS", "Table", "load_tables"]
+__all__ = ["FORMATS", "Table", "laid_out", "load_tables"]
 
 Table = RawTable | SparseTable
 FORMATS = ("matrix", "transactions", "long", "edges")
@@ -46,23 +46,24 @@ def load_tables(path: Path, format: str | None, sep: str | None, sheet: str | in
     binary = BINARY.get(suffix)
     if binary is not None:
         tables: dict[str, Table] = binary(path) if binary is not _excel else _excel(path, sheet)
-        return _laid_out(tables, format)
+        return laid_out(tables, format)
     if suffix not in TEXT:
         raise TableRefused(f"{path.name}: files that end with {suffix} are not read; {READ} are. Save it as CSV.")
     if format == "transactions" or (format is None and sniff(path, sep).names is None):
         lines, _ = read_lines(path, sep)
         return {"x": from_transactions(lines)}
-    return _laid_out({"x": read_text(path, sep)}, format)
+    return laid_out({"x": read_text(path, sep)}, format)
 
 
-def _laid_out(tables: dict[str, Table], format: str | None) -> dict[str, Table]:
+def laid_out(tables: dict[str, Table], format: str | None) -> dict[str, Table]:
+    """Tables as rows by columns, where they lie in another format."""
     table = next(iter(tables.values()))
     if format in (None, "matrix") or not isinstance(table, RawTable):
         return tables
     if format == "edges":
         return {"x": from_edges(table)}
     if format == "transactions":
-        raise TableRefused("lists of items are read from text files; save it as CSV.")
+        return {"x": from_pairs(table)}
     return dict(from_long(table))
 
 
@@ -75,11 +76,20 @@ def _check_there(path: Path) -> None:
 
     folder = path.parent if path.parent.is_dir() else None
     names = [each.name for each in folder.iterdir() if _suffix(each) in (*TEXT, *BINARY)] if folder else []
-    close = get_close_matches(path.name, names, n=1, cutoff=0.6)
+    # endings are alike anyway: the rest of a name has to be
+    close = [name for name in get_close_matches(path.name, names, n=5) if _alike(path.name, name)]
     words = f"; did you mean {folder / close[0]}?" if folder and close else "."
     if folder is None:
         words = f": there is no folder {path.parent}."
     raise FileNotFoundError(f"there is no file {path}{words}")
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether two names of files are alike without their endings."""
+    from difflib import SequenceMatcher
+
+    stems = (each.partition(".")[0].lower() for each in (name, other))
+    return SequenceMatcher(None, *stems).ratio() >= 0.6
 
 
 def _suffix(path: Path) -> str:

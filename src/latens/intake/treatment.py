@@ -194,7 +194,7 @@ def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[s
     if len(levels) > MOST_CHOSEN_LEVELS:
         raise TableRefused(
             f"column {name!r} has {len(levels):,} levels, and a category may have {MOST_CHOSEN_LEVELS:,}; leave it "
-            f"out: --drop {_quoted(name)}."
+            f"out: --drop {_quoted(name)} (drop=[{name!r}] of latens.read)."
         )
     if len(levels) < 2:
         return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)

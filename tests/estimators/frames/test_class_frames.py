@@ -137,3 +137,13 @@ def test_kinds_that_frames_do_not_have_are_refused() -> None:
     many = frame.assign(town=[f"town {i % 40}" for i in range(len(frame))])
     assert "town" not in fitted(many).likelihoods_
     assert fitted(many, likelihoods={"town": "categorical"}).likelihoods_["town"] == "categorical"
+
+
+def test_columns_that_are_not_used_are_told_in_words_of_python() -> None:
+    frame, _, _ = people(n=120)
+    frame["town"] = [f"town {i % 60}" for i in range(len(frame))]
+    with pytest.warns(UnusedColumns, match=r"town \(text with 60 levels\)") as caught:
+        latens.LatentClassAnalysis(2, max_iter=2, moves=False, **QUICK).fit(frame)
+    told = next(str(each.message) for each in caught if each.category is UnusedColumns)
+    assert "--" not in told
+    assert "likelihoods={name: 'categorical'}" in told

@@ -270,3 +270,14 @@ def test_the_noise_precision_of_the_documents_is_one_over_the_variance_of_y(fit_
     y = 7.0 + X[:, 0]
     model = latens.BayesianLinearRegression(noise_precision="variance", fit_intercept=fit_intercept).fit(X, y)
     assert model.noise_precision_ == pytest.approx(1 / np.var(y), rel=1e-9)
+
+
+@pytest.mark.extras
+@every
+def test_columns_of_one_name_are_refused_with_the_line_that_keeps_the_first(subject: Subject) -> None:
+    import pandas as pd
+
+    X = subject.rows()
+    frame = pd.DataFrame(X, columns=["age", "age", *(f"c{d}" for d in range(2, X.shape[1]))])
+    with pytest.raises(ValueError, match=r"several columns called 'age'; give each .*~X\.columns\.duplicated\(\)\]"):
+        subject.fit(frame)

@@ -80,7 +80,9 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
     category = tuple(name for name in texts if chosen.get(name) in ("categorical", "ordinal"))
     columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None))
-    out = [f"{column.name} ({column.note or column.kind})" for column in columns if not column.is_kept]
+    # notes may end with the option of the command line that keeps a column; in Python the warning says what does
+    notes = {column.name: column.note.partition("; --")[0] for column in columns if not column.is_kept}
+    out = [f"{column.name} ({notes[column.name] or column.kind})" for column in columns if not column.is_kept]
     kept = tuple(column for column in columns if column.is_kept)
     if not kept:
         raise ValueError(f"no column of X can be used: {', '.join(out[:8])}. Give numbers, yes/no or categories.")

@@ -24,6 +24,7 @@ from latens.models.linear_regression import LinearRegression, RegressionPosterio
 from latens.models.regression_integral import RegressionIntegral
 from latens.scale.scan import Scan
 from latens.system.seeds import generator
+from latens.system.summary_table import Table
 
 __all__ = ["CENTRAL", "WIDTH", "RegressionUncertainty"]
 
@@ -175,6 +176,23 @@ class RegressionUncertainty:
             for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
         ]
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
+
+    def summary(self) -> Table:
+        """A short table of what was found.
+
+        Returns
+        -------
+        Table
+            One row per weight, those most certainly not 0 first: column, weight, sd, and the ends of its 95 %
+            interval, in data units. `note` has the intercept and the noise, and says where intervals are not sound.
+        """
+        weights = self.intervals(quantities=["coef"])
+        sure = np.abs(weights["estimate"]) / np.maximum(weights["std"], np.finfo(float).tiny)
+        parts = list(zip(*(weights[name] for name in ("feature", "estimate", "std", "lower", "upper")), strict=True))
+        why = next((f"; intervals are not sound: {words}" for words in weights["why"] if words), "")
+        note = f"intercept {self.intercept_:.4g}; noise sd {self.noise_precision_**-0.5:.4g}{why}"
+        order = np.argsort(-sure, kind="stable")
+        return Table(("column", "weight", "sd", "lower", "upper"), tuple(parts[d] for d in order), note=note)
 
     def _doubt(self, narrow: bool) -> str:
         """Why intervals may not hold what they claim; empty where they do."""

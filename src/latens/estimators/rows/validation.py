@@ -21,6 +21,7 @@ from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.sampling import row_keys
 from latens.intake import Intake
 from latens.models.known_codes import KNOWN
+from latens.system.wording import listed
 
 __all__ = [
     "binary_rows",
@@ -251,11 +252,24 @@ def _other_names(estimator: Any, X: Any) -> str:
 def readable_table(X: Any, name: str = "X") -> Any:
     """X as scikit-learn may read it: masked entries as NaN, no dates, no float16, no damaged sparse matrix."""
     refuse_dates(X, name)
+    refuse_repeated_names(X, name)
     if is_sparse(X):
         check_sparse(X, name)
     if getattr(X, "dtype", None) == np.float16:
         X = X.astype(np.float32)
     return unmasked(X)
+
+
+def refuse_repeated_names(X: Any, name: str) -> None:
+    """Columns are told apart by their names in answers, files and pages."""
+    columns = getattr(X, "columns", None)
+    if columns is None or getattr(columns, "is_unique", True):  # polars has no such frames
+        return
+    twice = list(dict.fromkeys(str(each) for each in columns[columns.duplicated()]))
+    raise ValueError(
+        f"{name} has several columns called {listed(twice)}; give each a name of its own, or keep the first of each: "
+        f"{name}.loc[:, ~{name}.columns.duplicated()]."
+    )
 
 
 def unmasked(X: Any) -> Any:
