@@ -336,8 +336,8 @@ def _part(
         )
     if format is None and looks_like_pairs(table):
         raise TableRefused(
-            f"{label} looks like lists of items, one line for each {table.names[0]} and {table.names[1]}: type --format "
-            "transactions (format='transactions' in Python), or --format matrix if each line is a sample."
+            f"{label} looks like lists of items, one line for each {table.names[0]} and {table.names[1]}: type "
+            "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
     if several:  # not every file of several views has every column that was named
         choices = replace(
