@@ -34,7 +34,7 @@ def keywords_after_y(*former: str) -> Callable[[Method], Method]:
                     )
                 warnings.warn(
                     f"{type(self).__name__}.{method.__name__} takes what comes after y by name only from the next "
-                    f"release on; write {', '.join(f'{name}=...' for name in named)}.",
+                    f"release on; write {method.__name__}(X, {', '.join(f'{name}=...' for name in named)}).",
                     FutureWarning,
                     stacklevel=caller_level(),
                 )

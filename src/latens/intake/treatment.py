@@ -17,6 +17,7 @@ from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, has_decimal_commas, number_in, number_style
 from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
+from latens.system.wording import listed
 
 __all__ = ["Choices", "treat"]
 
@@ -336,8 +337,7 @@ def _nearest(name: str, names: Collection[str]) -> str:
     close = get_close_matches(name, list(names), n=3, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
-    shown = list(names)
-    return f"there are {', '.join(map(repr, shown[:8]))}{' ...' if len(shown) > 8 else ''}."
+    return f"there are {listed(names, 8)}."
 
 
 def _quoted(name: str) -> str:

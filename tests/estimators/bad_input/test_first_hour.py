@@ -96,7 +96,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
      ["2 of at most 3", "an upper bound", "with 3 the bound is 3.7 nats lower", "prune=False"]),
     ("2 a text column", lambda: clusters(frame({"age": TWO[:, 0], "town": ["Oslo", "Rome"] * 40})), "ValueError",
      ["'town'", "'Oslo'", "X.drop(columns=", "LatentClassAnalysis", "MultiViewFactorAnalysis"]),
-    ("3 a code for missing", with_code, "MissingCodes", ["'age'", "-999", "4 times", "np.where(X == -999, np.nan, X)"]),
+    ("3 a code for missing", with_code, "MissingCodes", ["'age'", "-999", "4 times", "X.replace({'age': -999}, np.nan)"]),
     ("4 a row counter", lambda: clusters(frame({"id": np.arange(80.0), "a": TWO[:, 0], "b": TWO[:, 1]})), "CountsRows",
      ["'id'", "number the rows", "X.set_index('id')", "X.drop(columns=['id'])"]),
     ("5 features x samples", lambda: latens.MultiViewFactorAnalysis(2).fit(
@@ -105,7 +105,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
     ("5 channels x time", lambda: latens.NoisyICA(2, max_iter=2).fit(RNG.normal(size=(8, 300))), "LooksTransposed",
      ["8 rows, 300 columns", "rows must be time points", "X.T"]),
     ("6 weights by position", lambda: clusters(TWO, None, np.ones(80)), "FutureWarning",
-     ["by name only", "sample_weight="]),
+     ["by name only", "fit(X, sample_weight=...)"]),
     ("7 few shared row names", lambda: latens.MultiViewFactorAnalysis(1, random_state=0, max_iter=5).fit(
         {"a": named(30), "b": named(30, 27)}), "FewSharedRows", ["3 of the 30", "'a'", "reset_index(drop=True)"]),
     ("8 numbers against names", lambda: latens.MultiViewFactorAnalysis(1).fit(

@@ -42,7 +42,7 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     part = np.asfortranarray(host(rows.x[::step, :d]))  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)
-    _doubt_codes(rows, part, names)
+    _doubt_codes(rows, part, names, container)
     _doubt_counters(rows, part, names, step)
     _doubt_equal(rows, part, names, container)
     if levels:
@@ -55,7 +55,7 @@ def _column(rows: Rows, j: int) -> Floats:
     return x if rows.seen is None else np.where(host(rows.seen[:, j]) > 0, x, np.nan)
 
 
-def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
+def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
     at = np.flatnonzero(may_hold_codes(part)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
     found = {j: codes for j in full if (codes := missing_codes(part[:, j]))}
@@ -66,11 +66,14 @@ def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str]) -> None:
     count = int(np.sum(_column(rows, j) == code))
     others = [names[other] for other in found if other != j]
     also = f"; so do {listed(map(str, others))}" if others else ""
+    replaced = f"np.where(X == {code:g}, np.nan, X)"
+    if container == "frame":  # which keeps its names
+        replaced = f"X.replace({{{str(names[j])!r}: {code:g}}}, np.nan)"
     warn(
         MissingCodes(
             f"column {str(names[j])!r} holds {code:g} {count} times, far from its other values{also}: this looks like "
             "a code for missing values, and is taken as a number.",
-            f"If so, pass X with NaN in its place: X = np.where(X == {code:g}, np.nan, X).",
+            f"If so, pass X with NaN in its place: X = {replaced}.",
         )
     )
 

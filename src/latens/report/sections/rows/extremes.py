@@ -26,17 +26,17 @@ def typical_and_odd(entry: Entry) -> Section | None:
     sample = entry.sample
     if sample is None or entry.n_components == 0 or not hasattr(entry.model, "score_samples"):
         return None
-    odd = _odd(entry)
+    density = _density(entry)
+    odd = _odd(entry, density)
     parts = () if odd is None else (odd,)
-    return Section("Typical and odd rows", table=_typical(entry), parts=parts, anchor="extremes")
+    return Section("Typical and odd rows", table=_typical(entry, density), parts=parts, anchor="extremes")
 
 
-def _typical(entry: Entry) -> Table:
+def _typical(entry: Entry, density: np.ndarray | None) -> Table:
     sample = entry.sample
     assert sample is not None
     codes, grouped = sample.codes, entry.grouped
     rows = []
-    density = _density(entry) if grouped else None
     for k, name in enumerate(entry.labels[: min(codes.shape[1], MOST_COMPONENTS)]):
         z = codes[:, k]
         ends = [np.argsort(-z, kind="stable")[:TYPICAL]]
@@ -60,6 +60,7 @@ def _score(value: float, grouped: bool) -> str:
 
 
 def _density(entry: Entry) -> np.ndarray | None:
+    """(n,), log density of the rows looked at; None where it would take too long."""
     sample = entry.sample
     assert sample is not None
     joint = getattr(entry.model, "covariance_type", "") in ("full", "tied")
@@ -70,9 +71,9 @@ def _density(entry: Entry) -> np.ndarray | None:
         return np.asarray(entry.model.score_samples(sample.X, **sample.given), dtype=np.float64)
 
 
-def _odd(entry: Entry) -> Section | None:
+def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
     """Rows of the smallest log density, and the columns farthest from what the model expects there."""
-    sample, density = entry.sample, _density(entry)
+    sample = entry.sample
     if sample is None or density is None or len(density) < 2 * ODD:
         return None
     worst = np.argsort(density, kind="stable")[:ODD]
