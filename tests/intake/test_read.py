@@ -145,6 +145,12 @@ def test_a_column_of_decimal_commas_among_points_is_numbers() -> None:
     np.testing.assert_array_equal(again.matrix, [[0.5], [np.nan]])
 
 
+@pytest.mark.extras
+def test_single_quotes_around_all_names_are_no_part_of_them(tmp_path: Path) -> None:
+    (tmp_path / "quoted.csv").write_text("'age'\t'height'\n" + "".join(f"{i}\t{i * i + 0.5}\n" for i in range(12)))
+    assert [name for name, *_ in latens.read(tmp_path / "quoted.csv").columns.rows] == ["age", "height"]
+
+
 def test_lines_of_an_order_and_an_item_are_put_together_by_order(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     path.write_text("order_id,item\n1,beer\n1,chips\n2,apple\n2,beer\n2,chips\n3,apple\n")

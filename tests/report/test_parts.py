@@ -296,9 +296,33 @@ def test_hidden_cells_of_text_are_judged_by_how_many_are_right() -> None:
     assert cells.error < 0.3
     assert cells.right > 0.9
     assert cells.usual < 0.7
+    assert 0.85 < cells.coverage <= 1
     assert cells.helpful
     words = str(verdicts(Entry(model, frame), "s1"))
     assert f"hidden levels are right in {100 * cells.right:.0f} % (the most frequent one: " in words
+
+
+@pytest.mark.extras
+def test_hidden_cells_of_a_mixed_frame_are_those_of_its_own_columns() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=300)
+    frame = pd.DataFrame(
+        {
+            **{name: size * (z + 0.3 * rng.normal(size=300)) for name, size in (("a", 1.0), ("b", 100.0), ("c", 0.01))},
+            "smokes": np.where(z + 0.3 * rng.normal(size=300) > 0, "yes", "no"),
+            "town": np.array(["Oslo", "Rome", "Lima"])[np.clip(np.round(z + 1), 0, 2).astype(int)],
+        }
+    )
+    model = latens.MultiViewFactorAnalysis(2, random_state=0, max_iter=100).fit(frame)
+    cells = hidden_cells(Entry(model, frame))
+    assert cells is not None
+    assert 100 < cells.n < 0.15 * frame.size  # of five columns, not of levels
+    assert cells.error < 0.6
+    assert 0.85 < cells.coverage <= 1
+    assert cells.right > cells.usual + 0.1
+    assert cells.helpful
 
 
 @pytest.mark.extras

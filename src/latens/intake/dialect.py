@@ -258,7 +258,7 @@ def _with_header(
     names = [f"x{j}" for j in range(width)] if header is None else [*header[:width], *[""] * (width - len(header))]
     if header is None:
         notes.append("no header: columns are called x0, x1, ...")
-    unique, renamed = _unique([name.strip() for name in names])
+    unique, renamed = _unique(_unquoted([name.strip() for name in names]))
     notes += [f"{renamed} repeated or empty column name(s) made unique"] if renamed else []
     units: dict[str, str] = {}
     if header is not None and _is_units(rows, decimal):
@@ -345,6 +345,16 @@ def _codes(rows: Sequence[list[str]], width: int) -> tuple[int, ...]:
     leading = re.compile(r"0\d+")
     found = {j for row in rows for j, cell in enumerate(row[:width]) if cell[:1] == "0" and leading.fullmatch(cell)}
     return tuple(sorted(found))
+
+
+def _unquoted(names: list[str]) -> list[str]:
+    """Names without single quotes, where every one has them: to readers of CSV they are letters like others.
+
+    >>> _unquoted(["'age'", "'sex'"]), _unquoted(["'t Hooft", "age"])
+    (['age', 'sex'], ["'t Hooft", 'age'])
+    """
+    quoted = all(len(name) > 2 and name[0] == name[-1] == "'" for name in names)
+    return [name[1:-1] for name in names] if quoted else names
 
 
 def _unique(names: list[str]) -> tuple[list[str], int]:

@@ -88,8 +88,8 @@ def _alike(name: str, other: str) -> bool:
     """Whether two names of files are alike without their endings."""
     from difflib import SequenceMatcher
 
-    stems = (each.partition(".")[0].lower() for each in (name, other))
-    return SequenceMatcher(None, *stems).ratio() >= 0.6
+    first, second = (each.partition(".")[0].lower() for each in (name, other))
+    return SequenceMatcher(None, first, second).ratio() >= 0.6
 
 
 def _suffix(path: Path) -> str:

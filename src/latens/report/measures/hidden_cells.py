@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latens.diagnose.hidden_entries import SHARE, comparable, filled_rows, hide_some, of_text
 from latens.estimators.fitted_parts import entries_of
+from latens.estimators.frames.raw_frames import is_frame, level_numbers
 from latens.report.measures.sample import beside
 
 if TYPE_CHECKING:
@@ -57,8 +61,9 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     model, sample = entry.model, entry.sample
     if sample is None or not hasattr(model, "impute") or entry.n_components == 0 or entry.family == "regression":
         return None
-    if of_text(model):
-        return _of_text(entry)
+    frame = _frame_of(model, sample.X)
+    if frame is not None:
+        return _in_frame(entry, frame)
     values = sample.values
     real = comparable(model, values.shape[1])
     joint = getattr(model, "covariance_type", "") in ("full", "tied")
@@ -90,41 +95,66 @@ def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
     return np.linspace(0, len(values) - 1, n).round().astype(int)
 
 
-def _of_text(entry: Entry) -> HiddenCells | None:
+@dataclass(frozen=True)
+class _Frame:
+    """Columns of a frame of numbers and levels that a model was fitted to, as it is."""
+
+    names: list[str]
+    levels: NDArray[np.bool_]  # (D,), which of them are of levels
+    numbers: Callable[[Any], np.ndarray]  # (n, D) of such a frame, of levels their number
+
+
+def _frame_of(model: Any, X: Any) -> _Frame | None:
+    """How rows are given to a model of text; None where they are given as numbers."""
+    if of_text(model):
+        levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
+        return _Frame(list(model.columns_.names), levels, partial(entries_of, model))
+    encodings = getattr(model, "encodings_", None) or {}
+    if not hasattr(model, "layout_") or not is_frame(X) or len(encodings) != 1:
+        return None
+    (encoding,) = encodings.values()
+    levels = np.array([column.kind in ("binary", "category") for column in encoding.columns])
+    return _Frame([column.name for column in encoding.columns], levels, partial(level_numbers, encoding))
+
+
+def _in_frame(entry: Entry, frame: _Frame) -> HiddenCells | None:
     """The same for a frame with levels as text: numbers by their error, levels by how many are right."""
     model, sample = entry.model, entry.sample
     assert sample is not None
     if not hasattr(sample.X, "iloc"):
         return None
-    names, values = list(model.columns_.names), sample.values
+    names, levels, values = frame.names, frame.levels, np.asarray(frame.numbers(sample.X))
     at = _looked_at(values, len(names))
-    rows, frame = values[at], sample.X.iloc[at].copy()
+    rows, gappy = values[at], sample.X.iloc[at].copy()
     hide = hide_some(rows)
     if hide.sum() < FEWEST:
         return None
     for j, name in enumerate(names):
-        frame[name] = frame[name].mask(hide[:, j])
-    levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
+        gappy[name] = gappy[name].mask(hide[:, j])
+    given = beside(sample.given, at, len(values))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        answer, coded = model.impute(frame), frame.copy()
+        (answer, std), coded = model.impute(gappy, return_std=True, **given), gappy.copy()
         for name, of_levels in zip(names, levels, strict=True):
-            coded[name] = answer[name] if of_levels else frame[name]
-        filled = np.asarray(entries_of(model, coded))
+            coded[name] = answer[name] if of_levels else gappy[name]
+        filled = np.asarray(frame.numbers(coded))
     for j in np.flatnonzero(~levels).tolist():  # an expected count is no count, which the model would refuse
         # cells that were not hidden stay as they are written, such as 14 %; a decimal comma is in those filled too
         filled[hide[:, j], j] = [float(str(cell).replace(",", ".")) for cell in answer[names[j]][hide[:, j]]]
+    std = np.asarray(std[names] if hasattr(std, "columns") else std, dtype=np.float64)
     of_levels, of_numbers = hide & levels, hide & ~levels
-    right = usual = error = float("nan")
+    right = usual = error = coverage = float("nan")
     if of_levels.any():
         mode = np.array([_most_frequent(values[:, j]) for j in range(len(names))])
         right = float(np.mean(filled[of_levels] == rows[of_levels]))
         usual = float(np.mean(np.broadcast_to(mode, rows.shape)[of_levels] == rows[of_levels]))
     if of_numbers.any():
-        spread, mean = np.where(sample.spread > 0, sample.spread, 1.0), np.nanmean(values, axis=0)
+        spread, mean = np.nanstd(values, axis=0), np.nanmean(values, axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
         gaps, plain = (((guess - rows) / spread)[of_numbers] for guess in (filled, np.broadcast_to(mean, rows.shape)))
         error = float(np.sqrt(np.mean(gaps**2) / max(float(np.mean(plain**2)), 1e-300)))
-    return HiddenCells(int(hide.sum()), error, float("nan"), right, usual)
+        coverage = float(np.mean(np.abs(filled - rows)[of_numbers] <= 1.96 * std[of_numbers]))
+    return HiddenCells(int(hide.sum()), error, coverage, right, usual)
 
 
 def _most_frequent(column: np.ndarray) -> float:

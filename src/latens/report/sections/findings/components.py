@@ -25,6 +25,7 @@ MOST_HATCHED = 0.5  # share of cells
 IN_SIGHT = 22  # rows of it that are seen without scrolling
 LINE = Markup('<span class="top"><span class="{}">{}</span> {}{}</span>')
 RANGE = Markup(' <span class="range{}" title="{}">[{}, {}]</span>')
+SCROLLS = Markup('<p class="on-screen">The table scrolls.</p>')
 KEY = Markup(
     '<p class="key"><span class="swatch m5"></span>much less<span class="swatch m3"></span>less'
     '<span class="swatch p3"></span>more<span class="swatch p5"></span>much more{}</p>'
@@ -75,7 +76,6 @@ def columns(entry: Entry) -> Section | None:
     why = _doubts(entry, profile)
     text = f"Cells are {profile.unit}; "
     text += "point at one for its number." if k > MOST_WIDE else f"numbers are written from {WRITTEN:g} sd on."
-    text += " The table scrolls." if k > MOST_WIDE or len(keep) > IN_SIGHT else ""
     if d > most:
         text += f" Of {d:,} columns, the {most} with the largest entries."
     if len(why) > MOST_HATCHED * profile.strength.size:  # said once, rather than drawn everywhere
@@ -93,7 +93,8 @@ def columns(entry: Entry) -> Section | None:
         None if profile.lift is None else profile.lift[keep, :k],
     )
     narrow = Markup(". {}").format(entry.certainty.note) if entry.certainty.narrow else Markup("")
-    return Section("Columns by components", text, body=cells + KEY.format(narrow), anchor="columns")
+    hint = SCROLLS if k > MOST_WIDE or len(keep) > IN_SIGHT else Markup("")
+    return Section("Columns by components", text, body=hint + cells + KEY.format(narrow), anchor="columns")
 
 
 def _extra_columns(entry: Entry) -> list[tuple[str, list[str]]]:
