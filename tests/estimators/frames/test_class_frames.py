@@ -144,6 +144,6 @@ def test_columns_that_are_not_used_are_told_in_words_of_python() -> None:
     frame["town"] = [f"town {i % 60}" for i in range(len(frame))]
     with pytest.warns(UnusedColumns, match=r"town \(text with 60 levels\)") as caught:
         latens.LatentClassAnalysis(2, max_iter=2, moves=False, **QUICK).fit(frame)
-    told = next(str(each.message) for each in caught if each.category is UnusedColumns)
-    assert "--" not in told
-    assert "likelihoods={name: 'categorical'}" in told
+    message = next(str(each.message) for each in caught if each.category is UnusedColumns)
+    assert "--" not in message
+    assert "likelihoods={name: 'categorical'}" in message
