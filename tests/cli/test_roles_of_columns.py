@@ -64,6 +64,30 @@ def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Pa
 
 
 @pytest.mark.extras
+def test_classes_take_exposures_and_kinds_of_columns_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    label, months = rng.integers(0, 2, 120), rng.uniform(1, 24, 120)
+    counts = rng.poisson(months[:, None] * np.array([[0.3, 2.0, 1.0], [2.0, 0.4, 1.0]])[label])
+    lines = [",".join(map(str, (*row, "ab"[k], f"{m:.3f}"))) for row, k, m in zip(counts, label, months, strict=True)]
+    Path("v.csv").write_text("\n".join(["visits,calls,letters,site,months", *lines]))
+    kinds = [f"--likelihood={name}=poisson" for name in ("visits", "calls", "letters")]
+    done("fit", "v.csv", "--model", "latent-classes", "-k", "3", "--exposure", "months", *kinds)
+    model = latens.load("v.latens")
+    assert model.likelihoods_["visits"] == "poisson"
+    assert model.n_components_ == 2
+    assert "--exposure NAME" in call("predict", "v.latens", "v.csv").output
+    done("predict", "v.latens", "v.csv", "--exposure", "months", "--out", "classes.csv")
+    found = np.genfromtxt("classes.csv", delimiter=",", skip_header=1)[:, 1]
+    assert max(np.mean(found == label), np.mean(found != label)) > 0.95
+    for command in ("transform", "impute", "score"):
+        done(command, "v.latens", "v.csv", "--exposure", "months", "--out", f"{command}.csv")
+    done("report", "v.latens", "--data", "v.csv", "--exposure", "months", "--out", "again.html")
+    refused = call("fit", "v.csv", "--model", "latent-classes", "--likelihood", "poisson", "--force")
+    assert (refused.exit_code, "names no column; write --likelihood COLUMN=KIND" in refused.output) == (2, True)
+
+
+@pytest.mark.extras
 def test_covariates_are_columns_of_the_file_at_the_fit_and_after_it(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -28,7 +28,9 @@ def test_draws_have_the_mean_and_variance_that_are_told() -> None:
     rng = np.random.default_rng(0)
     prior = NegativeBinomialColumns.prior(np.array([3.0]), np.array([0.5]))
     y = rng.negative_binomial(4, 4 / (4 + 6.0), size=2000).astype(float)[:, None]
-    after = prior.observe(np.array([[2000.0]]), y.sum(axis=0)[None], np.zeros((1, 0)), prior.base_sums(y, np.ones(1)))
+    after = prior.observe(
+        np.array([[2000.0]]), y.sum(axis=0)[None], np.zeros((1, 0)), prior.base_sums(y, np.ones(1), np.ones((1, 1)))
+    )
     assert after.mean[0, 0] == pytest.approx(6, rel=0.1)
     assert after.size[0] == pytest.approx(4, rel=0.25)
     assert after.row_variance[0, 0] == pytest.approx(6 + 36 / 4, rel=0.2)

@@ -96,7 +96,7 @@ def predict(model: Path, file: Path | None, **options: Any) -> None:
     """
     fitted, rows, encoded = ask(model, file, options)
     if hasattr(fitted, "predict_proba"):
-        probability = np.asarray(fitted.predict_proba(rows))
+        probability = np.asarray(fitted.predict_proba(rows, **beside(fitted, file, options)))
         best = probability.argmax(axis=1)
         columns = _memberships(fitted, best) | {"probability": probability[np.arange(len(best)), best]}
     elif hasattr(fitted, "predict"):
@@ -223,7 +223,7 @@ def beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str,
     how = _how_to_read(fitted, options)
     given: dict[str, Any] = {}
     exposure, weights = options.get("exposure"), options.get("weights")
-    if exposure is None and getattr(getattr(fitted, "layout_", None), "exposed", False):
+    if exposure is None and getattr(fitted, "_is_exposed", False):
         raise Refused("the model was fitted with exposures; name their column: --exposure NAME, or total.")
     if exposure is not None:
         given["exposure"] = exposure if exposure == "total" else _aside(file, "exposure", exposure, how)

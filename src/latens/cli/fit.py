@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 TOTAL = "total"  # the exposure that is the sum of a row's counts
+WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
 # remedies of the library, and how the command line has them
 REMEDIES = (
     (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
@@ -69,7 +70,13 @@ NAMES = (
 @click.option("--dry-run", is_flag=True, help="Say what would be done with each column, and stop.")
 @reading_options
 @click.option("--groups", metavar="[FILE:]COLUMN", help="Groups of rows with levels of their own (multi-view).")
-@click.option("--likelihood", "likelihoods", multiple=True, metavar="VIEW=KIND", help="Of a view (multi-view).")
+@click.option(
+    "--likelihood",
+    "likelihoods",
+    multiple=True,
+    metavar="NAME=KIND",
+    help="Of a view (multi-view) or a column (latent-classes).",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts; the best is kept.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="Iterations at most.")
@@ -221,19 +228,22 @@ def _fit_arguments(
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
     if exposure is not None:
-        if job.choice.name != "multi-view":
-            raise Refused(f"--exposure is for counts of multi-view; {job.choice.name} has none.")
-        _check_counts(_likelihoods(job.table, likelihoods), len(job.table.parts))
+        if job.choice.name not in WITH_KINDS:
+            raise Refused(f"--exposure is for counts of {' and '.join(WITH_KINDS)}; {job.choice.name} has none.")
+        if job.choice.name == "multi-view":
+            _check_counts(_likelihoods(job.table, likelihoods), len(job.table.parts))
         given["exposure"] = TOTAL if exposure == TOTAL else _numbers_aside(job.table, "exposure", exposure)
     covariates = job.table.covariates()
     if covariates:
         if job.choice.name != "multi-view":
             raise Refused(f"--covariates is for multi-view; {job.choice.name} has none.")
         given["covariates"] = covariates
-    if likelihoods and job.choice.name != "multi-view":
-        raise Refused(f"--likelihood is for multi-view; {job.choice.name} has none to choose.")
+    if likelihoods and job.choice.name not in WITH_KINDS:
+        raise Refused(f"--likelihood is for {' and '.join(WITH_KINDS)}; {job.choice.name} has none to choose.")
     if job.choice.name == "multi-view":
         given["likelihoods"] = _likelihoods(job.table, likelihoods)
+    elif likelihoods:
+        given["likelihoods"] = _named_kinds(likelihoods, "column")
     if job.choice.name == "linear-regression":
         target = next((column.name for part in job.table.parts.values() for column in part.columns
                        if column.role == "target"), None)  # fmt: skip
@@ -259,10 +269,19 @@ def _likelihoods(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
 
     known = VIEW_LIKELIHOODS if len(table.parts) == 1 else {}
     chosen = {view: kind for view, kind in known.items() if view in table.views()}
+    return chosen | _named_kinds(given, "view")
+
+
+def _named_kinds(given: tuple[str, ...], of: str) -> dict[str, str]:
+    """Kinds by name of a view or column."""
+    chosen = {}
     for each in given:
         name, equals, kind = each.partition("=")
         if not equals:
-            raise Refused(f"--likelihood {each} names no view; write --likelihood VIEW=KIND, such as numbers=gaussian.")
+            example = "numbers=gaussian" if of == "view" else "visits=poisson"
+            raise Refused(
+                f"--likelihood {each} names no {of}; write --likelihood {of.upper()}=KIND, such as {example}."
+            )
         chosen[name] = kind
     return chosen
 

@@ -39,7 +39,7 @@ _OPTIONS = (
     click.option("--target", metavar="NAME", help="The column to predict; it is kept out of the rows."),
     click.option("--weights", metavar="NAME", help="The column that says how often a row counts."),
     click.option("--exposure", metavar="NAME", help="The column of how much each row was looked at; total: its sum "
-                 "(counts of multi-view)."),
+                 "(counts of multi-view and latent-classes)."),
     click.option("--covariates", multiple=True, metavar="NAMES", help="Columns that features are regressed on beside "
                  "factors, such as batch or age (multi-view)."),
     click.option("--missing", multiple=True, metavar="WORDS", help="Words or numbers that stand for missing, such as "

@@ -269,7 +269,7 @@ def _of_model(value: Any, name: str, models: Mapping[str, Any]) -> Any:
 def _has(model: Any, what: str) -> bool:
     """Whether a model was fitted with exposures or covariates."""
     if what == "exposure":
-        return bool(getattr(getattr(model, "layout_", None), "exposed", ()))
+        return bool(getattr(model, "_is_exposed", False))
     return getattr(model, "_covariates", None) is not None
 
 

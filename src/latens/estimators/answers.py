@@ -30,7 +30,7 @@ from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "drawn_rows"]
 
 
 class Answers(Intervals, TransformerMixin):
@@ -72,7 +72,11 @@ class Answers(Intervals, TransformerMixin):
         std : array of shape (n, K)
             Their posterior standard deviations, with `return_std`.
         """
-        mean, variance = self._ask(X, lambda rows, local: self._model.codes(rows, local))
+        return self._transformed(X, X, return_std)
+
+    def _transformed(self, rows: Any, X: Any, return_std: bool) -> Any:
+        """What `transform` says of rows that X became."""
+        mean, variance = self._ask(rows, lambda part, local: self._model.codes(part, local))
         if not return_std:
             return mean
         xp = array_namespace(variance)
@@ -152,6 +156,10 @@ class Answers(Intervals, TransformerMixin):
         array of shape (n,)
             Log density of the observed entries of each row, in nats and in the units of X.
         """
+        return self._densities(X)
+
+    def _densities(self, X: Any) -> Array:
+        """(n,), what `score_samples` says, as an array."""
 
         def density(rows: Rows, local: Any) -> tuple[Array]:
             density = self._model.log_predictive(self.posterior_, rows, local)
@@ -201,11 +209,7 @@ class Answers(Intervals, TransformerMixin):
         """Rows in model units, and their codes."""
         check_is_fitted(self)
         n, rng = whole_number("n_samples", n_samples), generator(self.random_state)
-        if one_of("globals", how, ["each", "shared"]) == "shared":
-            rows, codes = self._model.draw(self.posterior_, n, rng)
-            return rows, codes
-        draws = [self._model.draw(self.posterior_, 1, rng) for _ in range(n)]
-        return np.concatenate([rows for rows, _ in draws]), np.concatenate([codes for _, codes in draws])
+        return drawn_rows(self._model, self.posterior_, n, rng, one_of("globals", how, ["each", "shared"]))
 
     def set_component_names(self, names: Sequence[str] | Mapping[int, str]) -> Self:
         """Name the components; every output and picture uses the names from then on.
@@ -305,7 +309,7 @@ class Answers(Intervals, TransformerMixin):
         codes, row_names = self._codes_of(X)
         return associate(codes, list(self.get_feature_names_out()), metadata, row_names)
 
-    def _codes_of(self, X: Any) -> tuple[Floats, tuple[str, ...] | None]:
+    def _codes_of(self, X: Any, **beside: Any) -> tuple[Floats, tuple[str, ...] | None]:
         """Posterior means of the codes of rows, and the names of those."""
         check_is_fitted(self)
         if X is None:
@@ -314,7 +318,7 @@ class Answers(Intervals, TransformerMixin):
                 "model.associate(metadata, X)."
             )
         named = hasattr(X, "iloc") and hasattr(X, "columns")
-        return np.asarray(host(self.transform(X))), tuple(map(str, X.index)) if named else None
+        return np.asarray(host(self.transform(X, **beside))), tuple(map(str, X.index)) if named else None
 
     def calculator(self) -> dict[str, Any] | None:
         """What it takes to answer `transform` for one row, as plain numbers, texts, lists and dicts.
@@ -381,8 +385,26 @@ class Answers(Intervals, TransformerMixin):
         return tuple(parts[0] if len(parts) == 1 else xp.concat(parts) for parts in zip(*answers, strict=True))
 
     @property
+    def _is_exposed(self) -> bool:
+        """Whether the model was fitted with exposures, and asks for those of other rows."""
+        return False
+
+    @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def drawn_rows(
+    model: Any, q: Any, n: int, rng: np.random.Generator, how: str, exposure: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Rows in model units and their codes, under one draw of the globals ("shared"), or one for "each"."""
+    beside = (
+        [() if exposure is None else (exposure,)]
+        if how == "shared"
+        else [() if exposure is None else (exposure[i : i + 1],) for i in range(n)]
+    )
+    draws = [model.draw(q, n if how == "shared" else 1, rng, *each) for each in beside]
+    return np.concatenate([rows for rows, _ in draws]), np.concatenate([codes for _, codes in draws])
 
 
 def _numbers(X: Any, dtype: Any) -> Array:

@@ -84,6 +84,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
     own_units: ClassVar[bool] = False  # whether units of single columns are to change nothing
+    takes_exposure: ClassVar[bool] = False  # whether rows may bring exposures of their counts, in `fit` and in answers
 
     def __init__(
         self,

@@ -5,8 +5,10 @@ Each kind is a family of its own over its columns. All that clusters ask of a ro
     [x, squares of real columns, indicators of levels but the first]      and which entries were seen
 
 so that an iteration is a matrix product each way, missing entries being zeros. Base measures of counts, which
-clusters do not change, are summed apart. Columns with outliers (`curved`) ask something else in every cluster; their
-part of an iteration is their own.
+clusters do not change, are summed apart. Columns with outliers, and overdispersed counts with exposures, ask something
+else in every cluster (`curved`); their part of an iteration is their own.
+
+What says which entries were seen also says how much of each: 1, 0 where one is missing, and of counts the exposure.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from latens.array.fields import each, record
 from latens.array.transfer import like, take
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
+from latens.families.exposed_counts import ExposedCounts
 from latens.families.negative_binomial_columns import NegativeBinomialColumns, NegativeBinomialPoints
 from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
@@ -32,6 +35,7 @@ from latens.families.student_columns import StudentColumns, StudentPoints
 __all__ = ["Column", "Counts", "MixedColumns"]
 
 Counts = PoissonColumns | NegativeBinomialColumns
+Curved = StudentColumns | ExposedCounts
 Column = (
     NormalColumns
     | NormalMeans
@@ -40,6 +44,7 @@ Column = (
     | BernoulliColumns
     | CategoricalColumns
     | Counts
+    | ExposedCounts
     | NegativeBinomialPoints
 )
 
@@ -88,9 +93,18 @@ class MixedColumns:
         return theta, level
 
     @property
-    def curved(self) -> dict[str, StudentColumns]:
+    def curved(self) -> dict[str, Curved]:
         """Kinds whose numbers differ from cluster to cluster."""
-        return {kind: part for kind, part in self.parts.items() if isinstance(part, StudentColumns)}
+        return {kind: part for kind, part in self.parts.items() if isinstance(part, Curved)}
+
+    @property
+    def counted(self) -> Floats:
+        """(D,), 1 for columns of counts, whose entries have exposures."""
+        counted = np.zeros(sum(map(len, self.columns.values())))
+        for kind, part in self.parts.items():
+            if isinstance(part, Counts | ExposedCounts | NegativeBinomialPoints):
+                counted[list(self.columns[kind])] = 1.0
+        return counted
 
     def curved_density(self, x: Array, seen: Array) -> Array:
         """(n, K), the part of curved columns in E[log p(x)]; `seen` are numbers (1 or n, D)."""
@@ -103,24 +117,32 @@ class MixedColumns:
             sums[:, own] = part.own_sums(take(x, at, axis=1), take(seen, at, axis=1), weighted)
         return sums
 
-    def expand(self, x: Array, seen: Array | None) -> Array:
-        """(n, D + Q), all that clusters ask of rows; of curved columns as if nothing were known of clusters."""
+    def expand(self, x: Array, seen: Array | None, exposure: Array | None = None) -> Array:
+        """(n, D + Q), all that clusters ask of rows; of curved columns as if nothing were known of clusters.
+
+        `exposure` (n,) is that of counts, where rows have it.
+        """
         xp, values, extra = array_namespace(x), [], []
         for _, part, part_x, part_seen in self._split(x, seen):
+            if exposure is not None and isinstance(part, ExposedCounts):
+                shown = xp.ones_like(part_x) if part_seen is None else xp.astype(part_seen, x.dtype)
+                part_seen = shown * exposure[:, None]
             own = _features(part, part_x, part_seen)
             values.append(own[:, : part_x.shape[1]])
             extra.append(own[:, part_x.shape[1] :])
         first = take(xp.concat(values, axis=1), self._order, axis=1)
         return xp.concat([first, *(part for part in extra if part.shape[1])], axis=1)
 
-    def coordinates(self, x: Floats) -> Floats:
+    def coordinates(self, x: Floats, exposure: Floats | None = None) -> Floats:
         """(n, P), complete rows as points that are close where rows are alike: each column has variance 1, or 0."""
+        if exposure is not None:
+            x = x / np.where(self.counted > 0, exposure[:, None], 1.0)
         return np.concatenate([_coordinates(part, part_x) for _, part, part_x, _ in self._split(x, None)], axis=1)
 
-    def base_sums(self, x: Array, weight: Array) -> Floats:
-        """(B,), sums of what base measures are made of; weights (n, 1)."""
-        counted = [(part, part_x) for _, part, part_x, _ in self._split(x, None) if isinstance(part, Counts)]
-        return np.concatenate([np.zeros(0), *(part.base_sums(part_x, weight) for part, part_x in counted)])
+    def base_sums(self, x: Array, weight: Array, seen: Array) -> Floats:
+        """(B,), sums of what base measures are made of; weights (n, 1), `seen` numbers (1 or n, D)."""
+        counted = [part for part in self._split(x, seen) if isinstance(part[1], Counts)]
+        return np.concatenate([np.zeros(0), *(part.base_sums(own, weight, shown) for _, part, own, shown in counted)])
 
     def base_total(self, base: Floats) -> float:
         """The base measure of all rows, linear in the sums."""
@@ -157,7 +179,7 @@ class MixedColumns:
 
     def slopes(self, prior: MixedColumns, seen: Floats, x: Floats, xx: Floats) -> dict[str, Any] | None:
         """Derivatives of the objective that `observe` from the prior maximises; None where a kind has none."""
-        without = NegativeBinomialColumns | NegativeBinomialPoints | StudentColumns | StudentPoints
+        without = NegativeBinomialColumns | NegativeBinomialPoints | StudentPoints | Curved
         if any(isinstance(part, without) for part in self._each.values()):
             return None
         each = zip(self._each.items(), self._sums(seen, x, xx), strict=True)
@@ -168,14 +190,21 @@ class MixedColumns:
         parts = self._split(x, seen)
         return sum(part.log_density(part_x, part_seen) for _, part, part_x, part_seen in parts)
 
-    def fill(self, share: Array) -> tuple[Array, Array]:
-        """(n, D) each: values and variances that memberships (n, K) give entries that were not seen."""
+    def fill(self, share: Array, exposure: Array | None = None) -> tuple[Array, Array]:
+        """(n, D) each: values and variances that memberships (n, K) give entries that were not seen.
+
+        `exposure` (n,) is that of counts; 1, if not given.
+        """
         xp, d = array_namespace(share), self.mean.shape[1]
         values: list[Any] = [None] * d
         spreads: list[Any] = [None] * d
         for kind, part in self._each.items():
             if isinstance(part, CategoricalColumns | StudentColumns):
                 mean, variance = part.fill(share)
+            elif exposure is not None and isinstance(part, Counts | ExposedCounts):
+                s, square = exposure[:, None], part.row_variance - part.mean + part.mean**2  # of the rate
+                mean = s * (share @ like(part.mean, share))
+                variance = mean + s**2 * (share @ like(square, share)) - mean**2
             else:
                 mean = share @ like(part.mean, share)
                 variance = share @ like(part.row_variance + part.mean**2, share) - mean**2
@@ -195,9 +224,12 @@ class MixedColumns:
             each.append(np.abs(part.mean - overall) / np.sqrt(np.maximum(spread, np.finfo(float).tiny)))
         return self._wide(each)
 
-    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
-        """(n, D), one row of each cluster in `label`."""
-        return self._wide([part.draw(label, rng) for part in self._each.values()])
+    def draw(self, label: Index, rng: np.random.Generator, exposure: Floats | None = None) -> Floats:
+        """(n, D), one row of each cluster in `label`; `exposure` (n,) is that of counts, 1 if not given."""
+        counts = Counts | ExposedCounts | NegativeBinomialPoints
+        beside = {} if exposure is None else {"exposure": exposure[:, None]}
+        each = self._each.values()
+        return self._wide([part.draw(label, rng, **(beside if isinstance(part, counts) else {})) for part in each])
 
     def sample(self, rng: np.random.Generator) -> MixedColumns:
         return MixedColumns({kind: part.sample(rng) for kind, part in self._each.items()}, self.columns)
@@ -224,13 +256,13 @@ class MixedColumns:
             at = np.array(self.columns[kind])
             yield kind, part, take(x, at, axis=1), None if seen is None else take(seen, at, axis=1)
 
-    def _curved_places(self) -> Iterator[tuple[StudentColumns, Index, Index]]:
+    def _curved_places(self) -> Iterator[tuple[Curved, Index, Index]]:
         """Each curved kind, where its numbers stand among D + Q, and which columns it has."""
         start = sum(len(at) for at in self.columns.values())
         for kind, part in self._each.items():
             at = np.array(self.columns[kind])
             stop = start + part.natural[0].shape[1] - len(at)
-            if isinstance(part, StudentColumns):
+            if isinstance(part, Curved):
                 yield part, np.concatenate([at, np.arange(start, stop)]), at
             start = stop
 
@@ -255,7 +287,7 @@ def _features(part: Any, x: Array, seen: Array | None) -> Array:
     """(n, D + Q), what a kind asks of rows: a number for each column, and what else it needs."""
     if isinstance(part, NormalColumns | NormalMeans):
         return array_namespace(x).concat([x, x**2], axis=1)
-    if isinstance(part, StudentColumns):
+    if isinstance(part, Curved):
         return part.neutral(x, seen)
     return part.indicators(x, seen) if isinstance(part, CategoricalColumns) else x
 
@@ -267,6 +299,6 @@ def _coordinates(part: Any, x: Floats) -> Floats:
     elif isinstance(part, StudentColumns):
         z, columns = part.coordinates(x), np.arange(x.shape[1])
     else:
-        z, columns = np.log1p(x) if isinstance(part, Counts) else x, np.arange(x.shape[1])
+        z, columns = np.log1p(x) if isinstance(part, Counts | ExposedCounts) else x, np.arange(x.shape[1])
     variance = np.bincount(columns, z.var(axis=0), x.shape[1])[columns]
     return np.asarray(z / np.sqrt(np.where(variance > 0, variance, 1.0)))

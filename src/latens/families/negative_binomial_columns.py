@@ -73,7 +73,7 @@ class NegativeBinomialColumns:
         """One number for each column and size."""
         return int(self.weight.size)
 
-    def base_sums(self, x: Array, weight: Array) -> Floats:
+    def base_sums(self, x: Array, weight: Array, seen: Array) -> Floats:
         """(D G,), weighted sums of the base measure at every size; weights (n, 1). Of a missing entry, 0, it is 1."""
         weights = np.broadcast_to(host(weight), x.shape)
         sums = np.zeros(self.weight.shape)
@@ -138,9 +138,9 @@ class NegativeBinomialColumns:
         chance = np.maximum(rng.beta(1 + SIZES[at] * self.on, self.off), np.finfo(float).tiny)
         return NegativeBinomialPoints(SIZES[at], chance)
 
-    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
-        """(n, D), one row of each cluster in `label`, under one draw of sizes and chances."""
-        return self.sample(rng).draw(label, rng)
+    def draw(self, label: Index, rng: np.random.Generator, exposure: Floats | float = 1.0) -> Floats:
+        """(n, D), one row of each cluster in `label`, under one draw of sizes and chances; exposures are (n, 1)."""
+        return self.sample(rng).draw(label, rng, exposure)
 
     def only(self, keep: Index) -> NegativeBinomialColumns:
         return replace(self, on=self.on[keep], off=self.off[keep])
@@ -195,10 +195,10 @@ class NegativeBinomialPoints:
     def row_variance(self) -> Floats:
         return np.asarray(self.mean + self.mean**2 / self.size)
 
-    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
-        """(n, D), one row of each cluster in `label`."""
+    def draw(self, label: Index, rng: np.random.Generator, exposure: Floats | float = 1.0) -> Floats:
+        """(n, D), one row of each cluster in `label`; exposures are (n, 1)."""
         rate = rng.gamma(np.broadcast_to(self.size, (len(label), len(self.size)))) * (self.mean / self.size)[label]
-        return rng.poisson(np.minimum(rate, 1e18)).astype(np.float64)
+        return rng.poisson(np.minimum(exposure * rate, 1e18)).astype(np.float64)
 
     def sample(self, rng: np.random.Generator) -> NegativeBinomialPoints:
         return self

@@ -1,9 +1,10 @@
 """Gamma-Poisson posteriors of clusters of counts.
 
     rate_kd      ~ Gamma(shape_kd, rate_kd)
-    x_d | k      ~ Poisson(rate_kd)
+    x_d | k      ~ Poisson(s rate_kd)                  s: exposure of the row, 1 where none is given
 
-The base measure -log x! is the same in all clusters: it leaves the memberships, and belongs in every bound.
+A missing entry is a count of 0 with exposure 0, so that what says which entries were seen also says how much of each.
+The base measure, x log s - log x!, is the same in all clusters: it leaves the memberships, and belongs in every bound.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from latens.array.transfer import host, like
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 
-__all__ = ["PoissonColumns"]
+__all__ = ["PoissonColumns", "log_exposure"]
 
 
 @record
@@ -51,9 +52,9 @@ class PoissonColumns:
         """One number for each column."""
         return int(self.mean.shape[1])
 
-    def base_sums(self, x: Array, weight: Array) -> Floats:
-        """(D,), weighted sums of log x!, of which 0 is that of a missing entry; weights are (n, 1)."""
-        return np.asarray(np.sum(host(gammaln(x + 1)) * host(weight), axis=0))
+    def base_sums(self, x: Array, weight: Array, seen: Array) -> Floats:
+        """(D,), weighted sums of log x! - x log s, of which 0 is that of a missing entry; weights are (n, 1)."""
+        return np.asarray(np.sum(host(gammaln(x + 1) - x * log_exposure(seen)) * host(weight), axis=0))
 
     def base_total(self, base: Floats) -> float:
         """The base measure of all rows, linear in their sums."""
@@ -61,7 +62,7 @@ class PoissonColumns:
 
     def base_measure(self, x: Array, seen: Array) -> Array:
         """(n,), its logarithm for each row."""
-        return -array_namespace(x).sum(gammaln(x + 1), axis=1)
+        return array_namespace(x).sum(x * log_exposure(seen) - gammaln(x + 1), axis=1)
 
     def tiled(self, k: int) -> PoissonColumns:
         return self.only(np.zeros(k, dtype=int))
@@ -86,21 +87,21 @@ class PoissonColumns:
         return {"rate": now.slopes_towards(before.shape + x - now.shape, before.rate + exposure - now.rate)}
 
     def log_density(self, x: Array, seen: Array) -> Array:
-        """(n, K), log E_q[p(row | cluster)] over observed entries: negative binomial."""
+        """(n, K), log E_q[p(row | cluster)] over observed entries: negative binomial; `seen` are exposures."""
         if isinstance(self.rate, KnownGamma):
             theta, level = self.natural
             return x @ like(theta.T, x) + seen @ like(level.T, x) + self.base_measure(x, seen)[:, None]
-        shape, more = self.rate.shape, np.log1p(1 / self.rate.rate)
-        level = -shape * more - host_gammaln(shape)
-        density = x @ like(-np.log1p(self.rate.rate).T, x) + seen @ like(level.T, x)
-        for d in range(shape.shape[1]):
-            grown = gammaln(x[:, d][:, None] + like(shape[:, d], x))
-            density = density + seen[:, d][:, None] * grown
-        return density + self.base_measure(x, seen)[:, None]
+        xp, shape, rate = array_namespace(x), self.rate.shape, self.rate.rate
+        density: Array = self.base_measure(x, seen)[:, None]
+        for d in range(shape.shape[1]):  # of a missing entry all terms are 0
+            count, exposure, own = x[:, d][:, None], seen[:, d][:, None], like(shape[:, d], x)
+            shared = own * xp.log1p(exposure * like(1 / rate[:, d], x)) + count * xp.log(like(rate[:, d], x) + exposure)
+            density = density + gammaln(count + own) - like(host_gammaln(shape[:, d]), x) - shared
+        return density
 
-    def draw(self, label: Index, rng: np.random.Generator) -> Floats:
-        """(n, D), one row of each cluster in `label`."""
-        return rng.poisson(self.mean[label]).astype(np.float64)
+    def draw(self, label: Index, rng: np.random.Generator, exposure: Floats | float = 1.0) -> Floats:
+        """(n, D), one row of each cluster in `label`; exposures are (n, 1)."""
+        return rng.poisson(exposure * self.mean[label]).astype(np.float64)
 
     def sample(self, rng: np.random.Generator) -> PoissonColumns:
         if isinstance(self.rate, KnownGamma):
@@ -115,6 +116,12 @@ class PoissonColumns:
         if not isinstance(self.rate, Gamma):
             raise TypeError("only a Gamma prior of rates learns; points do not.")
         return self.rate
+
+
+def log_exposure(exposure: Array) -> Array:
+    """The logarithm of exposures, and 0 where nothing was looked at."""
+    xp = array_namespace(exposure)
+    return xp.log(xp.where(exposure > 0, exposure, xp.ones_like(exposure)))
 
 
 def _log_norm(gamma: Gamma) -> Floats:

@@ -49,6 +49,7 @@ class StudentColumns:
     normal: NormalColumns = part(d="wide", columns="1|wide")  # q(mu, tau | nu), D G columns
     weight: Floats = simplex(f"d {G}")  # q(nu)
     joint: ClassVar[bool] = False
+    n_grid: ClassVar[int] = G
 
     @classmethod
     def prior(cls, normal: NormalColumns) -> StudentColumns:

@@ -13,6 +13,7 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.rows.validation import occupied
+from latens.families.exposed_counts import ExposedCounts
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.sticks import Sticks
 from latens.inference.uncertainty.annealing import anneal, collapsed, log_mean_with_error, temperatures
@@ -126,7 +127,7 @@ def log_evidence(
 
 def _has_sizes(clusters: Any) -> bool:
     parts = getattr(clusters, "parts", {"": clusters})
-    return any(isinstance(part, NegativeBinomialColumns) for part in parts.values())
+    return any(isinstance(part, NegativeBinomialColumns | ExposedCounts) for part in parts.values())
 
 
 def _checked_labels(labels: Any, n: int, k: int) -> Any:

@@ -65,6 +65,10 @@ class Scan:
         """(n,), a column of one block that is no measurement."""
         return self.reader.read(self.handles[number], self.columns[:1], (name,)).others[str(name)]
 
+    def known(self, number: int) -> dict[str, Any]:
+        """What methods of a model take beside the measurements of a block, by name."""
+        return {} if self.exposure is None else {"exposure": self.column(number, self.exposure)}
+
     def known_covariates(self, number: int) -> dict[str, Any]:
         """The covariates (n,) of one block, by name."""
         others = self.reader.read(self.handles[number], self.columns[:1], self.covariates).others

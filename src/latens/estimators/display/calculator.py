@@ -52,7 +52,7 @@ def calculator_of(estimator: Any) -> dict[str, Any] | None:
             return _causes(estimator)
         case Mixture() if q.clusters.joint:
             return _joint(estimator)
-        case Mixture() if not getattr(q.clusters, "curved", None):
+        case Mixture() if not getattr(q.clusters, "curved", None) and not estimator._is_exposed:
             return _clusters(estimator)
         case MultiView() if _is_plain(estimator):
             return _views(estimator)

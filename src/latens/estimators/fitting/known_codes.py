@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -138,7 +139,8 @@ def in_known_order(model: Any, q: Any, sample: Rows) -> Any:
     if not len(rows):
         return q
     free = sample.take(rows)
-    codes = host(model.local_step(q, Rows(free.x, free.seen, free.weight)).mean)
+    beside = {name: values for name, values in free.aux.items() if name != KNOWN}
+    codes = host(model.local_step(q, replace(free, aux=beside)).mean)
     return q.only(_best_order(known[rows], codes))
 
 

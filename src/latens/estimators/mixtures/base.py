@@ -38,6 +38,7 @@ from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet
+from latens.families.exposed_counts import ExposedCounts
 from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.mixed_columns import MixedColumns
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
@@ -259,9 +260,13 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
             Outcomes: column, of, cluster, estimate, low, high, uncorrected, p and adjusted p that clusters are alike,
             n. Covariates: cluster, against, covariate, log odds, low, high, odds ratio, p, adjusted p, n.
         """
+        return self._associated(metadata, X, role, level, {})
+
+    def _associated(self, metadata: Any, X: Any, role: str, level: float, beside: dict[str, Any]) -> Table:
+        """What `associate` says of rows, with what is known `beside` them."""
         role, level = one_of("role", role, ["outcomes", "covariates"]), probability("level", level)
-        row_names = self._codes_of(X)[1]
-        share = np.asarray(host(self.predict_proba(X)), dtype=np.float64)
+        row_names = self._codes_of(X, **beside)[1]
+        share = np.asarray(host(self.predict_proba(X, **beside)), dtype=np.float64)
         assigned = Assigned(share, tuple(map(str, self.get_feature_names_out())))
         table = outcomes_table if role == "outcomes" else covariates_table
         return table(assigned, metadata, row_names, level)
@@ -410,7 +415,7 @@ def _n_parameters(clusters: Any, k: int) -> int:
             return int(k * (sum(clusters.levels) - d))
         case StudentColumns():
             return int((2 * k + 1) * d)  # degrees of freedom are those of all clusters
-        case NegativeBinomialColumns():
+        case NegativeBinomialColumns() | ExposedCounts():
             return int((k + 1) * d)  # sizes are those of all clusters
         case BernoulliColumns() | NormalMeans() | PoissonColumns():
             return int(k * d)

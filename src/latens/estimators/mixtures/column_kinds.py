@@ -24,6 +24,7 @@ from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, 
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.intake.kind_guess import count_kind
 from latens.models.likelihoods.names import NAMES
+from latens.models.mixture.features import EXPOSURE
 from latens.system.wording import listed
 
 __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
@@ -42,6 +43,7 @@ class ColumnKinds:
     levels: tuple[tuple[float, ...], ...]  # (D,), values of columns of levels in their order; () for others
     names_of_levels: tuple[tuple[str, ...], ...] = ()  # (D,), of raw data frames: what stands for each number
     encoding: str = ""  # of raw data frames, as JSON: how their columns became numbers
+    exposure_unit: float = 0.0  # geometric mean of the exposures of the fit, in which the model counts; 0: it had none
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.kinds) == len(self.levels) or not set(self.kinds) <= set(KINDS):
@@ -50,6 +52,8 @@ class ColumnKinds:
             raise ValueError("columns of levels have levels, and no others.")
         if self.names_of_levels and len(self.names_of_levels) != len(self.names):
             raise ValueError("names of levels are not those of the columns.")
+        if not 0 <= self.exposure_unit < np.inf or (self.exposure_unit > 0 and not set(COUNTS) & set(self.kinds)):
+            raise ValueError("exposures are of counts, and have a positive unit.")
 
     @cached_property
     def table(self) -> Encoding | None:
@@ -69,8 +73,13 @@ class ColumnKinds:
         return {kind: at for kind, at in found.items() if at}
 
     def encode(self, rows: Rows) -> Rows:
-        """Rows as the model takes them: levels as numbers from 0, what is no level of the fit as missing."""
+        """Rows as the model takes them: levels as numbers from 0, what is no level of the fit as missing.
+
+        Exposures are those of the fit's unit.
+        """
         xp = array_namespace(rows.x)
+        if EXPOSURE in rows.aux and self.exposure_unit > 0:
+            rows = replace(rows, aux={**rows.aux, EXPOSURE: rows.aux[EXPOSURE] - float(np.log(self.exposure_unit))})
         columns, seen, strange = [], [], list[str]()
         for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
             x, there = rows.x[:, d], None if rows.seen is None else rows.seen[:, d]

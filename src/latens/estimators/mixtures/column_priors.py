@@ -52,12 +52,13 @@ class ColumnPriors:
                 shape[0, i], rate[0, i] = 0.5 * worth, 0.5 * worth * variance / units.scale[at] ** 2
         return replace(usual, mean=mean, strength=strength, shape=shape, rate=rate)
 
-    def counts(self, usual: Floats, places: tuple[int, ...]) -> tuple[Floats, Floats]:
-        """(D,) each: means of counts, and how many rows they are worth."""
+    def counts(self, usual: Floats, places: tuple[int, ...], unit: float) -> tuple[Floats, Floats]:
+        """(D,) each: means of counts in so many units of exposure, and how many rows they are worth."""
         mean, worth = usual.copy(), np.full(len(places), COUNT_WORTH)
         for i, at in enumerate(places):
             if at in self.rate:
-                mean[i], worth[i] = self.rate[at]
+                value, worth[i] = self.rate[at]
+                mean[i] = value * unit
         return mean, worth
 
 

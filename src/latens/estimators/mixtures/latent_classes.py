@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
-from latens.array.transfer import host, like
+from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
 from latens.estimators.fitting.checkpoints import checkpointing
@@ -19,23 +19,31 @@ from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_number
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, quantiles_of
-from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refilled
+from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
+from latens.estimators.mixtures.class_answers import ClassAnswers
 from latens.estimators.mixtures.class_profiles import class_profiles
-from latens.estimators.mixtures.column_kinds import ColumnKinds, find_kinds
+from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
+from latens.estimators.mixtures.exposed_rows import (
+    ExposureSums,
+    check_counted,
+    column_aside,
+    exposure_step,
+    row_names_of,
+    with_exposure,
+)
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
-from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InMemory, check_data, units_of_columns
-from latens.estimators.rows.lazy import batch_by_batch, lazily
+from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
-from latens.estimators.rows.validation import check_codes, check_rows, occupied, with_known
+from latens.estimators.rows.validation import check_rows, occupied, with_known
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.beta import Beta
 from latens.families.categorical_columns import CategoricalColumns
+from latens.families.exposed_counts import ExposedCounts
 from latens.families.gamma import Gamma
 from latens.families.mixed_columns import Column, MixedColumns
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
@@ -44,17 +52,17 @@ from latens.families.poisson_columns import PoissonColumns
 from latens.families.student_columns import StudentColumns, trimmed
 from latens.intake import Intake
 from latens.models.likelihoods.names import MEASUREMENTS
+from latens.models.mixture.features import EXPOSURE, exposure_of
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
 from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
-from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 
 __all__ = ["LatentClassAnalysis"]
 
 
-class LatentClassAnalysis(MixtureEstimator):
+class LatentClassAnalysis(ClassAnswers):
     """Find classes of rows whose columns are of any kind, and how many there are.
 
     Given the class of a row its columns are independent, each with a distribution of its own kind. With real columns
@@ -119,7 +127,7 @@ class LatentClassAnalysis(MixtureEstimator):
     likelihoods_ : dict of str to str
         The kind of each column, as given or guessed.
     means_ : array (K, D)
-        Expected entries; of levels, the expected number of the level from 0.
+        Expected entries; of levels, the expected number of the level from 0, of counts with exposures their rate.
     share_ : array (K,)
         Share of the rows in each class.
     n_parameters_, entropy_, classification_table_
@@ -146,6 +154,7 @@ class LatentClassAnalysis(MixtureEstimator):
 
     _component_noun: ClassVar[str] = "class"
 
+    takes_exposure: ClassVar[bool] = True
     columns_: ColumnKinds
     file_attributes: ClassVar[tuple[str, ...]] = ("columns_", *MixtureEstimator.file_attributes)
 
@@ -208,7 +217,14 @@ class LatentClassAnalysis(MixtureEstimator):
 
     @keywords_after_y("sample_weight")
     def fit(
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None, checkpoint: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        known: Any = None,
+        exposure: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit the model to rows of any kinds of columns.
 
@@ -225,6 +241,11 @@ class LatentClassAnalysis(MixtureEstimator):
             Classes of rows that are known, numbered from 0; -1 or NaN where they are not. Class k is then that of
             label k, and none is added, merged or taken out; `n_components` above the number of labels leaves room for
             others.
+        exposure : array of shape (n,) or str, optional
+            Of how much each row's counts are made, such as months under watch: a count has the mean exposure times the
+            rate of its class, and `means_` are rates. Positive numbers, aligned by row name where both have names; the
+            name of a column of X, a data frame, which is then no feature; or "total", what a row shows of all counts.
+            Of files, name the column in `latens.scan`. All answers then take it too.
         checkpoint : path, optional
             A folder from which a fit that was killed or interrupted goes on, and ends with the same numbers.
 
@@ -234,10 +255,10 @@ class LatentClassAnalysis(MixtureEstimator):
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             if isinstance(X, Scan) or is_dask(X):
-                data = self._first_blocks(X, sample_weight, known)
+                data = self._first_blocks(X, sample_weight, known, exposure)
                 context, _ = self._fit(data, None, moves=self.moves, checkpoint=opened)
             else:
-                rows = self._first_rows(X, sample_weight)
+                rows = self._first_rows(X, sample_weight, exposure)
                 context, _ = self._fit(rows, None, moves=self.moves, known=known, checkpoint=opened)
             self._classify(context.given)
             doubt_number(self, context)
@@ -246,7 +267,7 @@ class LatentClassAnalysis(MixtureEstimator):
 
     @keywords_after_y("sample_weight")
     @batch_by_batch
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, exposure: Any = None) -> Self:
         """See one more batch of rows, once, as every estimator does.
 
         Kinds of columns and their levels are those of the first batch.
@@ -258,14 +279,16 @@ class LatentClassAnalysis(MixtureEstimator):
             There for pipelines.
         sample_weight : array of shape (n,), optional
             How often each row counts; a weight of 2 is the row given twice.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`; with the first batch, and then with every other.
 
         Returns
         -------
         self
         """
         with all_or_nothing(self):
-            fitted = self.__sklearn_is_fitted__()
-            rows = self._rows(X, sample_weight) if fitted else self._first_rows(X, sample_weight)
+            read = self._rows if self.__sklearn_is_fitted__() else self._first_rows
+            rows = read(X, sample_weight, exposure)
             super().partial_fit(rows)
         return self
 
@@ -285,127 +308,6 @@ class LatentClassAnalysis(MixtureEstimator):
         classes = [str(name) for name in self.get_feature_names_out()]
         scale = np.ldexp(1.0, self._units.exponent)
         return class_profiles(classes, self.columns_, self.posterior_.clusters, self.means_, scale)
-
-    @contained("features")
-    @lazily
-    def impute(self, X: Any, return_std: bool = False, quantiles: Any = None, n_draws: int | None = None) -> Any:
-        """X with its missing entries filled, observed ones untouched.
-
-        Numbers and counts are filled with their expectation, columns of 0 and 1 with the probability of a 1, categories
-        with the most probable level, steps of a scale with the step nearest to the expected one. A raw data frame
-        comes back with the types that it has, also in columns of yes and no. With `return_std` also the predictive
-        standard deviation of each filled entry, 0 where observed; of a category, that of whether the level is right.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, D)
-            Rows like those of `fit`.
-        return_std : bool
-            Whether to return standard deviations, too.
-        quantiles : sequence of float, optional
-            Such as (0.05, 0.95): also the quantiles of the missing entries, from 400 draws; of categories, which have
-            no order, the level drawn most often.
-        n_draws : int, optional
-            Also so many completed tables, each with entries drawn under one draw of the classes' parameters.
-
-        Returns
-        -------
-        filled : like X
-            X with its missing entries filled. Alone, or first in a tuple of what was asked for:
-        std : array of shape (n, D)
-            Predictive standard deviations, 0 where X is observed; with `return_std`.
-        quantiles : dict of float to tables like X
-        draws : list of tables like X
-        """
-        X = X.frame if isinstance(X, Intake) else X
-        asked, table = Asked(quantiles, n_draws), self.columns_.table if self.__sklearn_is_fitted__() else None
-        spread: list[Any] = []
-        if table is None:
-            filled = super().impute(X, return_std)
-            if return_std:
-                filled, spread = filled[0], [filled[1]]
-        else:
-            mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
-            filled = self._completed(X, mean)
-            if return_std:
-                hole = np.isnan(level_numbers(table, X))
-                spread = [np.where(hole, self._units.leave_direction(np.sqrt(host(variance))), 0.0)]
-        if not asked.levels and not asked.n_draws:
-            return asked.answer(filled, spread, [], [])
-        rng = generator(self.random_state)
-        draws = [self._completed(X, values) for values in (self._drawn(X, asked.n_draws, rng) if asked.n_draws else ())]
-        return asked.answer(filled, spread, self._quantiles(X, asked.levels, rng), draws)
-
-    def _drawn(self, X: Any, n_draws: int, rng: np.random.Generator) -> Floats:
-        """(draws, n, D), entries drawn given what rows show, in the units of the model."""
-
-        def draw(rows: Rows, local: Any) -> tuple[Floats]:
-            each = self._model.draw_entries(self.posterior_, rows, n_draws, rng)
-            return (np.moveaxis(each, 0, 1),)  # a row for each row
-
-        return np.moveaxis(host(self._ask(X, draw)[0]), 0, 1)
-
-    def _quantiles(self, X: Any, levels: list[float], rng: np.random.Generator) -> list[Any]:
-        if not levels:
-            return []
-        draws = self._drawn(X, DRAWS_FOR_QUANTILES, rng)
-        ordered = [kind != "categorical" for kind in self.columns_.kinds]
-        return [self._completed(X, values) for values in quantiles_of(draws, levels, ordered)]
-
-    def _completed(self, X: Any, values: Any) -> Any:
-        """X with missing entries from values (n, D) in the units of the model, in its own container and types."""
-        table = self.columns_.table
-        if table is None:
-            return self._filled(X, self._leave(values))
-        return refilled(X, table, host(self._units.leave(values)), list(self.columns_.names_of_levels))
-
-    def impute_proba(self, X: Any) -> dict[str, Array]:
-        """Probabilities of the levels of each column of levels, and of columns of yes and no.
-
-        They are those of a new entry of the same row, given all that the row shows.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, D)
-            Rows like those of `fit`.
-
-        Returns
-        -------
-        dict of arrays of shape (n, C)
-            By name of column, in the order of its C levels, or no and yes; rows add up to 1.
-        """
-        share = self._shares(X)
-        found: dict[str, Array] = {}
-        for kind, part in self.posterior_.clusters.parts.items():
-            if isinstance(part, CategoricalColumns):
-                chance = share @ like(part.chance, share)
-                stops = np.cumsum(part.levels)
-                for place, stop, size in zip(self.columns_.places[kind], stops, part.levels, strict=True):
-                    found[self.columns_.names[place]] = chance[:, int(stop) - size : int(stop)]
-            elif isinstance(part, BernoulliColumns):
-                chance = share @ like(part.mean, share)
-                for at, place in enumerate(self.columns_.places[kind]):
-                    yes = chance[:, at : at + 1]
-                    found[self.columns_.names[place]] = array_namespace(yes).concat([1 - yes, yes], axis=1)
-        return found
-
-    @contained("features")
-    def inverse_transform(self, X: Any) -> Array:
-        """Expected rows given their memberships.
-
-        Parameters
-        ----------
-        X : array of shape (n, K)
-            Memberships, as `transform` returns them.
-
-        Returns
-        -------
-        array of shape (n, D)
-            Expected rows, in data units; of categories the most probable level.
-        """
-        check_is_fitted(self)
-        codes = check_codes(X, self.n_components_)
-        return self._leave(self.posterior_.clusters.fill(codes)[0])
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
         """For each class, the columns in which it differs most from all rows together.
@@ -429,10 +331,10 @@ class LatentClassAnalysis(MixtureEstimator):
             str(name): [names[d] for d in row] for name, row in zip(self.get_feature_names_out(), order, strict=True)
         }
 
-    def _first_rows(self, X: Any, sample_weight: Any) -> Rows:
+    def _first_rows(self, X: Any, sample_weight: Any, exposure: Any = None) -> Rows:
         """Rows of a fit; what their columns are is found, unless a warm start knows."""
         table = None
-        X = X.frame if isinstance(X, Intake) else X
+        X, exposure = column_aside(X.frame if isinstance(X, Intake) else X, exposure)
         if is_raw_frame(X):
             table = learn_encoding(X, self.likelihoods)
             names = [column.name for column in table[0].columns]
@@ -441,28 +343,55 @@ class LatentClassAnalysis(MixtureEstimator):
         else:
             rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
             names = self._names(rows.x.shape[1])
-        if not self._goes_on(InMemory(rows)):
-            self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)
+        if self._goes_on(InMemory(rows)):
+            return self._encoded(rows, exposure, row_names_of(X))
+        self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)
+        if exposure is not None:
+            rows = with_exposure(rows, self.columns_, exposure, row_names_of(X))
+            self.columns_ = replace(self.columns_, exposure_unit=exposure_step(rows)[1].unit)
         return self.columns_.encode(rows)
 
-    def _first_blocks(self, X: Any, sample_weight: Any, known: Any) -> Data:
+    def _first_blocks(self, X: Any, sample_weight: Any, known: Any, exposure: Any) -> Data:
         """The same of rows that are read in blocks: one pass finds kinds and levels, later ones number them."""
+        if exposure is not None:
+            raise ValueError(
+                "exposure cannot be given beside rows that are read in blocks; of files, name the column: "
+                "latens.scan(exposure=...)."
+            )
         data = check_data(self, X, sample_weight, known)
         if isinstance(data, InMemory):  # few rows of a cluster were fetched
             return InMemory(occupied(self._first_rows(data.rows, None)))
         if not self._goes_on(data):
             values: TableValues = data.source.total(values_step)
             self.columns_ = find_kinds(values, self._names(data.n_columns), self.likelihoods)
+            if getattr(X, "exposure", None) is not None:
+                check_counted(self.columns_)
+                sums: ExposureSums = data.source.total(exposure_step)
+                self.columns_ = replace(self.columns_, exposure_unit=sums.unit)
         return data.changed(self.columns_.encode)
 
-    def _rows(self, X: Any, sample_weight: Any = None) -> Rows:
+    def _rows(self, X: Any, sample_weight: Any = None, exposure: Any = None) -> Rows:
         """Rows as the model takes them; what is rows already was encoded."""
         if isinstance(X, Rows):
             return X
-        X = X.frame if isinstance(X, Intake) else X
+        check_is_fitted(self)
+        X, exposure = column_aside(X.frame if isinstance(X, Intake) else X, exposure)
+        return self._encoded(self._checked(X, sample_weight), exposure, row_names_of(X))
+
+    def _encoded(self, rows: Rows, exposure: Any, row_names: tuple[str, ...] | None) -> Rows:
+        """Rows in the numbers of the model, with exposures if and only if the fit had them."""
+        if exposure is not None:
+            self._refuse_unasked()
+            rows = with_exposure(rows, self.columns_, exposure, row_names)
+        elif self._is_exposed and EXPOSURE not in rows.aux:
+            raise ValueError("the model was fitted with exposures; pass exposure=... for these rows too.")
+        return self.columns_.encode(rows)
+
+    def _checked(self, X: Any, sample_weight: Any) -> Rows:
+        """Rows of numbers, as they are given."""
         table = self.columns_.table
         if table is None:
-            return self.columns_.encode(check_rows(self, X, sample_weight))
+            return check_rows(self, X, sample_weight)
         if not hasattr(X, "columns"):
             raise ValueError(
                 f"X is a {type(X).__name__}, and the model was fitted to a data frame with columns of text; give a "
@@ -471,10 +400,10 @@ class LatentClassAnalysis(MixtureEstimator):
         numbers = level_numbers(table, X)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return self.columns_.encode(check_rows(self, numbers, sample_weight))
+            return check_rows(self, numbers, sample_weight)
 
-    def _rows_of_fit(self, X: Any, sample_weight: Any = None, known: Any = None) -> Rows:
-        rows = self._rows(X, sample_weight)
+    def _rows_of_fit(self, X: Any, sample_weight: Any = None, known: Any = None, exposure: Any = None) -> Rows:
+        rows = self._rows(X, sample_weight, exposure)
         return rows if known is None else with_known(self, rows, known)
 
     def _ask(self, X: Any, question: Any) -> tuple[Array, ...]:
@@ -511,6 +440,9 @@ class LatentClassAnalysis(MixtureEstimator):
         own = ColumnPriors.of(self, self.columns_)
         shown = np.full(x.shape[1], float(len(x))) if sample.seen is None else sample.seen.sum(axis=0)
         parts: dict[str, Column] = {}
+        unit = self.columns_.exposure_unit
+        looked_at = np.full(x.shape, 1.0) if not unit else np.exp(host(sample.aux[EXPOSURE]))[:, None] + 0 * x
+        looked_at = looked_at if sample.seen is None else looked_at * sample.seen
         for kind, at in places.items():
             columns = list(at)
             if kind == "gaussian":
@@ -522,8 +454,9 @@ class LatentClassAnalysis(MixtureEstimator):
                 half = np.full((1, len(at)), 0.5 * worth)
                 parts[kind] = BernoulliColumns(Beta(half, half))
             elif kind in ("poisson", "negative-binomial"):
-                mean = (x[:, columns].mean(axis=0) * shown[columns] + COUNT_WORTH) / (shown[columns] + 1.0)
-                parts[kind] = _count_columns(kind, *own.counts(mean, at))
+                events = x[:, columns].mean(axis=0) * shown[columns]
+                mean = (events + COUNT_WORTH) / (looked_at[:, columns].sum(axis=0) + 1.0)
+                parts[kind] = _count_columns(kind, *own.counts(mean, at, unit or 1.0), exposed=unit > 0)
             else:
                 levels = tuple(len(self.columns_.levels[d]) for d in at)
                 parts[kind] = CategoricalColumns.prior(levels, worth, kind == "ordinal")
@@ -538,16 +471,17 @@ class LatentClassAnalysis(MixtureEstimator):
 
     def _start(self, model: Mixture, context: FitContext, restart: int) -> MixturePosterior:
         sample, rng = context.sample, context.rng
-        x, k = filled(sample), self._starting_size(context)
+        x, k, exposure = filled(sample), self._starting_size(context), exposure_of(sample)
         if not isinstance(self.init, str):
             given = self._given_centres(x.shape[1], context.units)
-            points = model.coordinates(np.concatenate([given, x]))
+            looked_at = None if exposure is None else np.concatenate([np.ones(len(given)), host(exposure)])
+            points = model.coordinates(np.concatenate([given, x]), looked_at)
             labels, k = nearest_labels(points[len(given) :], points[: len(given)]), len(given)
         elif one_of("init", self.init, ["auto", "random"]) == "random":
             share = rng.dirichlet(np.ones(k), len(x))
             return model.global_step(model.prior(k), model.statistics(sample, Memberships(share)))
         else:
-            labels = kmeans_labels(model.coordinates(x), k, rng)
+            labels = kmeans_labels(model.coordinates(x, exposure), k, rng)
         return model.global_step(model.prior(k), model.statistics(sample, Memberships(np.eye(k)[labels])))
 
     def _given_centres(self, d: int, units: Units) -> Floats:
@@ -567,6 +501,9 @@ class LatentClassAnalysis(MixtureEstimator):
 
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         means = units.leave(q.clusters.mean)
+        if self.columns_.exposure_unit:  # counts in one unit of exposure
+            counted = np.isin(self.columns_.kinds, COUNTS)
+            means = means / np.where(counted, self.columns_.exposure_unit, 1.0)
         return {"weights": q.weights.mean, "means": means, "components": means}
 
     def _doubt_identity(self) -> None:
@@ -581,8 +518,10 @@ class LatentClassAnalysis(MixtureEstimator):
             )
 
 
-def _count_columns(kind: str, mean: Floats, worth: Floats) -> PoissonColumns | NegativeBinomialColumns:
+def _count_columns(
+    kind: str, mean: Floats, worth: Floats, *, exposed: bool
+) -> PoissonColumns | NegativeBinomialColumns | ExposedCounts:
     """The prior of counts about their means, and how many rows those are worth."""
     if kind == "poisson":
         return PoissonColumns(Gamma(worth[None], (worth / mean)[None]))
-    return NegativeBinomialColumns.prior(mean, worth)
+    return ExposedCounts.prior(mean, worth) if exposed else NegativeBinomialColumns.prior(mean, worth)

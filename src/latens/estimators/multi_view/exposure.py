@@ -6,7 +6,7 @@ A count of a sample with exposure s has the mean s exp(eta). Rows of a wide tabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import WideTable
+from latens.estimators.rows.exposures import TOTAL, exposure_numbers, log_exposures
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.view import exposure_of
 from latens.system.wording import listed
 
-__all__ = ["ExposureColumn", "check_exposed", "with_exposure"]
-
-TOTAL = "total"
+__all__ = ["check_exposed", "with_exposure"]
 
 
 def with_exposure(
@@ -112,32 +111,11 @@ def _logs(view: str, values: Any, table: WideTable) -> Floats:
         numbers = host(array_namespace(part.x).sum(part.x, axis=1)) / np.maximum(host(part.observed), 1.0)
         numbers = numbers * part.x.shape[1]
     else:
-        numbers = _numbers(align("exposure", values, table.row_names, n))
+        numbers = exposure_numbers(align("exposure", values, table.row_names, n))
     if numbers.shape != (n,):
         raise ValueError(f"exposure of view {view!r} has shape {numbers.shape}; expected ({n},), one for each sample.")
     remedy = "leave the sample out" if isinstance(values, str) else "give positive numbers, or leave the sample out"
-    return log_exposures(view, numbers, shown, remedy)
-
-
-def log_exposures(view: str, numbers: Floats, shown: Any, remedy: str) -> Floats:
-    """(n,), 0 for samples that do not show the view and have no exposure; others must have one."""
-    fine = np.isfinite(numbers) & (numbers > 0)
-    if (shown & ~fine).any():
-        row = int(np.flatnonzero(shown & ~fine)[0])
-        raise ValueError(f"exposure of view {view!r} is {numbers[row]:g} in row {row}; {remedy}.")
-    return np.log(np.where(fine, numbers, 1.0))
-
-
-@dataclass(frozen=True)
-class ExposureColumn:
-    """How a column of a scan becomes exposures of the rows of a block."""
-
-    view: str
-
-    def __call__(self, values: Any, rows: Rows) -> Floats:
-        shown = host(rows.present) > 0
-        found = log_exposures(self.view, _numbers(values), shown, "each row of the column needs a positive number")
-        return found.astype(rows.x.dtype)
+    return log_exposures(numbers, shown, remedy, f" of view {view!r}")
 
 
 def check_exposed(kinds: Mapping[str, Kind], exposed: Sequence[str]) -> None:
@@ -147,10 +125,3 @@ def check_exposed(kinds: Mapping[str, Kind], exposed: Sequence[str]) -> None:
         raise ValueError(
             f"exposure is for counts; view {other[0]!r} is {kinds[other[0]].name}, so leave its exposure out."
         )
-
-
-def _numbers(values: Any) -> Floats:
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError("exposure holds values that are no numbers; give a positive number for each sample.") from None

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from latens.array.transfer import host
-from latens.estimators.rows.source_checks import check_columns
+from latens.estimators.rows.source_checks import check_columns, refuse_roles
 from latens.scale.dask_blocks import is_dask, map_chunks
 from latens.scale.scan import Scan
 
@@ -31,6 +31,8 @@ class Blocks(Protocol):
 
     def numbers(self, number: int) -> Any: ...  # of one block, as methods take them
 
+    def known(self, number: int) -> dict[str, Any]: ...  # what methods take beside them, by name
+
     def names_of_rows(self, number: int) -> Any: ...  # (n,), None where they have none
 
     def identity(self, number: int) -> Any: ...  # tells a block from others that may stand in its place
@@ -40,7 +42,7 @@ class Blocks(Protocol):
 class LazyRows:
     """What a method answers about a scan, block after block; `np.asarray` puts the blocks together."""
 
-    answer: Callable[[Any], Any]  # of the numbers of a block
+    answer: Callable[..., Any]  # of the numbers of a block, and what is known beside them
     scan: Blocks
 
     def __iter__(self) -> Iterator[Any]:
@@ -48,7 +50,7 @@ class LazyRows:
 
     def part(self, number: int) -> Any:
         """The answer about one block."""
-        return self.answer(self.scan.numbers(number))
+        return self.answer(self.scan.numbers(number), **self.scan.known(number))
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -79,10 +81,11 @@ def batch_by_batch(partial_fit: Method) -> Method:
     def fit_batches(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
         if not isinstance(X, Scan):
             return partial_fit(self, X, *rest, **options)
+        refuse_roles(self, X)
         for number in range(X.n_blocks):
             block = X.block(number, *(() if X.weights is None else (X.weights,)))
             weight = {} if X.weights is None else {"sample_weight": block.others[str(X.weights)]}
-            partial_fit(self, block.numbers, *rest, **options, **weight)
+            partial_fit(self, block.numbers, *rest, **options, **weight, **X.known(number))
         return self
 
     return cast("Method", fit_batches)
@@ -94,6 +97,7 @@ def lazily(method: Method) -> Method:
     @functools.wraps(method)
     def answer(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
         if isinstance(X, Scan):
+            refuse_roles(self, X)
             check_columns(self, X.feature_names, len(X.columns), reset=False)
             return LazyRows(_OnNumbers(method, self, rest, options), X)
         if is_dask(X):
@@ -120,7 +124,7 @@ class _OnNumbers:
     rest: tuple[Any, ...]
     options: dict[str, Any]
 
-    def __call__(self, numbers: Any) -> Any:
+    def __call__(self, numbers: Any, **known: Any) -> Any:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return self.method(self.estimator, numbers, *self.rest, **self.options)
+            return self.method(self.estimator, numbers, *self.rest, **{**self.options, **known})

@@ -12,17 +12,19 @@ from sklearn.utils.validation import _check_feature_names
 from latens.core import Rows, Source
 from latens.errors import ValuesCut, caller_level
 from latens.estimators.parameters import positive_number
+from latens.estimators.rows.exposures import ExposureColumn
+from latens.models.mixture.features import EXPOSURE
 from latens.scale.dask_blocks import dask_source
-from latens.scale.scan import Scan
+from latens.scale.scan import Known, Scan
 
-__all__ = ["check_columns", "check_source"]
+__all__ = ["check_columns", "check_source", "refuse_roles"]
 
 
 def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     """The rows of a scan or a Dask collection, surveyed; refuses what `fit` refuses of arrays."""
     if isinstance(X, Scan):
-        _refuse_roles(estimator, X)
-    source = X.source() if isinstance(X, Scan) else dask_source(X)
+        refuse_roles(estimator, X)
+    source = X.source(*_known(X)) if isinstance(X, Scan) else dask_source(X)
     check_columns(estimator, source.feature_names, source.n_columns, reset=reset)
     survey = source.survey
     if survey.n_infinite:
@@ -37,9 +39,15 @@ def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     return _binary(source, estimator.binarize) if getattr(estimator, "binary", False) else source
 
 
-def _refuse_roles(estimator: Any, scan: Scan) -> None:
-    """Groups and exposures are of views; elsewhere they would be left out without a word."""
-    given = [name for name in ("groups", "exposure", "covariates") if getattr(scan, name) not in (None, ())]
+def _known(scan: Scan) -> list[Known]:
+    """What rows carry beside their values."""
+    return [] if scan.exposure is None else [Known(EXPOSURE, (scan.exposure,), ExposureColumn())]
+
+
+def refuse_roles(estimator: Any, scan: Scan) -> None:
+    """Groups are of views and exposures of counts; elsewhere they would be left out without a word."""
+    roles = ("groups", "covariates") if estimator.takes_exposure else ("groups", "exposure", "covariates")
+    given = [name for name in roles if getattr(scan, name) not in (None, ())]
     if given:
         raise ValueError(
             f"{type(estimator).__name__} has no {given[0]}; leave {given[0]}={getattr(scan, given[0])!r} out of "

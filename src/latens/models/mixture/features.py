@@ -24,7 +24,9 @@ from latens.core import Rows
 from latens.families.mixed_columns import MixedColumns
 from latens.models.mixture.missing import fill
 
-__all__ = ["Features", "Sums", "View", "look"]
+__all__ = ["EXPOSURE", "Features", "Sums", "View", "exposure_of", "look", "shown"]
+
+EXPOSURE = "exposure"  # what rows call the logarithms (n,) of the exposures of their counts
 
 Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
 View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
@@ -40,20 +42,44 @@ class Features:
     tied: bool = False
     joint: bool = False
     clusters: MixedColumns | None = None  # those of the local step, where curved columns ask something else in each
+    family: Any = None  # clusters that know which columns are counts
 
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
         """Weighted by memberships (n, K), whose column sums are the counts."""
         weighted = cast(weighted, self.values)
         moments = host(weighted.T @ self.values)
         if self.clusters is not None:
-            moments = self.clusters.with_curved_sums(moments, cast(batch.x, self.values), batch.mask, weighted)
+            seen = shown(self.clusters, batch)
+            moments = self.clusters.with_curved_sums(moments, cast(batch.x, self.values), seen, weighted)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
             rows, columns = upper_indices(self.d)
             rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None, rows, columns]
-        apart = not self.joint and batch.seen is not None
-        seen = host(weighted.T @ cast(batch.mask, self.values)) if apart else counts[:, None]
-        return seen, x, rest, 0.0
+        if self.joint or not tells_entries(batch):
+            return counts[:, None], x, rest, 0.0
+        return host(weighted.T @ cast(shown(self.family, batch), self.values)), x, rest, 0.0
+
+
+def tells_entries(batch: Rows) -> bool:
+    """Whether entries of a column count differently: some are missing, or of counts more was looked at."""
+    return batch.seen is not None or EXPOSURE in batch.aux
+
+
+def shown(clusters: Any, batch: Rows) -> Array:
+    """(1 or n, D), 1 for entries that were seen, of counts their exposure, and 0 for missing ones."""
+    if EXPOSURE not in batch.aux:
+        return batch.mask
+
+    def make() -> Array:
+        counted, exposure = like(clusters.counted, batch.x), array_namespace(batch.x).exp(batch.aux[EXPOSURE])
+        return batch.mask * (1 + (exposure[:, None] - 1) * counted)
+
+    return batch.cached("shown", make)
+
+
+def exposure_of(batch: Rows) -> Array | None:
+    """(n,), where rows have it."""
+    return array_namespace(batch.x).exp(batch.aux[EXPOSURE]) if EXPOSURE in batch.aux else None
 
 
 def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
@@ -62,30 +88,35 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     if clusters.joint and batch.seen is not None:
         return fill(clusters, log_weights, batch, x)
     if isinstance(clusters, MixedColumns) and x is batch.x:  # indicators take longer to make than to multiply
-        view = Features(batch.cached("features", lambda: clusters.expand(x, batch.seen)), x.shape[1])
+        made = batch.cached("features", lambda: clusters.expand(x, batch.seen, exposure_of(batch)))
+        view = Features(made, x.shape[1], family=clusters)
     else:
-        view = expand(clusters, x, batch.seen)
+        view = expand(clusters, x, batch)
     curved = isinstance(clusters, MixedColumns) and bool(clusters.curved)
     theta, level = clusters.linear if curved else clusters.natural
     density = _products(view.values, like(theta, x))
-    if not clusters.joint and batch.seen is not None:
-        density += cast(batch.mask, x) @ like(level.T, x)
+    if not clusters.joint and tells_entries(batch):
+        density += cast(shown(clusters, batch), x) @ like(level.T, x)
     else:
         log_weights = log_weights + _summed(level)
     density += like(log_weights, x)
     if curved:
-        density = density + clusters.curved_density(x, cast(batch.mask, x))
+        density = density + clusters.curved_density(x, cast(shown(clusters, batch), x))
         view = replace(view, clusters=clusters)
     if view.tied:
         density = density - 0.5 * _form(clusters.precision[0], x)[:, None]
     return cast(density, batch.x), view
 
 
-def expand(clusters: Any, x: Array, seen: Array | None = None) -> Features:
-    """The numbers that clusters of this family ask of a row; the family decides, not its parameters."""
+def expand(clusters: Any, x: Array, batch: Rows | None = None) -> Features:
+    """The numbers that clusters of this family ask of a row; the family decides, not its parameters.
+
+    `batch` tells what of x is missing, and exposures.
+    """
     d = x.shape[1]
     if isinstance(clusters, MixedColumns):
-        return Features(clusters.expand(x, seen), d)
+        beside = (None,) if batch is None else (batch.seen, exposure_of(batch))
+        return Features(clusters.expand(x, *beside), d, family=clusters)
     if clusters.joint:
         return Features(x if clusters.tied else with_pairs(x), d, clusters.tied, True)
     width = clusters.natural[0].shape[1] - d

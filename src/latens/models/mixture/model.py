@@ -43,9 +43,8 @@ from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
 from latens.families.sticks import Sticks
-from latens.families.student_columns import FREEDOMS
 from latens.models.known_codes import KNOWN, for_components
-from latens.models.mixture.features import Features, expand, look
+from latens.models.mixture.features import Features, expand, exposure_of, look, shown
 from latens.models.mixture.missing import Filled, student
 from latens.models.mixture.moves import propose
 
@@ -232,7 +231,9 @@ class Mixture:
     def _log_joint(self, q: MixturePosterior, batch: Rows) -> Array:
         """(n, K), log E[pi_k] + log E_q[p(x_n | theta_k)]."""
         clusters: Any = q.clusters
-        density = student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, batch.mask)
+        density = (
+            student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, shown(clusters, batch))
+        )
         return density + like(np.log(np.maximum(q.weights.mean, 1e-300)), batch.x)
 
     def score_is_bound(self, q: MixturePosterior) -> bool:
@@ -243,7 +244,7 @@ class Mixture:
         joint, _ = self._look(q, batch)
         bounds = array_namespace(joint).sum(local.mean * joint, axis=1) + local.entropy
         if isinstance(q.clusters, MixedColumns):
-            bounds = bounds + q.clusters.base_measure(batch.x, batch.mask)
+            bounds = bounds + q.clusters.base_measure(batch.x, shown(q.clusters, batch))
         return bounds
 
     def impute(self, q: MixturePosterior, batch: Rows, local: Memberships) -> tuple[Array, Array]:
@@ -257,7 +258,7 @@ class Mixture:
             _, view, stretch = student(q.clusters, batch)
             mean, variance = view.moments(share, stretch)
         elif isinstance(q.clusters, MixedColumns):
-            mean, variance = q.clusters.fill(share)
+            mean, variance = q.clusters.fill(share, exposure_of(batch))
         else:
             mean = self.reconstruct(q, share)
             clusters: Any = q.clusters
@@ -274,11 +275,14 @@ class Mixture:
     def reconstruct(self, q: MixturePosterior, codes: Array) -> Array:
         return codes @ like(q.clusters.mean, codes)
 
-    def draw(self, q: MixturePosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Rows and memberships (one 1 in each) under one draw of the globals."""
+    def draw(
+        self, q: MixturePosterior, n: int, rng: np.random.Generator, exposure: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Rows and memberships (one 1 in each) under one draw of the globals; exposures (n,) of mixed columns."""
         point = q.sample(rng)
         label = rng.choice(q.n_components, size=n, p=point.weights.mean)
-        rows = point.clusters.draw(label, rng)  # type: ignore[union-attr]
+        beside = () if exposure is None else (exposure,)
+        rows = point.clusters.draw(label, rng, *beside)  # type: ignore[union-attr]
         return rows, np.eye(q.n_components)[label]
 
     def draw_entries(self, q: MixturePosterior, batch: Rows, n_draws: int, rng: np.random.Generator) -> Floats:
@@ -287,10 +291,11 @@ class Mixture:
         For columns that are independent within a cluster.
         """
         chance = np.log(np.maximum(host(self.predicted_memberships(q, batch)), 1e-300))
-        drawn = np.empty((n_draws, *batch.x.shape))
+        exposure, drawn = exposure_of(batch), np.empty((n_draws, *batch.x.shape))
+        beside = () if exposure is None else (host(exposure),)
         for i in range(n_draws):
             label = np.argmax(chance + rng.gumbel(size=chance.shape), axis=1)
-            drawn[i] = q.sample(rng).clusters.draw(label, rng)  # type: ignore[union-attr]
+            drawn[i] = q.sample(rng).clusters.draw(label, rng, *beside)  # type: ignore[union-attr]
         return drawn
 
     def cannot_sample(self, q: MixturePosterior) -> str:
@@ -319,7 +324,7 @@ class Mixture:
                 raise ValueError("labels of rows with missing entries are drawn only where columns are independent.")
             density = clusters.log_density(batch.x)
         else:
-            density = clusters.log_density(batch.x, batch.mask)
+            density = clusters.log_density(batch.x, shown(clusters, batch))
         return np.asarray(density) + point.weights.mean_log
 
     def draw_statistics(
@@ -343,8 +348,8 @@ class Mixture:
 
     def floats_per_row(self, k: int) -> int:
         width = int(self.clusters.natural[0].shape[1])
-        curved = self.clusters.curved if isinstance(self.clusters, MixedColumns) else ()
-        each = 5 + (6 * len(FREEDOMS) if curved else 0)
+        curved = self.clusters.curved.values() if isinstance(self.clusters, MixedColumns) else ()
+        each = 5 + 6 * max((part.n_grid for part in curved), default=0)
         return each * k + (width if width > self.clusters.mean.shape[1] else 0)
 
     @property
@@ -366,11 +371,11 @@ class Mixture:
         """For memberships that came from elsewhere (a start, a file) and brought no view of their rows."""
         if self.clusters.joint and batch.seen is not None:
             raise ValueError("memberships of rows with missing entries lack what was filled in; take a local step.")
-        return expand(self.clusters, batch.x, batch.seen)
+        return expand(self.clusters, batch.x, batch)
 
-    def coordinates(self, x: Array) -> Array:
+    def coordinates(self, x: Array, exposure: Floats | None = None) -> Array:
         """Complete rows as points of a space in which clusters are apart; theirs, where all columns are numbers."""
-        return self.clusters.coordinates(x) if isinstance(self.clusters, MixedColumns) else x
+        return self.clusters.coordinates(x, exposure) if isinstance(self.clusters, MixedColumns) else x
 
     def _base_sums(self, batch: Rows) -> Floats:
         """What the rows alone determine."""
@@ -378,7 +383,7 @@ class Mixture:
 
         def sums() -> Array:
             weight = xp.ones_like(batch.x[:, :1]) if batch.weight is None else batch.weight[:, None]
-            return mixed.base_sums(batch.x, weight)  # type: ignore[union-attr]
+            return mixed.base_sums(batch.x, weight, shown(mixed, batch))  # type: ignore[union-attr]
 
         return np.asarray(batch.cached("base sums", sums))
 

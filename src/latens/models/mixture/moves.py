@@ -19,6 +19,7 @@ from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
 from latens.families.sticks import Sticks
+from latens.models.mixture.features import EXPOSURE, exposure_of
 
 if TYPE_CHECKING:
     from latens.models.mixture.model import ClusterStatistics, Mixture, MixturePosterior
@@ -104,12 +105,16 @@ def _splits(
     label, found = np.argmax(host(local.mean), axis=1), []
     for which in range(q.n_components):
         own = np.flatnonzero(label == which)
-        rows = Rows(x[own], weight=None if sample.weight is None else sample.weight[own])
+        weight = None if sample.weight is None else sample.weight[own]
+        rows = Rows(
+            x[own], weight=weight, aux={name: sample.aux[name][own] for name in (EXPOSURE,) if name in sample.aux}
+        )
         if len(rows) < FEWEST:
             continue
         # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
         effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
-        halves = [(effective / rows.n) * _halved(model, rows, side) for side in _sides(model.coordinates(rows.x), rng)]
+        points = model.coordinates(rows.x, exposure_of(rows))
+        halves = [(effective / rows.n) * _halved(model, rows, side) for side in _sides(points, rng)]
         gains = [
             _free_energy(model, q, two, np.eye(2)).sum() - _free_energy(model, q, two, np.ones((1, 2)))[0] + two.entropy
             for two in halves

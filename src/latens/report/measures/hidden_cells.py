@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.diagnose.hidden_entries import SHARE, comparable, filled_rows, hide_some, of_text
-from latens.estimators.fitted_parts import entries_of
 from latens.estimators.frames.raw_frames import is_frame, level_numbers
 from latens.report.measures.sample import beside
 
@@ -108,7 +107,7 @@ def _frame_of(model: Any, X: Any) -> _Frame | None:
     """How rows are given to a model of text; None where they are given as numbers."""
     if of_text(model):
         levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
-        return _Frame(list(model.columns_.names), levels, partial(entries_of, model))
+        return _Frame(list(model.columns_.names), levels, partial(level_numbers, model.columns_.table))
     encodings = getattr(model, "encodings_", None) or {}
     if not hasattr(model, "layout_") or not is_frame(X) or len(encodings) != 1:
         return None

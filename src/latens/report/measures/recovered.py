@@ -23,7 +23,7 @@ def recovered(entry: Entry) -> tuple[int, int] | None:
         return entry.match.found(), len(entry.match.index)
     if entry.grouped and hasattr(truth, "labels") and entry.X is not None:
         true = np.asarray(truth.labels)
-        return _groups_found(np.asarray(model.predict(entry.X)), true), len(np.unique(true))
+        return _groups_found(np.asarray(model.predict(entry.X, **entry.given)), true), len(np.unique(true))
     if entry.family == "views" and hasattr(truth, "components"):
         match = match_components(_wide(model.components_), _wide(truth.components), signed=True)
         return match.found(), len(match.index)

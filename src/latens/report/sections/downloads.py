@@ -67,7 +67,7 @@ def _filled(entry: Entry) -> tuple[Sequence[str], Iterable[Sequence[Any]]] | Non
     if entry.family == "classes" and model.columns_.table is not None:  # levels as text
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame = model.impute(sample.X)
+            frame = model.impute(sample.X, **sample.given)
         return [str(name) for name in frame.columns], frame.itertuples(index=False)
     answer = filled_rows(model, np.asarray(sample.values, dtype=np.float64), sample.given)
     return None if answer is None else (entry.column_names(sample.values.shape[1]), answer[0])

@@ -15,10 +15,10 @@ from latens.array import Floats
 from latens.array.transfer import cross_sums, is_sparse
 from latens.core import Rows, Source, Statistics
 from latens.estimators.multi_view.covariates import CovariateColumns, Covariates, learn_in_blocks
-from latens.estimators.multi_view.exposure import ExposureColumn
 from latens.estimators.multi_view.findings import levels_from_sums
 from latens.estimators.multi_view.tables.row_names import group_numbers, groups_in_blocks
 from latens.estimators.multi_view.tables.wide import Layout
+from latens.estimators.rows.exposures import ExposureColumn
 from latens.estimators.rows.lazy import LazyRows
 from latens.estimators.rows.source_checks import check_columns
 from latens.inference.local_fixed_point import local_fixed_point
@@ -110,6 +110,9 @@ class ViewBlocks:
         if covered is not None:
             known["covariates"] = covered.known_covariates(number)
         return ViewBlock(parts.get("", parts), known)
+
+    def known(self, number: int) -> dict[str, Any]:
+        return {}  # blocks bring it along
 
     def names_of_rows(self, number: int) -> Any:
         named = [scan for scan in self.scans.values() if scan.row_names is not None]
@@ -225,7 +228,7 @@ def _known(name: str, scan: Scan, groups: tuple[str, ...], covariates: Covariate
     if groups and scan.groups is not None:
         found.append(Known(GROUP, (scan.groups,), _GroupNumbers(groups)))
     if scan.exposure is not None:
-        found.append(Known(exposure_of(name), (scan.exposure,), ExposureColumn(name)))
+        found.append(Known(exposure_of(name), (scan.exposure,), ExposureColumn(f" of view {name!r}")))
     return found
 
 

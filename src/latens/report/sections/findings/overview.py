@@ -16,6 +16,7 @@ from latens.report.charts.numbers import number
 from latens.report.charts.svg import bar_chart
 from latens.report.content import Figure, Section
 from latens.report.measures.recovered import recovered
+from latens.report.measures.sample import beside
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry
 
@@ -73,7 +74,8 @@ def rows(entry: Entry) -> Section | None:
     if shape is None or not hasattr(entry.X, "shape") or not hasattr(model, "inverse_transform"):
         return None
     head = entry.X[:EXAMPLE_ROWS]
-    given, rebuilt = _dense(head), _dense(model.inverse_transform(model.transform(head)))
+    known = beside(entry.given, np.arange(head.shape[0]), entry.X.shape[0])
+    given, rebuilt = _dense(head), _dense(model.inverse_transform(model.transform(head, **known)))
     tiles = [
         Tile(f"row {i}", (("given", row), ("rebuilt", again)))
         for i, (row, again) in enumerate(zip(given, rebuilt, strict=True))

@@ -1,0 +1,421 @@
+"""What a model of latent classes answers about rows of mixed columns, with the exposures of their counts.
+
+A count of a row with exposure s has the mean s times the rate of its class. A model that was fitted with exposures
+answers about no row without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.utils.validation import check_is_fitted
+
+from latens.array import Array, Floats
+from latens.array.transfer import host, like
+from latens.core import Rows
+from latens.estimators.answers import drawn_rows
+from latens.estimators.former_names import keywords_after_y
+from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, quantiles_of
+from latens.estimators.frames.raw_frames import level_numbers, refilled
+from latens.estimators.mixtures.base import MixtureEstimator
+from latens.estimators.mixtures.column_kinds import ColumnKinds
+from latens.estimators.mixtures.exposed_rows import column_aside
+from latens.estimators.parameters import one_of, whole_number
+from latens.estimators.rows.containers import contained
+from latens.estimators.rows.exposures import exposure_numbers, log_exposures
+from latens.estimators.rows.lazy import lazily, mean_of
+from latens.estimators.rows.parts import into_parts
+from latens.estimators.rows.validation import check_codes
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.categorical_columns import CategoricalColumns
+from latens.intake import Intake
+from latens.system.seeds import generator
+from latens.system.summary_table import Table
+
+__all__ = ["ClassAnswers"]
+
+
+class ClassAnswers(MixtureEstimator):
+    """Mixed into the estimator; `_rows` makes rows of what the caller gave, with exposures beside them."""
+
+    columns_: ColumnKinds
+
+    if TYPE_CHECKING:
+        _rows: Callable[..., Rows]
+
+    @into_parts
+    @lazily
+    def transform(self, X: Any, return_std: bool = False, *, exposure: Any = None, out: Any = None) -> Any:
+        """Memberships of each row: how probable each class is under the variational posterior.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        return_std : bool
+            Whether to return standard deviations, too.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+        out : path, optional
+            A folder, into which the answers are written as Parquet files instead, one for each block of X, with row
+            names or numbers; what is there already is not done again. The path is returned. Needs pyarrow.
+
+        Returns
+        -------
+        memberships : array of shape (n, K)
+            Rows add up to 1.
+        std : array of shape (n, K)
+            Their standard deviations, with `return_std`.
+        """
+        return self._transformed(self._rows(X, exposure=exposure), X, return_std)
+
+    @contained("components", "cluster")
+    @lazily
+    def predict(self, X: Any, *, exposure: Any = None) -> Array:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        array of int, of shape (n,)
+            Classes, numbered as in `weights_`.
+        """
+        proba = self._shares(self._rows(X, exposure=exposure))
+        return array_namespace(proba).argmax(proba, axis=1)
+
+    @contained("components")
+    @lazily
+    def predict_proba(self, X: Any, *, exposure: Any = None) -> Array:
+        """Probability of each class for each row, under the density of `score_samples`.
+
+        Parameters are integrated out, where `transform` has the memberships of the variational posterior.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows add up to 1.
+        """
+        return self._shares(self._rows(X, exposure=exposure))
+
+    @contained("components", "log_density")
+    @lazily
+    def score_samples(self, X: Any, *, exposure: Any = None) -> Array:
+        """Log density of each row under the posterior.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        array of shape (n,)
+            Log density of the observed entries of each row, in nats and in the units of X.
+        """
+        return self._densities(self._rows(X, exposure=exposure))
+
+    def score(self, X: Any, y: Any = None, *, exposure: Any = None) -> float:
+        """Mean of `score_samples`.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        y : ignored
+            There for pipelines.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        float
+            In nats per row; the higher the better.
+        """
+        return mean_of(self.score_samples(X, exposure=exposure))
+
+    @keywords_after_y("sample_weight")
+    def fit_predict(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, known: Any = None, exposure: Any = None
+    ) -> Array:
+        """Fit, and return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        y : ignored
+            There for pipelines.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; a weight of 2 is the row given twice.
+        known : array of shape (n,), optional
+            Labels known for some rows, as in `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        array of int, of shape (n,)
+        """
+        beside = {} if exposure is None else {"exposure": exposure}
+        return self.fit(X, sample_weight=sample_weight, known=known, **beside).predict(X, **beside)
+
+    def bic(self, X: Any, *, exposure: Any = None) -> float:
+        """Bayesian information criterion of rows X: the lower the better; `elbo_` needs no such approximation.
+
+        Minus twice the log density of X under the posterior, plus `n_parameters_` times the log of the rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        float
+            In units of twice a nat.
+        """
+        return super().bic(self._rows(X, exposure=exposure))
+
+    def aic(self, X: Any, *, exposure: Any = None) -> float:
+        """Akaike's information criterion of rows X: the lower the better.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        float
+            In units of twice a nat.
+        """
+        return super().aic(self._rows(X, exposure=exposure))
+
+    def associate(
+        self, metadata: Any, X: Any = None, *, role: str = "outcomes", level: float = 0.95, exposure: Any = None
+    ) -> Table:
+        """Compare classes with each column of metadata, corrected for rows that are assigned to the wrong one.
+
+        Columns as outcomes: the mean of numbers and the shares of labels in each class (Bolck, Croon and Hagenaars).
+        Columns as covariates: how the odds of classes go with all of them together (maximum likelihood, Vermunt).
+        That the classes themselves are estimated is not counted.
+
+        Parameters
+        ----------
+        metadata : data frame or dict of columns
+            What else is known of the rows of X, aligned by row name where both have names.
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        role : {"outcomes", "covariates"}
+            What the columns are.
+        level : float
+            Of the intervals.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        Table
+            Outcomes: column, of, cluster, estimate, low, high, uncorrected, p and adjusted p that classes are alike,
+            n. Covariates: cluster, against, covariate, log odds, low, high, odds ratio, p, adjusted p, n.
+        """
+        return self._associated(metadata, X, role, level, {} if exposure is None else {"exposure": exposure})
+
+    def sample(self, n_samples: int = 1, globals: str = "each", *, exposure: Any = None) -> tuple[Floats, Floats]:
+        """Draw new rows, and the classes that made them.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many rows.
+        globals : "each" or "shared"
+            Whether each row is made under its own draw of the global unknowns, so that rows are draws of the
+            predictive density, or all under one, so that they are a data set.
+        exposure : float or array of shape (n_samples,), optional
+            How much each row is looked at, where the model was fitted with exposures; 1, if not given.
+
+        Returns
+        -------
+        rows : array of shape (n_samples, D)
+            In data units.
+        memberships : array of shape (n_samples, K)
+            One 1 in each row, for the class that made it.
+        """
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples)
+        if exposure is None and not self._is_exposed:
+            return super().sample(n, globals)
+        numbers = np.broadcast_to(exposure_numbers(1.0 if exposure is None else exposure), n)
+        logs = log_exposures(numbers, np.ones(n, dtype=bool), "give positive numbers")
+        self._refuse_unasked()
+        each = np.exp(logs) / self.columns_.exposure_unit
+        rng, how = generator(self.random_state), one_of("globals", globals, ["each", "shared"])
+        rows, codes = drawn_rows(self._model, self.posterior_, n, rng, how, each)
+        return self._leave(rows), codes
+
+    @contained("features")
+    @lazily
+    def impute(
+        self,
+        X: Any,
+        return_std: bool = False,
+        quantiles: Any = None,
+        n_draws: int | None = None,
+        *,
+        exposure: Any = None,
+    ) -> Any:
+        """X with its missing entries filled, observed ones untouched.
+
+        Numbers and counts are filled with their expectation, columns of 0 and 1 with the probability of a 1, categories
+        with the most probable level, steps of a scale with the step nearest to the expected one. A raw data frame
+        comes back with the types that it has, also in columns of yes and no. With `return_std` also the predictive
+        standard deviation of each filled entry, 0 where observed; of a category, that of whether the level is right.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        return_std : bool
+            Whether to return standard deviations, too.
+        quantiles : sequence of float, optional
+            Such as (0.05, 0.95): also the quantiles of the missing entries, from 400 draws; of categories, which have
+            no order, the level drawn most often.
+        n_draws : int, optional
+            Also so many completed tables, each with entries drawn under one draw of the classes' parameters.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it; a column of exposures is not among what is given back.
+
+        Returns
+        -------
+        filled : like X
+            X with its missing entries filled. Alone, or first in a tuple of what was asked for:
+        std : array of shape (n, D)
+            Predictive standard deviations, 0 where X is observed; with `return_std`.
+        quantiles : dict of float to tables like X
+        draws : list of tables like X
+        """
+        check_is_fitted(self)
+        X, exposure = column_aside(X.frame if isinstance(X, Intake) else X, exposure)
+        asked, rows = Asked(quantiles, n_draws), self._rows(X, exposure=exposure)
+        mean, variance = self._ask(rows, lambda part, local: self._model.impute(self.posterior_, part, local))
+        filled, spread = self._completed(X, mean), list[Any]()
+        if return_std:
+            spread = [self._spread(X, self._units.leave_direction(array_namespace(variance).sqrt(variance)))]
+        if not asked.levels and not asked.n_draws:
+            return asked.answer(filled, spread, [], [])
+        rng = generator(self.random_state)
+        drawn = self._drawn(rows, asked.n_draws, rng) if asked.n_draws else ()
+        draws = [self._completed(X, values) for values in drawn]
+        return asked.answer(filled, spread, self._quantiles(X, rows, asked.levels, rng), draws)
+
+    def _spread(self, X: Any, std: Array) -> Any:
+        """Standard deviations (n, D) of missing entries, and 0 for the others."""
+        table = self.columns_.table
+        if table is None:
+            return self._filled(X, std, spread=True)
+        return np.where(np.isnan(level_numbers(table, X)), host(std), 0.0)
+
+    def _drawn(self, X: Rows, n_draws: int, rng: np.random.Generator) -> Floats:
+        """(draws, n, D), entries drawn given what rows show, in the units of the model."""
+
+        def draw(rows: Rows, local: Any) -> tuple[Floats]:
+            each = self._model.draw_entries(self.posterior_, rows, n_draws, rng)
+            return (np.moveaxis(each, 0, 1),)  # a row for each row
+
+        return np.moveaxis(host(self._ask(X, draw)[0]), 0, 1)
+
+    def _quantiles(self, X: Any, rows: Rows, levels: list[float], rng: np.random.Generator) -> list[Any]:
+        if not levels:
+            return []
+        draws = self._drawn(rows, DRAWS_FOR_QUANTILES, rng)
+        ordered = [kind != "categorical" for kind in self.columns_.kinds]
+        return [self._completed(X, values) for values in quantiles_of(draws, levels, ordered)]
+
+    def _completed(self, X: Any, values: Any) -> Any:
+        """X with missing entries from values (n, D) in the units of the model, in its own container and types."""
+        table = self.columns_.table
+        if table is None:
+            return self._filled(X, self._leave(values))
+        return refilled(X, table, host(self._units.leave(values)), list(self.columns_.names_of_levels))
+
+    def impute_proba(self, X: Any, *, exposure: Any = None) -> dict[str, Array]:
+        """Probabilities of the levels of each column of levels, and of columns of yes and no.
+
+        They are those of a new entry of the same row, given all that the row shows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, D)
+            Rows like those of `fit`.
+        exposure : array of shape (n,) or str, optional
+            As in `fit`, where the model was fitted with it.
+
+        Returns
+        -------
+        dict of arrays of shape (n, C)
+            By name of column, in the order of its C levels, or no and yes; rows add up to 1.
+        """
+        share = self._shares(self._rows(X, exposure=exposure))
+        found: dict[str, Array] = {}
+        for kind, part in self.posterior_.clusters.parts.items():
+            if isinstance(part, CategoricalColumns):
+                chance = share @ like(part.chance, share)
+                stops = np.cumsum(part.levels)
+                for place, stop, size in zip(self.columns_.places[kind], stops, part.levels, strict=True):
+                    found[self.columns_.names[place]] = chance[:, int(stop) - size : int(stop)]
+            elif isinstance(part, BernoulliColumns):
+                chance = share @ like(part.mean, share)
+                for at, place in enumerate(self.columns_.places[kind]):
+                    yes = chance[:, at : at + 1]
+                    found[self.columns_.names[place]] = array_namespace(yes).concat([1 - yes, yes], axis=1)
+        return found
+
+    @contained("features")
+    def inverse_transform(self, X: Any) -> Array:
+        """Expected rows given their memberships.
+
+        Parameters
+        ----------
+        X : array of shape (n, K)
+            Memberships, as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n, D)
+            Expected rows, in data units; of categories the most probable level, of counts at exposure 1.
+        """
+        check_is_fitted(self)
+        codes = check_codes(X, self.n_components_)
+        unit = self.columns_.exposure_unit
+        one = None if not unit else like(np.full(len(codes), 1 / unit), codes)
+        return self._leave(self.posterior_.clusters.fill(codes, one)[0])
+
+    @property
+    def _is_exposed(self) -> bool:
+        return self.columns_.exposure_unit > 0
+
+    def _refuse_unasked(self) -> None:
+        if not self._is_exposed:
+            raise ValueError("exposure was given, but the model was fitted without; leave it out.")

@@ -1,0 +1,83 @@
+"""Exposures of rows of mixed columns: found in what the caller gave, and carried beside the rows as logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from latens.array.transfer import host, like
+from latens.core import Rows
+from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds
+from latens.estimators.multi_view.tables.row_names import align
+from latens.estimators.rows.exposures import TOTAL, exposure_numbers, log_exposures
+from latens.models.mixture.features import EXPOSURE
+
+__all__ = ["ExposureSums", "check_counted", "column_aside", "exposure_step", "row_names_of", "with_exposure"]
+
+
+def column_aside(X: Any, exposure: Any) -> tuple[Any, Any]:
+    """A frame without the column of exposures that is named, and that column; else both as they are."""
+    if not isinstance(exposure, str) or exposure == TOTAL:
+        return X, exposure
+    names = {str(name): name for name in getattr(X, "columns", ())}
+    if exposure not in names:
+        raise ValueError(
+            f"exposure={exposure!r} is no column of X; give an array, the name of a column of a data frame, or 'total'."
+        )
+    return X[[name for text, name in names.items() if text != exposure]], X[names[exposure]]
+
+
+def row_names_of(X: Any) -> tuple[str, ...] | None:
+    """Of a data frame of pandas."""
+    return tuple(map(str, X.index)) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+
+
+def check_counted(columns: ColumnKinds) -> list[int]:
+    """Columns of counts, without which there are no exposures."""
+    counted = [d for d, kind in enumerate(columns.kinds) if kind in COUNTS]
+    if not counted:
+        raise ValueError(
+            "exposure is for counts; no column is 'poisson' or 'negative-binomial'. Say which hold counts, such as "
+            f"likelihoods={{{columns.names[0]!r}: 'poisson'}}, or leave exposure out."
+        )
+    return counted
+
+
+def with_exposure(rows: Rows, columns: ColumnKinds, exposure: Any, row_names: tuple[str, ...] | None) -> Rows:
+    """Rows with the logarithms of their exposures: positive numbers (n,), or "total", what a row shows of counts."""
+    counted = check_counted(columns)
+    n, x = len(rows), host(rows.x)[:, counted]
+    seen = np.ones(x.shape, dtype=bool) if rows.seen is None else host(rows.seen)[:, counted] > 0
+    if isinstance(exposure, str):  # missing entries are taken to be like the others
+        numbers, remedy = x.sum(axis=1) / np.maximum(seen.sum(axis=1), 1) * len(counted), "leave the row out"
+    else:
+        numbers = exposure_numbers(align("exposure", exposure, row_names, n))
+        remedy = "give positive numbers, or leave the row out"
+    if numbers.shape != (n,):
+        raise ValueError(f"exposure has shape {numbers.shape}; expected ({n},), one for each row.")
+    logs = log_exposures(numbers, seen.any(axis=1), remedy)
+    return replace(rows, aux={**rows.aux, EXPOSURE: like(logs, rows.x)})
+
+
+@dataclass(frozen=True)
+class ExposureSums:
+    """Of rows that count; two add to those of the rows of both."""
+
+    n: float
+    logs: float
+
+    def __add__(self, other: ExposureSums) -> ExposureSums:
+        return ExposureSums(self.n + other.n, self.logs + other.logs)
+
+    @property
+    def unit(self) -> float:
+        """The geometric mean: in it usual exposures are 1."""
+        return float(np.exp(self.logs / max(self.n, np.finfo(float).tiny)))
+
+
+def exposure_step(rows: Rows, _: Any = None) -> tuple[None, ExposureSums]:
+    """A step over the blocks of a source."""
+    weight = np.ones(len(rows)) if rows.weight is None else host(rows.weight)
+    return None, ExposureSums(float(weight.sum()), float(weight @ host(rows.aux[EXPOSURE])))
