@@ -93,10 +93,9 @@ class ExposedCounts:
         for d in range(x.shape[1]):
             active = np.flatnonzero(self.weight[d] > LEAST_WEIGHT)
             own = d * G + active
-            height = self._height(x[:, d], seen[:, d], own)
-            height = height + x[:, d][:, None, None] * like(self._mean_log[:, own], x)
+            height = self._height(x[:, d], seen[:, d], own) + x[:, d] * like(self._mean_log[:, own, None], x)
             shown = xp.astype(seen[:, d] > 0, x.dtype)[:, None]
-            total = total + shown * xp.sum(height * like(self.weight[d, active], x), axis=2)
+            total = total + shown * xp.sum(height * like(self.weight[d, active][:, None], x), axis=1).T
         return total
 
     def own_sums(self, x: Array, seen: Array, weighted: Array) -> Floats:
@@ -104,12 +103,11 @@ class ExposedCounts:
         xp, parts = array_namespace(x), []
         for d in range(x.shape[1]):
             own, exposure = np.arange(d * G, (d + 1) * G), seen[:, d]
-            shown = (weighted * xp.astype(exposure > 0, x.dtype)[:, None])[:, :, None]
-            rate, size = like(self._mean_rate[:, own], x), like(EXPOSED_SIZES, x)
-            s, y = exposure[:, None, None], x[:, d][:, None, None]
-            u = s * (y + size) / (size + s * rate)
+            shown = (weighted * xp.astype(exposure > 0, x.dtype)[:, None]).T[:, None, :]
+            rate, size = like(self._mean_rate[:, own, None], x), like(EXPOSED_SIZES[:, None], x)
+            u = exposure * (x[:, d] + size) / (size + exposure * rate)
             cost = self._height(x[:, d], exposure, own) + u * rate
-            parts.append(np.stack([host(xp.sum(each * shown, axis=0)) for each in (u, cost)], axis=1))  # (K, 2, G)
+            parts.append(np.stack([host(xp.sum(each * shown, axis=2)) for each in (u, cost)], axis=1))  # (K, 2, G)
         rest = np.stack(parts, axis=2)  # (K, 2, D, G)
         return np.concatenate([host(weighted.T @ x), rest.reshape(len(rest), -1)], axis=1)
 
@@ -187,12 +185,12 @@ class ExposedCounts:
         return np.asarray(np.einsum("dg,kdg->kd", self.weight, each.reshape(len(each), *self.weight.shape)))
 
     def _height(self, x: Array, exposure: Array, own: Index) -> Array:
-        """(n, K, g), x log s + T of one column at these places (g,) of the wide ones; s is not 0 where it counts."""
-        y, s, size = x[:, None, None], exposure[:, None, None], EXPOSED_SIZES[own % G]
+        """(K, g, n), x log s + T of one column at these places (g,) of the wide ones; s is not 0 where it counts."""
+        size = EXPOSED_SIZES[own % G][:, None]
         r = like(size, x)
-        level = array_gammaln(y + r) - array_gammaln(y + 1) + like(size * np.log(size) - gammaln(size), x)
-        spent = (y + r) * array_namespace(x).log(r + s * like(self._mean_rate[:, own], x))
-        return y * log_exposure(s) + level - spent
+        level = array_gammaln(x + r) - array_gammaln(x + 1) + like(size * np.log(size) - gammaln(size), x)
+        spent = (x + r) * array_namespace(x).log(r + exposure * like(self._mean_rate[:, own, None], x))
+        return x * log_exposure(exposure) + level - spent
 
     def _evidences(self, x: Floats, xx: Floats) -> Floats:
         """(K, D G), log evidence of each cluster's entries given q(g), at each of the sizes."""

@@ -104,19 +104,25 @@ class StudentColumns:
         for d in range(x.shape[1]):
             active = np.flatnonzero(self.weight[d] > LEAST_WEIGHT)
             height = _height(self._distance(x[:, d], d, active), FREEDOMS[active])
-            total = total + seen[:, d : d + 1] * xp.sum(height * like(self.weight[d, active], x), axis=2)
+            height *= like(self.weight[d, active][:, None], x)
+            total = total + seen[:, d : d + 1] * xp.sum(height, axis=1).T
         return total
 
     def own_sums(self, x: Array, seen: Array, weighted: Array) -> Floats:
         """(K, D + 4 D G), sums of the features of each cluster, weighted by memberships (n, K)."""
         xp, parts = array_namespace(x), []
+        nu = like(FREEDOMS[:, None], x)
         for d in range(x.shape[1]):
-            shown, y = (weighted * seen[:, d : d + 1])[:, :, None], x[:, d][:, None, None]
-            delta = self._distance(x[:, d], d, np.arange(G))
-            u = like(FREEDOMS + 1, x) / (like(FREEDOMS, x) + delta)
-            cost = _height(delta, FREEDOMS) + 0.5 * u * delta
-            counted = u * shown
-            sums = [xp.sum(each, axis=0) for each in (counted * y, counted, counted * y**2, cost * shown)]
+            shown, y = (weighted * seen[:, d : d + 1]).T[:, None, :], x[:, d]
+            width = self._distance(y, d, np.arange(G))
+            u = (nu + 1) / width
+            cost = _height(width, FREEDOMS)
+            cost += 0.5 * (nu + 1)
+            u *= shown
+            cost *= shown
+            of_u = u @ xp.stack([y, xp.ones_like(y), y**2], axis=1)  # (K, G, 3)
+            spent = xp.sum(cost, axis=2) - 0.5 * nu[:, 0] * of_u[:, :, 1]  # T + u delta / 2
+            sums = [of_u[:, :, 0], of_u[:, :, 1], of_u[:, :, 2], spent]
             parts.append(np.stack([host(each) for each in sums], axis=1))  # (K, 4, G)
         rest = np.stack(parts, axis=2)  # (K, 4, D, G)
         return np.concatenate([host((weighted.T) @ (x * seen)), rest.reshape(len(rest), -1)], axis=1)
@@ -190,11 +196,17 @@ class StudentColumns:
         return np.asarray(np.einsum("dg,kdg->kd", self.weight, wide))
 
     def _distance(self, column: Array, d: int, degrees: Index) -> Array:
-        """(n, K, g), E[tau (x - mu)^2 | nu] of the entries (n,) of column d, at these degrees of freedom."""
+        """(K, g, n), nu + delta of the entries (n,) of column d, at these degrees of freedom.
+
+        Entries come last and are written over: most of the time would go into memory, not into numbers.
+        """
         own, shape = d * G + degrees, self.normal.mean.shape
-        spread = np.broadcast_to(1 / self.normal.strength, shape)[:, own]
-        gap = column[:, None, None] - like(self.normal.mean[:, own], column)
-        return like(self._precision[:, own], column) * gap**2 + like(spread, column)
+        spread = FREEDOMS[degrees] + np.broadcast_to(1 / self.normal.strength, shape)[:, own]
+        gap = column - like(self.normal.mean[:, own, None], column)
+        gap *= gap
+        gap *= like(self._precision[:, own, None], column)
+        gap += like(spread[:, :, None], column)
+        return gap
 
     def _evidences(self, seen: Floats, x: Floats, xx: Floats) -> Floats:
         """(K, D G), log evidence of each cluster's entries given q(u), at each of the degrees of freedom."""
@@ -233,11 +245,14 @@ def trimmed(x: Floats) -> Floats:
     return np.asarray(np.clip(x, *np.quantile(x, (TRIMMED, 1 - TRIMMED), axis=0)))
 
 
-def _height(delta: Array, nu: Floats) -> Array:
-    """T of distances (n, K, g) at degrees of freedom (g,)."""
-    a = 0.5 * (nu + 1)
-    level = gammaln(a) - gammaln(0.5 * nu) + 0.5 * nu * np.log(0.5 * nu)
-    return like(level, delta) - like(a, delta) * array_namespace(delta).log(0.5 * (like(nu, delta) + delta))
+def _height(distance: Array, nu: Floats) -> Array:
+    """T where nu + delta is known, (K, g, n), at degrees of freedom (g,)."""
+    a, nu = 0.5 * (nu[:, None] + 1), nu[:, None]
+    level = gammaln(a) - gammaln(0.5 * nu) + 0.5 * nu * np.log(0.5 * nu) + a * np.log(2.0)
+    height = array_namespace(distance).log(distance)
+    height *= like(-a, distance)
+    height += like(level, distance)
+    return height
 
 
 def _repeated(each: Floats) -> Floats:

@@ -78,10 +78,6 @@ class MultiViewAnswers(Answers):
     use_var: str | None
 
     @property
-    def _is_exposed(self) -> bool:
-        return bool(self.layout_.exposed)
-
-    @property
     def _kinds(self) -> dict[str, Kind]:
         """What the likelihood of each view is."""
         return kinds_of(self.likelihoods_, self.likelihoods)

@@ -576,6 +576,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _column_spread(self) -> Floats:
         return spread_by_column(self.posterior_, self.components_, self.noise_variance_)
 
+    @property
+    def _is_exposed(self) -> bool:
+        return bool(self.layout_.exposed)
+
     def _component_shares(self) -> Floats:
         return divided_shares(**self.explained_)
 

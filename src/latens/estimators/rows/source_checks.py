@@ -46,7 +46,11 @@ def _known(scan: Scan) -> list[Known]:
 
 def refuse_roles(estimator: Any, scan: Scan) -> None:
     """Groups are of views and exposures of counts; elsewhere they would be left out without a word."""
-    roles = ("groups", "covariates") if estimator.takes_exposure else ("groups", "exposure", "covariates")
+    roles = (
+        ("groups", "covariates")
+        if getattr(estimator, "takes_exposure", False)
+        else ("groups", "exposure", "covariates")
+    )
     given = [name for name in roles if getattr(scan, name) not in (None, ())]
     if given:
         raise ValueError(
