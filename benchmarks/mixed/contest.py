@@ -45,28 +45,39 @@ def measured(table: MixedTable, n_masks: int) -> dict[str, Any]:
     frame = table.frame()
     scores: dict[str, list[dict[str, float]]] = {}
     began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        suggested = latens.suggest(frame, max_time=20)
+    kinds = getattr(suggested.model, "likelihoods", None) if suggested.leader == "classes" else None
     for seed in range(n_masks):
         hidden = np.random.default_rng(seed).random(frame.shape) < HIDDEN
         hidden &= frame.notna().to_numpy()
         hidden[hidden.all(axis=1), 0] = False
         shown = frame.mask(hidden)
         for name in OURS:
-            scores.setdefault(name, []).append(_ours(name, table, frame, shown, hidden))
+            own = kinds if name == "classes" else None
+            scores.setdefault(name, []).append(_ours(name, own or {}, table, frame, shown, hidden))
         for peer in PEERS:
             scores.setdefault(peer, []).append(_peer(peer, table, frame, shown, hidden))
     means = {
         name: {key: float(np.nanmean([each[key] for each in found])) for key in found[0]}
         for name, found in scores.items()
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pick = latens.suggest(frame, max_time=20).leader
     seconds = time.process_time() - began
-    return {"rows": len(frame), "masks": n_masks, "picked": pick, "scores": means, "cpu_seconds": round(seconds, 1)}
+    return {
+        "rows": len(frame),
+        "masks": n_masks,
+        "picked": suggested.leader,
+        "scores": means,
+        "cpu_seconds": round(seconds, 1),
+    }
 
 
-def _ours(name: str, table: MixedTable, frame: Any, shown: Any, hidden: np.ndarray) -> dict[str, float]:
-    kinds = {column: "categorical" for column in table.levels if shown[column].nunique() > 2}
+def _ours(
+    name: str, suggested: dict[str, str], table: MixedTable, frame: Any, shown: Any, hidden: np.ndarray
+) -> dict[str, float]:
+    """Scores of a model with its usual settings; kinds of columns that `suggest` chose for it are kept."""
+    kinds = {column: "categorical" for column in table.levels if shown[column].nunique() > 2} | suggested
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name == "factors":

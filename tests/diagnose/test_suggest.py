@@ -254,6 +254,7 @@ def test_a_raw_frame_is_suggested_classes_or_factors() -> None:
     assert set(found.table["structure"]) == {"classes", "factors", "independent columns"}
     assert isinstance(found.model, latens.LatentClassAnalysis)
     assert found.model.n_components_ == 2
+    assert found.model.likelihoods_["visits"] == "negative-binomial"  # as where it won
     assert "name" in found.verdict
 
 

@@ -21,7 +21,7 @@ from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.diagnose.cells import CellTable, Mask
 
-__all__ = ["Candidate", "baselines", "candidates"]
+__all__ = ["COUNT_LIKELIHOOD", "Candidate", "baselines", "candidates"]
 
 MOST_SWITCHES = 12  # up to which densities of rows sum over all combinations
 WIDEST_FULL = 60  # columns up to which full covariances are tried
@@ -31,6 +31,7 @@ FEWEST_ITERATIONS = 50
 SURE = 1e-4  # probabilities are kept from 0 and 1 by this, alike for all
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
 NUMBERS = ("number", "scale", "count")
+COUNT_LIKELIHOOD = "negative-binomial"  # of classes: with Poisson, overdispersion would be classes of its own
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class KindDensities(RowDensities):
 
     def fit(self, table: CellTable, train: Index, seconds: float | None, seed: int) -> Any:
         kinds = {
-            "number": "gaussian", "scale": "gaussian", "count": "negative-binomial", "binary": "bernoulli",
+            "number": "gaussian", "scale": "gaussian", "count": COUNT_LIKELIHOOD, "binary": "bernoulli",
             "category": "categorical",
         }  # fmt: skip
         likelihoods = {j: kinds[kind] for j, kind in enumerate(table.kinds)}

@@ -19,7 +19,7 @@ import numpy as np
 import latens
 from latens.array import Floats, Index
 from latens.diagnose.budget import LEAST_SECONDS, Budget, refuse_unseeded
-from latens.diagnose.candidates import VIEW_LIKELIHOODS, Candidate, baselines, candidates
+from latens.diagnose.candidates import COUNT_LIKELIHOOD, VIEW_LIKELIHOODS, Candidate, baselines, candidates
 from latens.diagnose.cells import CellTable
 from latens.diagnose.comparison import CLEAR_ERRORS
 from latens.diagnose.result import Ranked, Result
@@ -158,7 +158,7 @@ def suggest(
             scored = _score_all(table, budget, rng)
             found = _ranked(table, scored)
             if refit and found.leader is not None:
-                found = replace(found, model=_refit(found.leader, X, scored, budget))
+                found = replace(found, model=_refit(found.leader, X, table, scored, budget))
     if path is not None:
         found.report(path)
     return found
@@ -290,13 +290,16 @@ def _verdict(
     return _Verdict(f"No clear winner: {words} {errors}.", leader=names[leader])
 
 
-def _refit(leader: str, X: Any, scored: list[_Scored], budget: Budget) -> Any:
+def _refit(leader: str, X: Any, cells: CellTable, scored: list[_Scored], budget: Budget) -> Any:
     """The winner with its usual settings on all rows, in what is left of the time."""
     chosen = next(one for one in scored if one.candidate.name == leader)
     estimator, asked = chosen.estimator, chosen.model.get_params(deep=False)
     seconds = None if budget.seconds is None else max(budget.left, REFIT_SHARE * budget.seconds)
     settings = {name: asked[name] for name in QUESTION if name in asked} | {"random_state": 0, "max_time": seconds}
     rows: Any = X
+    if estimator == "LatentClassAnalysis":  # counts are what they were where it won
+        counts = [name for name, kind in zip(cells.names, cells.kinds, strict=True) if kind == "count"]
+        settings["likelihoods"] = dict.fromkeys(counts, COUNT_LIKELIHOOD) or None
     if isinstance(X, str | os.PathLike | Intake) or hasattr(X, "columns"):
         table = X if isinstance(X, Intake) else read(X)
         if estimator == "LatentClassAnalysis":

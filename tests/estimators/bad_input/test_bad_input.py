@@ -230,3 +230,46 @@ def test_an_error_in_a_callback_reaches_the_caller_and_leaves_nothing_behind() -
     with pytest.raises(ZeroDivisionError, match="in the callback"):
         model.fit(X)
     assert vars(model) == before
+
+
+WRONG_SHAPES: list[tuple[Any, str]] = [
+    (np.arange(6.0), r"X has shape \(6,\); BinaryFactorAnalysis takes a 2D table, .*X\[:, None\] if it is one column"),
+    ([1.0, 2.0], r"X has shape \(2,\);"),
+    (np.zeros((3, 4, 2)), r"X has shape \(3, 4, 2\); .*Reshape your data: X\.reshape\(len\(X\), -1\)\."),
+    (3.0, r"X is 3\.0, a single value; .*\[\[X\]\] is a table of one entry"),
+]
+
+
+@pytest.mark.parametrize(("rows", "words"), WRONG_SHAPES, ids=["array", "list", "cube", "number"])
+def test_what_is_no_table_meets_its_shape_and_what_to_type(rows: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        BinaryFactorAnalysis(2).fit(rows)
+
+
+def test_infinity_is_said_to_be_where_it_is() -> None:
+    words = r"X contains infinity in 1 entries, first in row 3, column 'x1'; replace it by a number, or by NaN"
+    with pytest.raises(ValueError, match=words):
+        BinaryFactorAnalysis(2).fit(with_value(-np.inf))
+
+
+@pytest.mark.extras
+def test_frames_that_cannot_be_meet_the_name_of_their_column() -> None:
+    import pandas as pd
+
+    import latens
+
+    frame = pd.DataFrame(with_value(np.inf), columns=list("abcd"))
+    with pytest.raises(ValueError, match="first in row 3, column 'b'"):
+        BinaryFactorAnalysis(2).fit(frame)
+    with pytest.raises(ValueError, match=r"X has shape \(60,\); .*X\.to_frame\(\) if it is one column"):
+        BinaryFactorAnalysis(2).fit(frame["a"])
+    twice = pd.DataFrame(X, columns=list("abca"))
+    words = r"X has several columns called 'a'; give each a name of its own"
+    for table in (twice, twice.assign(kind="u")):
+        with pytest.raises(ValueError, match=words):
+            latens.LatentClassAnalysis(2).fit(table)
+    for model in (BinaryFactorAnalysis(2), latens.MultiViewFactorAnalysis(2)):
+        with pytest.raises(ValueError, match=r"several columns called 'a'|duplicated .*'a'"):
+            model.fit(twice)
+    with pytest.raises(ValueError, match=r"several columns called 'a'|duplicated .*'a'"):
+        latens.MultiViewFactorAnalysis(2).fit(twice.assign(kind="u"))

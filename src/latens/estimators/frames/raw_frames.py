@@ -18,7 +18,16 @@ from latens.intake.raw_table import is_enumeration, was_read
 from latens.intake.treatment import Choices, treat
 from latens.system.wording import listed
 
-__all__ = ["as_frame", "is_frame", "is_mixed_frame", "is_raw_frame", "learn_encoding", "level_numbers", "refilled"]
+__all__ = [
+    "as_frame",
+    "is_frame",
+    "is_mixed_frame",
+    "is_raw_frame",
+    "learn_encoding",
+    "level_numbers",
+    "refilled",
+    "refuse_repeated_names",
+]
 
 LEVEL_KINDS = {"binary": "bernoulli", "category": "categorical"}
 WIDEST_MIXED = 100  # columns of numbers beyond which a frame is one assay, whose features may look different by chance
@@ -66,6 +75,18 @@ def _is_measured(values: Floats) -> bool:
     return len(values) > 0 and bool(values.min() != 0 or np.any(values != np.floor(values)))
 
 
+def refuse_repeated_names(X: Any, name: str = "X") -> None:
+    """Columns are told apart by their names in answers, files and pages."""
+    columns = getattr(X, "columns", None)
+    if columns is None or getattr(columns, "is_unique", True):  # polars has no such frames
+        return
+    twice = list(dict.fromkeys(str(each) for each in columns[columns.duplicated()]))
+    raise ValueError(
+        f"{name} has several columns called {listed(twice)}; give each a name of its own, or keep the first of each: "
+        f"{name}.loc[:, ~{name}.columns.duplicated()]."
+    )
+
+
 def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     """How the columns of a frame become numbers, and the kinds of those that say it; columns left out are named.
 
@@ -75,6 +96,7 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     given : dict of str to str, or anything else
         The caller's kinds: columns of text that are to be levels are taken as such, however many they have.
     """
+    refuse_repeated_names(X)
     raw = RawTable.of_frame(X)
     chosen = given if isinstance(given, dict) else {}
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 from scipy.sparse import csr_array
-from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from latens.array import Array
 from latens.array.transfer import detached, host, is_sparse, like, short_indices
 from latens.core import Rows
 from latens.errors import ValuesCut, WeightsTooSmall, warn
-from latens.estimators.frames.raw_frames import is_raw_frame
+from latens.estimators.frames.raw_frames import is_raw_frame, refuse_repeated_names
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.sampling import row_keys
 from latens.intake import Intake
 from latens.models.known_codes import KNOWN
-from latens.system.wording import listed
 
 __all__ = [
     "binary_rows",
@@ -198,7 +197,7 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(xp.isfinite(xp.sum(values)))  # one pass, and nothing of the size of x, where nothing is missing
     if not finite and is_numpy_array(values):
-        assert_all_finite(values, allow_nan=True, input_name="X")
+        refuse_infinity(x, _names_of_columns(estimator, x.shape[1]))
     if is_sparse(x) and not finite and np.isnan(x.data).any():
         x = x.toarray()  # a hole needs a mask, which is dense
     if is_sparse(x):
@@ -226,6 +225,8 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     try:
         return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError, OverflowError) as error:
+        if str(error).startswith(OTHER_SHAPES):
+            raise ValueError(_other_shape(estimator, X)) from error
         if str(error).startswith(OTHER_NAMES):
             raise ValueError(f"{str(error).rstrip()}\n{_other_names(estimator, X)}") from error
         found = _first_not_a_number(X)
@@ -238,7 +239,42 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         ) from error
 
 
-OTHER_NAMES = "The feature names should match"  # the beginning of scikit-learn's message
+# beginnings of scikit-learn's messages
+OTHER_NAMES = "The feature names should match"
+OTHER_SHAPES = ("Expected 2D array", "Expected a 2-dimensional container", "Found array with dim")
+
+
+def _other_shape(estimator: Any, X: Any) -> str:
+    """What X is where it is no table, and what to type."""
+    shape = tuple(np.shape(X))
+    what, remedy = f"has shape {shape}", "X.reshape(len(X), -1)"
+    if not shape:
+        what, remedy = f"is {repr(X)[:60]}, a single value", "[[X]] is a table of one entry"
+    elif len(shape) == 1:
+        remedy = "X[:, None] if it is one column, X[None, :] if it is one row"
+        if hasattr(X, "to_frame"):
+            remedy = "X.to_frame() if it is one column, X.to_frame().T if it is one row"
+    return f"X {what}; {type(estimator).__name__} takes a 2D table, rows x columns. Reshape your data: {remedy}."
+
+
+def refuse_infinity(x: Any, names: Sequence[str]) -> None:
+    """Refuse a table (n, D), or CSR, that holds infinity, and say where."""
+    if is_sparse(x):
+        found = np.isinf(x.data)
+        rows, columns = (each[found] for each in (np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)), x.indices))
+    else:
+        rows, columns = np.nonzero(np.isinf(x))
+    if len(rows):
+        raise ValueError(
+            f"X contains infinity in {len(rows)} entries, first in row {int(rows[0])}, column "
+            f"{names[int(columns[0])]!r}; replace it by a number, or by NaN if it is missing."
+        )
+
+
+def _names_of_columns(estimator: Any, n_columns: int) -> list[str]:
+    """Those of a frame, else x0, x1 and so on."""
+    named = getattr(estimator, "feature_names_in_", ())
+    return list(map(str, named)) if len(named) == n_columns else [f"x{j}" for j in range(n_columns)]
 
 
 def _other_names(estimator: Any, X: Any) -> str:
@@ -258,18 +294,6 @@ def readable_table(X: Any, name: str = "X") -> Any:
     if getattr(X, "dtype", None) == np.float16:
         X = X.astype(np.float32)
     return unmasked(X)
-
-
-def refuse_repeated_names(X: Any, name: str) -> None:
-    """Columns are told apart by their names in answers, files and pages."""
-    columns = getattr(X, "columns", None)
-    if columns is None or getattr(columns, "is_unique", True):  # polars has no such frames
-        return
-    twice = list(dict.fromkeys(str(each) for each in columns[columns.duplicated()]))
-    raise ValueError(
-        f"{name} has several columns called {listed(twice)}; give each a name of its own, or keep the first of each: "
-        f"{name}.loc[:, ~{name}.columns.duplicated()]."
-    )
 
 
 def unmasked(X: Any) -> Any:
