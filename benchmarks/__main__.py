@@ -46,6 +46,7 @@ SECTIONS = (
     Section("regression.evidence", "beside scikit-learn's BayesianRidge", "factors.regression:run"),
     Section("intervals.complete", "coverage of all published numbers, nothing missing", "intervals.coverage:complete"),
     Section("intervals.holes", "the same with one entry in ten missing", "intervals.coverage:with_holes"),
+    Section("intervals.bootstrap", "the same by refits of rows drawn anew", "intervals.coverage:bootstrapped"),
     Section("intervals.rows", "coverage of codes and of filled entries", "intervals.rows:run"),
     Section("intervals.inclusion", "inclusion probabilities beside what is in", "intervals.inclusion:run"),
     Section("intervals.sbc", "ranks of truths among Gibbs draws", "intervals.sbc:run"),

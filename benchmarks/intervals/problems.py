@@ -67,6 +67,29 @@ def _factor(n: int) -> Callable[[np.random.Generator], tuple[np.ndarray, Truth]]
     return draw
 
 
+def _weak_factor(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    """Two factors that rows tell well and one that they hardly do; noise is alike and loadings are orthogonal.
+
+    Which is where relevances put the axes.
+    """
+    loadings = np.array(
+        [
+            [1.2, 1.2, 1.2, 1.2, 0.0, 0.0, 0.0, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0],
+            [0.3, -0.3, 0.3, -0.3, 0.0, 0.0, 0.0, 0.6, 0.6],
+        ]
+    )
+    x = rng.normal(size=(150, 3)) @ loadings + rng.normal(size=(150, 9))
+    return x, {"components": loadings, "noise_variance": np.ones(9), "mean": np.zeros(9)}
+
+
+def _two_close(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
+    """Three clusters, two of them 3 sd apart."""
+    centres, weights = np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 8.0]]), np.array([0.4, 0.3, 0.3])
+    x = centres[rng.choice(3, 250, p=weights)] + rng.normal(size=(250, 2))
+    return x, {"weights": weights, "means": centres, "covariances": np.array([np.eye(2)] * 3)}
+
+
 def _causes(rng: np.random.Generator) -> tuple[np.ndarray, Truth]:
     strength = np.array([[0.8, 0.8, 0.7, 0.4, 0.02, 0.02], [0.02, 0.02, 0.4, 0.7, 0.8, 0.8]])
     usage, leak = np.array([0.45, 0.3]), np.full(6, 0.05)
@@ -125,6 +148,20 @@ PROBLEMS = (
         lambda: latens.FactorAnalysis(1, prior="ard", random_state=0),
         "components",
         signed=True,
+    ),
+    Problem(
+        "factor analysis, ard, a weak factor",
+        _weak_factor,
+        lambda: latens.FactorAnalysis(3, prior="ard", random_state=0),
+        "components",
+        signed=True,
+    ),
+    Problem(
+        "mixture, two of three close",
+        _two_close,
+        lambda: latens.GaussianMixture(3, random_state=0, **TOLD),
+        "means",
+        n_sets=200,
     ),
     Problem("noisy-OR", _causes, lambda: latens.NoisyOr(2, random_state=0), "components"),
     Problem("noisy ICA", _sources, lambda: latens.NoisyICA(2, random_state=0), "mixing", signed=True),

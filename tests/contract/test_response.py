@@ -11,7 +11,10 @@ import pytest
 from latens.core import Rows, Sloped
 from latens.core.coordinates import Chart
 from latens.inference.local_fixed_point import local_fixed_point
-from latens.inference.uncertainty.response import LOCAL_TOL, Response, respond
+from latens.inference.sweep import serial_sweep
+from latens.inference.uncertainty import response as response_module
+from latens.inference.uncertainty.response import LOCAL_TOL, STEP, Response, respond
+from latens.models.mixture.model import Memberships
 from tests.contract.cases import CASES, Case, bound, midway, random_rows
 
 # truncated posteriors list other states at other points, so that their bound has no second derivative
@@ -108,3 +111,67 @@ def test_points_with_exact_rows_have_the_observed_information(name: str) -> None
         information = second_difference(lambda q: case.log_evidence(model, q, rows), response, direction, 1e-3)
         steep = abs(direction @ response.fixed @ direction)
         assert direction @ response.hessian @ direction == pytest.approx(information, abs=1e-4 * steep)
+
+
+def in_blocks(name: str) -> tuple[Any, Any, list[Rows]]:
+    rng = np.random.default_rng(31)
+    rows = random_rows(rng, 30, 3, holes=True, weighted=True)
+    model, q = midway(CASES[name], rows, 2, rng)
+    return model, q, [rows[:11], rows[11:]]
+
+
+@pytest.mark.parametrize("name", ["mixture-full-dirichlet", "factors-ard", "ica-heavy", "views-binary"])
+def test_second_derivatives_take_one_pass_over_the_rows(name: str) -> None:
+    model, q, blocks = in_blocks(name)
+    start = respond(model, blocks, q, ascent=False)
+    passes = []
+
+    def counted(step: Any, batches: Any, warm: Any) -> Any:
+        passes.append(len(batches))
+        return serial_sweep(step, batches, warm)
+
+    state = response_module.State(q, start.stats)
+    again = response_module._differentiated(model, blocks, state, counted)
+    assert passes == [2]
+    assert np.array_equal(again.hessian, start.hessian)
+
+
+def test_exact_local_steps_give_second_derivatives_without_error_of_differences(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside differences over two long steps, extrapolated to none."""
+    model, q, blocks = in_blocks(name)
+    if not model.exact_local(q) or name in WITHOUT_SLOPES:
+        return
+    found = respond(model, blocks, q, ascent=False)
+    assert found.step < STEP
+    long = []
+    for step in (1e-3, 2e-3):
+        monkeypatch.setattr(response_module, "SHORT_STEP", step)
+        long.append(respond(model, blocks, q, ascent=False).hessian)
+    assert found.hessian == pytest.approx((4 * long[0] - long[1]) / 3, abs=1e-8 * np.abs(found.fixed).max())
+    assert np.abs(long[0] - found.hessian).max() > 1e-9 * np.abs(found.fixed).max()  # long steps do err
+
+
+MIXTURES = ["mixture-full-dirichlet", "mixture-diag-process", "mixture-bernoulli-uniform"]
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_information_lost_with_the_codes_is_the_sum_of_rows_covariances(name: str) -> None:
+    """Louis: Cov_n of the slopes of a row's log density, over the clusters that the row may be of."""
+    rng = np.random.default_rng(36)
+    rows = random_rows(rng, 25, 3, holes=False, weighted=False)
+    model, q = midway(CASES[name], rows, 2, rng)
+    response = respond(model, [rows], q, ascent=False)
+    origin, zero = np.zeros(response.chart.size), 0.0 * response.stats
+
+    def slopes(stats: Any) -> np.ndarray:
+        return response.chart.pulled(origin, model.slopes(q, stats))
+
+    shares, lost = np.asarray(model.local_step(q, rows).mean), np.zeros_like(response.cross)
+    for n, share in enumerate(shares):
+        one = rows[n : n + 1]
+        each = [slopes(model.statistics(one, Memberships(state[None]))) - slopes(zero) for state in np.eye(2)]
+        lost += np.cov(np.stack(each), rowvar=False, aweights=share, ddof=0)
+    assert np.abs(lost).max() > 1e-3 * np.abs(response.fixed).max()
+    assert response.cross == pytest.approx(lost, abs=1e-8 * np.abs(response.fixed).max())

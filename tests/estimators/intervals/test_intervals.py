@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logit
+from scipy.stats import t as student
 from sklearn.datasets import load_wine
 
 import latens
@@ -101,9 +103,9 @@ def test_units_and_levels_scale_intervals() -> None:
     one, two = (latens.GaussianMixture(2, random_state=0).fit(rows) for rows in (X, 1000 * X + 7e4))
     first, second = one.intervals(X, quantities="means"), two.intervals(1000 * X + 7e4, quantities="means")
     assert np.array(second["lower"]) == pytest.approx(1000 * np.array(first["lower"]) + 7e4, rel=1e-4)
-    half = one.intervals(X, level=0.5, quantities="means")
-    width = np.array(first["upper"]) - first["lower"]
-    assert np.array(half["upper"]) - half["lower"] == pytest.approx(width * 0.6744898 / 1.959964, rel=1e-6)
+    half, whole = (one.intervals(X, level=level, quantities="weights") for level in (0.5, 0.95))
+    width = logit(np.array(whole["upper"])) - logit(whole["lower"])
+    assert logit(half["upper"]) - logit(half["lower"]) == pytest.approx(width * 0.6744898 / 1.959964, rel=1e-6)
 
 
 def test_shares_and_variances_stay_inside_their_range() -> None:
@@ -392,14 +394,80 @@ def test_draws_of_a_regression_are_those_of_its_intervals() -> None:
     assert np.ptp(narrow["noise_precision"]) == 0
 
 
-def test_means_of_a_heywood_fit_are_doubted_for_the_noise_not_for_a_component_or_the_rows() -> None:
+def test_means_of_a_heywood_fit_have_the_errors_of_means_and_are_not_doubted() -> None:
+    """Their curvature is all but lost with the codes, of which the column at its floor is one."""
     X = load_wine().data
     model = quietly(latens.FactorAnalysis(4, random_state=0).fit, X)
     table = quietly(model.intervals, X)
     assert model.noise_variance_.min() < 1e-5 * X.var(axis=0).min(), "no Heywood case"
-    why: dict[str, set[str]] = {name: set() for name in ("mean", "noise_variance", "components")}
-    for name, words in zip(table["parameter"], table["why"], strict=True):
-        why.get(name, set()).add(words)
-    assert why["mean"] == {"noise of a column is at its floor (a Heywood case), where curvature does not tell means"}
+    means = [row for row in table.rows if row[0] == "mean"]
+    assert [row[9] for row in means] == [""] * 13
+    assert [row[5] for row in means] == pytest.approx(X.std(axis=0) / np.sqrt(len(X)), rel=1e-3)
+    why = {name: {row[9] for row in table.rows if row[0] == name} for name in ("noise_variance", "components")}
     assert why["noise_variance"] == {"not identified by the rows", "those of other columns are not identified"}
     assert "other entries of its component are not identified" in why["components"]
+
+
+@pytest.mark.parametrize("n", [5, 12])
+def test_means_of_few_rows_have_the_tails_of_student(n: int) -> None:
+    """One cluster with independent columns: the posterior of a mean is Student's t in closed form."""
+    X = np.random.default_rng(0).normal(size=(n, 2)) + 3
+    model = quietly(latens.GaussianMixture(1, covariance_type="diag", random_state=0).fit, X)
+    columns = model.posterior_.clusters
+    table = quietly(model.intervals, X, method="response", quantities="means")
+    freedom, half = 2 * columns.shape[0, 0], (np.array(table["upper"]) - table["lower"]) / 2
+    assert freedom < n + 5
+    assert half == pytest.approx(student.ppf(0.975, freedom) * np.array(table["std"]), rel=1e-3)
+    scale = np.sqrt(columns.rate[0] / columns.shape[0] / columns.strength[0])
+    assert table["std"] == pytest.approx(scale * model._units.scale, rel=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("full", 6), ("tied", 3), ("diag", 4), ("spherical", 2)])
+def test_every_variance_of_a_cluster_has_an_interval(kind: str, size: int) -> None:
+    X, _ = two_clusters(6.0, 120)
+    model = quietly(latens.GaussianMixture(2, covariance_type=kind, random_state=0).fit, X)
+    table = quietly(model.intervals, X, quantities="covariances")
+    assert len(table) == size
+    assert {row[2] for row in table.rows} >= ({"x0", "x1"} if kind != "spherical" else set())
+
+
+def test_loadings_of_few_rows_have_wider_tails_than_normal_ones() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(12, 1)) @ np.array([[4.0, 5.0, -6.0, 5.0, 4.0]]) + rng.normal(size=(12, 5))
+    model = quietly(latens.FactorAnalysis(1, prior="ard", random_state=0, moves=False).fit, X)
+    table = quietly(model.intervals, X)
+    assert "components" in table["parameter"]
+    for name, std, low, high in zip(*(table[c] for c in ("parameter", "std", "lower", "upper")), strict=True):
+        if name in ("components", "mean"):
+            assert (high - low) / 2 == pytest.approx(student.ppf(0.975, 12 - 2) * std, rel=1e-9)
+
+
+def test_strong_factors_are_worth_what_they_are_and_only_the_weakest_is_doubted() -> None:
+    """Whichever of four factors is taken out, the others turn until the weakest is missing."""
+    X = load_wine().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = quietly(latens.FactorAnalysis(4, prior="ard", random_state=0).fit, X)
+    table = quietly(model.intervals, X)
+    assert table.method == "response"
+    nats = table.components["nats"]
+    assert np.argmin(nats) == 3
+    assert 0 < nats[3] < 6
+    assert min(nats[:3]) > 30
+    sound = {name: {row[8] for row in table.rows if row[1] == name} for name in model.get_feature_names_out()}
+    assert [sound[f"factor{k}"] for k in range(4)] == [{True}, {True}, {True}, {False}]
+
+
+def test_a_cluster_that_changes_in_a_fit_as_likely_without_another_is_doubted_and_one_far_away_is_not() -> None:
+    rng = np.random.default_rng(4)
+    means = np.array([[0.0, 0.0], [2.5, 0.0], [0.0, 30.0]])
+    X = rng.normal(size=(180, 2)) + np.repeat(means, 60, axis=0)
+    options = {"moves": False, "prune": False, "tol": 1e-8, "max_iter": 3000}
+    model = quietly(latens.GaussianMixture(3, random_state=0, init=means, **options).fit, X)
+    table = quietly(model.intervals, X, method="response")
+    far = model.get_feature_names_out()[int(np.argmax(model.means_[:, 1]))]
+    why = {row[9] for row in table.rows if row[1] not in ("", far)}
+    assert all(words.startswith("its component is worth") or "says otherwise of it" in words for words in why)
+    assert {row[8] for row in table.rows if row[1] == far} == {True}
+    nats = dict(zip(table.components["component"], table.components["nats"], strict=True))
+    assert nats[far] > 100
+    assert min(nats.values()) < 6

@@ -25,6 +25,8 @@ from latens.estimators.intervals.draws import (
     of_view,
     stacked,
 )
+from latens.estimators.intervals.other_fits import Components, not_compared, with_other_fits
+from latens.estimators.intervals.students import Tails, tails_of
 from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
@@ -37,7 +39,7 @@ from latens.estimators.intervals.table import (
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
-from latens.inference.search.component_worth import component_worth
+from latens.inference.search.component_worth import fits_without
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
@@ -46,6 +48,8 @@ from latens.inference.uncertainty.response_of_few import respond_few
 from latens.models.binary_factors.model import BinaryFactors
 from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN
+from latens.models.multi_view.model import MultiView
+from latens.models.noisy_ica.model import NoisyIca
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import NoisyOrCauses
 from latens.scale.dask_blocks import is_dask
@@ -66,7 +70,6 @@ N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
-FEWEST_NATS = 6.0  # that a component must be worth for one optimum to stand for the posterior
 UNSETTLED = 0.05  # nats still to be gained above which differences say little
 TURNED = "not identified: factors may be turned into each other"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
@@ -83,6 +86,7 @@ class _Answer:
     missing: Floats  # (m,), share of missing information
     draws: Floats | None = None  # (n, m), in the units of the data, where intervals are their quantiles
     n_std: float = math.inf  # refits that std was taken from; few make its ends uncertain
+    tails: Tails | None = None  # None: normal on the link's scale, as far as n_std goes
 
 
 class Intervals(DataOfFit):
@@ -133,7 +137,8 @@ class Intervals(DataOfFit):
             has at most 500 coordinates, and of larger ones for numbers that `quantities` and `components` choose, one
             by one while they times the coordinates are at most five million; else bootstrap where X is given and rows
             are few enough for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats,
-            there are at most 2,000 rows and X is given, gibbs if the model can.
+            there are at most 2,000 rows and X is given, gibbs if the model can and its draws tell single components:
+            factors of `FactorAnalysis` turn from draw to draw.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
@@ -164,11 +169,11 @@ class Intervals(DataOfFit):
                 f"{CHOSEN_WORK / n_coordinates:.0f} numbers, none of them a share, that quantities= and components= "
                 "choose. Do so, or choose method='bootstrap', or 'mean-field', whose intervals are too narrow."
             )
-        worth, automatic = np.full(self.n_components_, np.nan), method == "auto"
+        known, automatic = not_compared(self.n_components_), method == "auto"
         if one_by_one and method in ("auto", "response") and (X is not None or isinstance(self._model, Compressing)):
             method = "response"
             with one_blas_thread():
-                numbers, answer, worth = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
+                numbers, answer, known = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
         elif method == "gibbs":
             numbers, answer = self._gibbs_answer(numbers, X, fit_params)
         elif method == "bootstrap" or (automatic and n_coordinates > MOST_COORDINATES and self._can_refit(X)):
@@ -176,7 +181,7 @@ class Intervals(DataOfFit):
             with one_blas_thread():
                 batches = self._rows_in_blocks(X, fit_params)
                 numbers, answer = self._bootstrap_answer(numbers, batches)
-                worth = self._worth(self._sums(batches))
+                known = self._known_of_components(numbers, answer, self._sums(batches))
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
             if X is not None and not isinstance(self._model, Walking):
                 self._data_of_fit(X, fit_params)  # refused where it is another's
@@ -190,13 +195,13 @@ class Intervals(DataOfFit):
                 response = respond(self._model, batches, self.posterior_, sweep=sweep)
                 numbers, answer = self._response_answer(numbers, response)
                 top = sum(self._bound_terms(response.chart.point, response.stats).values())
-                worth = self._worth(batches, sweep, response.chart.point, top)
-            few = self._state.stats.n <= GIBBS_ROWS and worth.min(initial=np.inf) < GIBBS_NATS and X is not None
-            few = few and not isinstance(X, Scan)
+                known = self._known_of_components(numbers, answer, batches, sweep, response.chart.point, top)
+            few = self._state.stats.n <= GIBBS_ROWS and known.nats.min(initial=np.inf) < GIBBS_NATS and X is not None
+            few = few and not isinstance(X, Scan) and not any(self._may_be_turned(numbers))
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
-        return self._table_of(numbers, answer, worth, level, method, wanted, which)
+        return self._table_of(numbers, answer, known, level, method, wanted, which)
 
     def sample_posterior(
         self, n_samples: int = 1, method: str = "mean-field", X: Any = None, **fit_params: Any
@@ -258,22 +263,41 @@ class Intervals(DataOfFit):
     def _bound_terms(self, q: Any, stats: Any) -> dict[str, float]:
         return {**self._model.data_terms(q, stats), **self._model.global_terms(q)}
 
-    def _worth(
+    def _known_of_components(
         self,
+        numbers: list[PublishedNumber],
+        answer: _Answer,
         batches: Sequence[Any],
         sweep: Sweep = serial_sweep,
         q: Any = None,
         top: float | None = None,
         which: Collection[int] | None = None,
-    ) -> Floats:
-        """(K,), nats that each component is worth; one that rows are known to be of cannot be taken out.
+    ) -> Components:
+        """What components are worth, of the fit or of its optimum q where that and its bound are known.
 
-        Of the fit, or of its optimum where that and its bound are known.
+        One that rows are known to be of cannot be taken out.
         """
-        if any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
-            return np.full(self.n_components_, np.inf)
+        model, names = self._model, [str(name) for name in self.get_feature_names_out()]
+        if len(names) < 2 or any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
+            return not_compared(self.n_components_, math.inf)
         q = self.posterior_ if q is None else q
-        return component_worth(self._model, batches, q, top=top, which=which, sweep=sweep)
+        fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
+        own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter in self._names_of_own()]
+        with np.errstate(divide="ignore"):
+            entered = np.array([LINKS[numbers[i].link].enter(answer.estimate[i]) for i in own])
+        return with_other_fits(
+            fits,
+            names,
+            [numbers[i] for i in own],
+            entered,
+            answer.std[own],
+            partial(self._publish, units=self._units),
+            signed=isinstance(model, Factors | NoisyIca | MultiView),
+        )
+
+    def _names_of_own(self) -> set[str]:
+        """Of what the posterior alone publishes; shares move with statistics, too."""
+        return set(self._publish(self.posterior_, self._state.stats, self._units))
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__
@@ -374,7 +398,7 @@ class Intervals(DataOfFit):
         self, numbers: list[PublishedNumber], wanted: list[str], which: set[int] | None
     ) -> list[PublishedNumber]:
         """Numbers that were asked for, where they are few and the model has slopes; none else."""
-        own = set(self._publish(self.posterior_, self._state.stats, self._units))  # shares move with statistics, too
+        own = self._names_of_own()
         few = [
             number
             for number in numbers
@@ -389,7 +413,7 @@ class Intervals(DataOfFit):
 
     def _few_answer(
         self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep
-    ) -> tuple[list[PublishedNumber], _Answer, Floats]:
+    ) -> tuple[list[PublishedNumber], _Answer, Components]:
         """Numbers one by one, and what their components are worth."""
 
         def quantity(q: Any) -> Floats:
@@ -405,8 +429,10 @@ class Intervals(DataOfFit):
         self._doubt(numbers, why)
         std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
         of = {number.component for number in numbers if number.component is not None}
-        worth = self._worth(batches, sweep, which=of) if of else np.full(self.n_components_, np.nan)
-        return numbers, _Answer(few.values, std, why.tolist(), few.missing), worth
+        tails = self._tails_of(numbers, std)
+        answer = _Answer(few.values, std, why.tolist(), few.missing, tails=tails)
+        known = self._known_of_components(numbers, answer, batches, sweep, which=of) if of else None
+        return numbers, answer, known or not_compared(self.n_components_)
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response
@@ -439,7 +465,18 @@ class Intervals(DataOfFit):
         why[~np.isfinite(entered)] = "at an end of its range"
         self._doubt(numbers, why)
         std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
-        return numbers, _Answer(estimate, std, why.tolist(), response.missing(jacobian))
+        tails = self._tails_of(numbers, std)
+        return numbers, _Answer(estimate, std, why.tolist(), response.missing(jacobian), tails=tails)
+
+    def _tails_of(self, numbers: list[PublishedNumber], std: Floats) -> Tails:
+        return tails_of(
+            numbers,
+            std,
+            n_rows=float(self._state.stats.n),
+            n_columns=len(self._units.origin),
+            n_components=self.n_components_,
+            covariance_type=getattr(self, "covariance_type", ""),
+        )
 
     def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
         """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
@@ -490,14 +527,13 @@ class Intervals(DataOfFit):
         self,
         numbers: list[PublishedNumber],
         answer: _Answer,
-        worth: Floats,
+        known: Components,
         level: float,
         method: str,
         wanted: list[str],
         which: set[int] | None,
     ) -> IntervalTable:
-        names, upper = [str(name) for name in self.get_feature_names_out()], 0.5 * (1 + level)
-        z = float(ndtri(upper) if math.isinf(answer.n_std) else stdtrit(answer.n_std - 1, upper))
+        names, reach = [str(name) for name in self.get_feature_names_out()], _reach(answer, 0.5 * (1 + level))
         missing = np.full(len(names), np.nan)
         rows = []
         for i, (number, value, std, why, lost) in enumerate(
@@ -506,23 +542,32 @@ class Intervals(DataOfFit):
             k = number.component
             if k is not None:
                 missing[k] = np.fmax(missing[k], lost)
-                if not why and worth[k] < FEWEST_NATS:
-                    why = f"its component is worth {worth[k]:.1f} nats: other fits are as likely"
+                why = why or known.why[k]
             if number.parameter not in wanted or (which is not None and k not in which):
                 continue
             own = LINKS[number.link]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 centre = own.enter(value)
-                ends = [float(own.leave(centre + side * z * std)) for side in (-1, 1)]
+                ends = [float(own.leave(centre + side * reach[i] * std)) for side in (-1, 1)]
                 spread = float(std / own.slope(value)) if std > 0 else 0.0
             if answer.draws is not None:
                 ends = np.quantile(answer.draws[:, i], [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
                 spread = float(std)
             label = (number.parameter, "" if k is None else names[k], number.feature, number.view)
             rows.append((*label, float(value), abs(spread), *ends, not why, why))
-        known = zip(names, worth.tolist(), missing.tolist(), strict=True)
-        of_components = Table(("component", "nats", "missing information"), tuple(known))
+        each = zip(names, known.nats.tolist(), missing.tolist(), strict=True)
+        of_components = Table(("component", "nats", "missing information"), tuple(each))
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)
+
+
+def _reach(answer: _Answer, upper: float) -> Floats:
+    """(m,), standard deviations from the estimate to the end of an interval below which `upper` of the chance lies."""
+    if answer.tails is None:
+        z = ndtri(upper) if math.isinf(answer.n_std) else stdtrit(answer.n_std - 1, upper)
+        return np.full(len(answer.std), float(z))
+    freedom, widening = answer.tails
+    few = np.isfinite(freedom)
+    return np.asarray(widening * np.where(few, stdtrit(np.where(few, freedom, 1.0), upper), ndtri(upper)))
 
 
 def _own_stream(rng: np.random.Generator) -> np.random.Generator:

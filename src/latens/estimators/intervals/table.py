@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,15 @@ from scipy.special import expit, logit
 from latens.array import Floats
 from latens.system.summary_table import Table
 
-__all__ = ["INTERVAL_COLUMNS", "IntervalTable", "Link", "PublishedNumber", "published_numbers", "values_of"]
+__all__ = [
+    "INTERVAL_COLUMNS",
+    "IntervalTable",
+    "Link",
+    "PublishedNumber",
+    "published_numbers",
+    "values_of",
+    "with_component",
+]
 
 INTERVAL_COLUMNS = (
     "parameter",  # as published, without the underscore
@@ -38,7 +46,8 @@ class IntervalTable(Table):
         How the intervals were made.
     components : Table
         For each component, the nats it is worth (the bound less that of the best fit without it, found by another
-        ascent, plus log K) and the share of the information about it that is lost with the hidden codes.
+        ascent, plus log K; where the others become it again, what the bound falls by before they can) and the share
+        of the information about it that is lost with the hidden codes.
     """
 
     method: str = ""
@@ -126,12 +135,19 @@ def _numbers(
         at = dict(zip(axes, place, strict=True))
         own = scales[at["d"] % len(scales)] if link == "mean" else link
         if link == "covariance":
-            if at.get("e", 0) < at.get("d", 0):
+            if "e" in at and at["e"] < at["d"]:
                 continue  # symmetric
-            own = "log" if at.get("e", 0) == at.get("d", 0) or "e" not in at else "real"
+            own = "real" if "e" in at and at["e"] != at["d"] else "log"
         columns = [str(features[at[axis]]) for axis in "de" if axis in at]
         group = f" [{at['g']}]" if "g" in at and array.shape[0] > 1 else ""
         yield PublishedNumber(name, place, at.get("k"), ", ".join(dict.fromkeys(columns)) + group, view, own)
+
+
+def with_component(number: PublishedNumber, component: int) -> PublishedNumber:
+    """The same number of another component."""
+    at = AXES.get(number.parameter, ("k", ""))[0].index("k")  # covariances of clusters have it first
+    place = (*number.place[:at], component, *number.place[at + 1 :])
+    return replace(number, place=place, component=component)
 
 
 def values_of(published: Mapping[str, Any], numbers: Sequence[PublishedNumber]) -> Floats:

@@ -587,5 +587,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         return np.asarray(self._model.importance(q, stats))  # deviances would take a pass over the rows
 
     def _publish(self, q: MultiViewPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
-        # draws keep the sign of the posterior they are of
-        return in_data_units(self._model, q, signs(self.posterior_), self.layout_, units, self._covariates)
+        # draws keep the sign of the posterior they are of; other fits, with other factors, have their own
+        like_fit = q.n_components == self.posterior_.n_components
+        own = signs(self.posterior_ if like_fit else q)
+        return in_data_units(self._model, q, own, self.layout_, units, self._covariates)

@@ -376,7 +376,9 @@ class NoisyICA(VariationalTransformer):
 
     def _publish(self, q: IcaPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         k, w = q.n_components, q.loadings
-        loadings = units.leave_direction(w.mean[:k] * self._scale(self.posterior_)[:, None])
+        like_fit = k == self.posterior_.n_components  # its draws have its scale
+        scale = self._scale(self.posterior_ if like_fit else q)
+        loadings = units.leave_direction(w.mean[:k] * scale[:, None])
         weights = np.sqrt(w.tau / w.tau.max())
         inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max(initial=0.0) or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])

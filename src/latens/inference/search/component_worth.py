@@ -1,27 +1,38 @@
-"""What a component is worth: how far the bound falls when it is taken out and the others have taken over its rows."""
+"""What a component is worth: fits without each of them, ascended anew from where the others are."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from latens.array import Floats
 from latens.core import B, Iteration, L, Q, S, State, Steps
 from latens.errors import ElboDecreased
-from latens.inference.ascent import ascend
+from latens.inference.ascent import ascend, infer
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["component_worth"]
+__all__ = ["FitWithout", "fits_without"]
 
 CLIMB_ITERATIONS, CLIMB_TOL = 200, 1e-6
 KNOWN_TO = 0.01  # of what a component is worth: an ascent that can change it by less is ended
 
 
-def component_worth(
+@dataclass(frozen=True)
+class FitWithout:
+    """Where the others went when a component was taken out; one of them may have become it."""
+
+    gone: int
+    end: State
+    nats: float  # that the bound is lower, plus log K
+    nats_at_once: float  # the same with the others as they were, before one can have taken its place
+
+
+def fits_without(
     model: Steps[B, Q, L, S],
     batches: Sequence[Any],
     q: Q,
@@ -29,29 +40,32 @@ def component_worth(
     top: float | None = None,
     which: Collection[int] | None = None,
     sweep: Sweep = serial_sweep,
-) -> Floats:
-    """(K,), nats: the bound at q less that of the best fit without each component, found by another ascent, plus log K.
+) -> list[FitWithout]:
+    """One for each component, or for those in `which`; none where there is one component, which nothing can replace.
 
-    `top` is the bound at q where that is known; of components that are not in `which`, nan.
-
-    log K is what labels are worth: K! ways to write down the same components, against (K - 1)!. Infinite where there
-    is one component, which nothing can replace.
+    `top` is the bound at q where that is known. log K is what labels are worth: K! ways to write down the same
+    components, against (K - 1)!.
     """
-    k = q.n_components
+    k, limits = q.n_components, {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
     if k < 2:
-        return np.full(k, math.inf)
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ElboDecreased)
+        if top is None:
+            top = ascend(model, batches, State(q), sweep=sweep, **limits).elbo  # type: ignore[arg-type]
+        found = []
+        for gone in sorted(range(k) if which is None else which):
+            enough, start = _Enough(top), State(q.only(np.delete(np.arange(k), gone)))
+            fit = ascend(model, batches, start, sweep=sweep, on_iteration=enough, **limits)  # type: ignore[arg-type]
+            falls = (top - each + math.log(k) for each in (fit.elbo, _height(model, batches, start.q, sweep)))
+            found.append(FitWithout(gone, fit.state, *falls))
+    return found
 
-    def height(start: Any, below: float = -math.inf) -> float:
-        limits: dict[str, Any] = {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ElboDecreased)
-            return ascend(model, batches, State(start), sweep=sweep, on_iteration=_Enough(below), **limits).elbo
 
-    top = height(q) if top is None else top
-    worth = np.full(k, np.nan)
-    for gone in range(k) if which is None else which:
-        worth[gone] = top - height(q.only(np.delete(np.arange(k), gone)), top) + math.log(k)
-    return worth
+def _height(model: Any, batches: Sequence[Any], q: Any, sweep: Sweep) -> float:
+    """The bound at q as it is."""
+    stats = sweep(partial(infer, model, q), batches, (None,) * len(batches))[1]
+    return float(sum({**model.data_terms(q, stats), **model.global_terms(q)}.values()))
 
 
 class _Enough:

@@ -14,9 +14,13 @@ posteriors under any factorisation; where globals are points and local steps exa
 information (Louis, 1982). Eigenvalues of A^-1 H lie between 0 and 1 at a maximum: one less each is a fraction of
 missing information, and where one is 0 the rows do not tell that direction.
 
-Cost: two passes over the rows for each coordinate, and four evaluations of slopes in closed form (`Sloped`: Fisher
-matrices of the families times their way to the optimum). Models without pay 2 P evaluations of the data terms for each
-coordinate instead, and find the blocks in which A is sparse by moving whole groups of coordinates at once.
+Cost: one pass over the rows. A block is read once and summed under all 2 P + 1 posteriors, whose codes do not depend on
+other blocks; the sums add over blocks, threads and workers like any statistics, and B is linear in them. Beside it, four
+evaluations of slopes in closed form for each coordinate (`Sloped`: Fisher matrices of the families times their way to
+the optimum). Models without pay 2 P evaluations of the data terms for each coordinate instead, and find the blocks in
+which A is sparse by moving whole groups of coordinates at once. Where one local step settles a row there is nothing but
+rounding in the slopes, steps are short, and B is the sum of Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to 1e-8, T being
+what statistics s_n of a row are multiplied by.
 
 References: Giordano, Broderick & Jordan (2018); Opper & Winther (2004); Louis (1982).
 """
@@ -32,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.core import B, Iteration, L, Q, Rows, S, Sloped, State, Steps, Unkept
+from latens.core import B, Iteration, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.ascent import ascend
@@ -42,6 +46,7 @@ from latens.inference.sweep import Sweep, serial_sweep
 __all__ = ["NO_CURVATURE", "SETTLED", "STEP", "Response", "ascend_to", "respond", "settle_block"]
 
 STEP = 1e-3  # of a coordinate, in differences
+SHORT_STEP = 3e-5  # the same of slopes in closed form where local steps are exact: only rounding limits it
 PROBE = 1e-2  # of a group of coordinates, where interaction is looked for
 ROUNDING = 64 * float(np.finfo(float).eps)  # of the sum of |terms|: interactions below it are none
 CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences are taken
@@ -51,6 +56,7 @@ LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
 NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
 STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
+LEAST_BY_SHORT_STEPS = 1e-7  # the same of short steps
 FLAT = 1e-7  # the same of A, in units of its diagonal
 ALONG = 1e-2  # share of a quantity's variance that an uninformed direction must add before it is reported itself
 
@@ -61,11 +67,11 @@ class Response:
 
     chart: Chart
     stats: Any  # at the optimum
-    sides: tuple[tuple[Any, Any], ...]  # statistics at STEP and -STEP of each coordinate
+    sides: tuple[tuple[Any, Any], ...]  # statistics at `step` and -`step` of each coordinate
     gradient: Floats  # (P,), of the bound, where the ascent ended
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
-    n_passes: int
+    step: float = STEP
 
     @property
     def hessian(self) -> Floats:
@@ -91,7 +97,7 @@ class Response:
     def covariance(self) -> Floats:
         """(P, P), (-H)^-1 over the directions that the rows tell."""
         values, directions = self._spectrum
-        informed = values > LEAST_INFORMATION
+        informed = values > self._least
         return np.asarray((directions[:, informed] / values[informed]) @ directions[:, informed].T)
 
     @cached_property
@@ -105,19 +111,19 @@ class Response:
         """(m, P), derivatives of a function of posterior and statistics to (m,)."""
         columns = []
         for i, (up, down) in enumerate(self.sides):
-            ends = quantity(self.chart.along(i, STEP), up), quantity(self.chart.along(i, -STEP), down)
-            columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * STEP))
+            ends = quantity(self.chart.along(i, self.step), up), quantity(self.chart.along(i, -self.step), down)
+            columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * self.step))
         return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
     def std(self, jacobian: Floats) -> Floats:
         """(m,), standard deviations of quantities; infinite where the rows do not tell a part of one."""
         std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian), 0.0))
         values, directions = self._spectrum
-        uninformed = values <= LEAST_INFORMATION
+        uninformed = values <= self._least
         if not uninformed.any():
             return np.asarray(std)
         # what a direction without information would add if it had the least that can be seen
-        least = np.sum((jacobian @ directions[:, uninformed]) ** 2, axis=1) / LEAST_INFORMATION
+        least = np.sum((jacobian @ directions[:, uninformed]) ** 2, axis=1) / self._least
         return np.where(least > ALONG * np.maximum(std**2, np.finfo(float).tiny), np.inf, std)
 
     def missing(self, jacobian: Floats) -> Floats:
@@ -125,6 +131,10 @@ class Response:
         narrow = np.einsum("ij,jk,ik->i", jacobian, self.mean_field, jacobian)
         wide = self.std(jacobian) ** 2
         return np.where(wide > 0, 1 - narrow / np.where(wide > 0, wide, 1.0), 0.0)
+
+    @property
+    def _least(self) -> float:
+        return LEAST_INFORMATION if self.step == STEP else LEAST_BY_SHORT_STEPS
 
     @cached_property
     def _steep(self) -> Any:
@@ -174,47 +184,70 @@ def ascend_to(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, en
 
 
 def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep) -> Response:
-    q, warm = at.q, at.locals or (None,) * len(batches)
-    chart = Chart(q)
+    chart, warm = Chart(at.q), at.locals or (None,) * len(batches)
+    sums = at.stats if at.stats is not None else _all_sums(model, batches, warm, sweep, at.q, ())[0]
+    sloped = isinstance(model, Sloped) and model.slopes(at.q, sums) is not None
+    step = SHORT_STEP if sloped and model.exact_local(at.q) and all(map(_double, batches)) else STEP
+    arms = tuple((chart.along(i, step), chart.along(i, -step)) for i in range(chart.size))
+    stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
+    differences = _by_slopes if sloped else _by_heights
+    return Response(chart, stats, sides, *differences(model, chart, arms, stats, sides, step), step)
 
-    def sums(at: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotSettled)
-            return sweep(partial(settle_block, model, at), batches, warm)[1]
 
-    arms = tuple((chart.along(i, STEP), chart.along(i, -STEP)) for i in range(chart.size))
-    stats, sides = sums(q), tuple((sums(up), sums(down)) for up, down in arms)
-    second = _by_slopes(model, chart, arms, stats, sides) or _by_heights(model, chart, arms, stats, sides)
-    return Response(chart, stats, sides, *second, 1 + 2 * chart.size)
+def _double(batch: Any) -> bool:
+    """Whether rows are in double precision, as sums that stand for them are; of those not read yet it is not known."""
+    return str(batch.x.dtype).endswith("float64") if isinstance(batch, Rows) else isinstance(batch, Statistics)
+
+
+def _all_sums(
+    model: Any, batches: Sequence[Any], warm: Sequence[Any], sweep: Sweep, q: Any, arms: Sequence[tuple[Any, Any]]
+) -> tuple[Any, tuple[tuple[Any, Any], ...]]:
+    """Statistics at q and at both ends of every arm, in one pass."""
+    points = (q, *(point for arm in arms for point in arm))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotSettled)
+        stats, *ends = sweep(partial(_settle_under_all, model, points), batches, warm)[1].parts
+    return stats, tuple(zip(ends[::2], ends[1::2], strict=True))
+
+
+@dataclass(frozen=True)
+class _SideBySide:
+    """Statistics of the same rows under several posteriors; they add one by one."""
+
+    parts: tuple[Any, ...]
+
+    def __add__(self, other: _SideBySide) -> _SideBySide:
+        return _SideBySide(tuple(one + two for one, two in zip(self.parts, other.parts, strict=True)))
+
+
+def _settle_under_all(model: Any, points: Sequence[Any], batch: Any, warm: Any) -> tuple[None, _SideBySide]:
+    return None, _SideBySide(tuple(settle_block(model, q, batch, warm)[1] for q in points))
 
 
 def _by_slopes(
-    model: Any, chart: Chart, arms: Sequence[tuple[Any, Any]], stats: Any, sides: Sequence[tuple[Any, Any]]
-) -> tuple[Floats, Floats, Floats] | None:
-    """Gradient, A and B by first differences of slopes in closed form; None where the model has none."""
-    here = model.slopes(chart.point, stats) if isinstance(model, Sloped) else None
-    if here is None:
-        return None
-    steps, origin = STEP * np.eye(chart.size), np.zeros(chart.size)
+    model: Any, chart: Chart, arms: Sequence[tuple[Any, Any]], stats: Any, sides: Sequence[tuple[Any, Any]], step: float
+) -> tuple[Floats, Floats, Floats]:
+    """Gradient, A and B by first differences of slopes in closed form."""
+    steps, origin = step * np.eye(chart.size), np.zeros(chart.size)
     fixed, cross = np.empty((2, chart.size, chart.size))
     for j, ((up, down), (more, less)) in enumerate(zip(arms, sides, strict=True)):
         fixed[j] = chart.pulled(steps[j], model.slopes(up, stats)) - chart.pulled(-steps[j], model.slopes(down, stats))
         cross[j] = chart.pulled(origin, model.slopes(chart.point, more)) - chart.pulled(
             origin, model.slopes(chart.point, less)
         )
-    fixed, cross = fixed.T / (2 * STEP), cross.T / (2 * STEP)
-    return chart.pulled(origin, here), 0.5 * (fixed + fixed.T), cross
+    fixed, cross = fixed.T / (2 * step), cross.T / (2 * step)
+    return chart.pulled(origin, model.slopes(chart.point, stats)), 0.5 * (fixed + fixed.T), cross
 
 
 def _by_heights(
-    model: Any, chart: Chart, arms: Sequence[tuple[Any, Any]], stats: Any, sides: Sequence[tuple[Any, Any]]
+    model: Any, chart: Chart, arms: Sequence[tuple[Any, Any]], stats: Any, sides: Sequence[tuple[Any, Any]], step: float
 ) -> tuple[Floats, Floats, Floats]:
     """The same by differences of the bound itself, which takes 2 P evaluations of it for each coordinate."""
-    gradient = _slopes(partial(_bound, model), arms, stats)
+    gradient = _slopes(partial(_bound, model), arms, stats, step)
     cross = np.zeros((chart.size, chart.size))
     for j, (up, down) in enumerate(sides):
-        change = (0.5 / STEP) * (up + (-1.0) * down)
-        cross[:, j] = _slopes(partial(_data_part, model), arms, change)
+        change = (0.5 / step) * (up + (-1.0) * down)
+        cross[:, j] = _slopes(partial(_data_part, model), arms, change, step)
     fixed = _curvature(lambda eta: _bound(model, chart.at(eta), stats), chart.size, _size(model, chart.point, stats))
     return gradient, fixed, cross
 
@@ -241,9 +274,9 @@ def _size(model: Steps[B, Q, L, S], q: Q, stats: S) -> float:
     return sum(map(abs, (*model.data_terms(q, stats).values(), *model.global_terms(q).values())))
 
 
-def _slopes(height: Callable[[Any, Any], float], arms: Sequence[tuple[Any, Any]], stats: Any) -> Floats:
+def _slopes(height: Callable[[Any, Any], float], arms: Sequence[tuple[Any, Any]], stats: Any, step: float) -> Floats:
     """(P,), derivatives along the coordinates at fixed statistics."""
-    return np.array([(height(up, stats) - height(down, stats)) / (2 * STEP) for up, down in arms])
+    return np.array([(height(up, stats) - height(down, stats)) / (2 * step) for up, down in arms])
 
 
 def _curvature(height: Callable[[Floats], float], size: int, scale: float) -> Floats:

@@ -1,0 +1,119 @@
+"""Whether fits with a component fewer, as likely as the fit, say the same of the components that both have.
+
+A component is taken out and the others ascend anew. Where they are factors they turn: whichever was taken out, what is
+missing in the end is the weakest, and the bound says what that one is worth, not what the one is that was taken out.
+So components of both fits are paired by their numbers, in units of their standard deviations, and the one without a
+partner is the one that the other fit does without. A component is doubted if a fit that is nearly as likely does
+without it, or says other numbers of it than its intervals allow for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from latens.array import Floats
+from latens.estimators.intervals.table import LINKS, PublishedNumber, values_of, with_component
+from latens.inference.search.component_worth import FitWithout
+
+__all__ = ["Components", "not_compared", "with_other_fits"]
+
+FEWEST_NATS = 6.0  # by which a fit must be less likely for one optimum to stand for the posterior
+SAME = 1.0  # standard deviations, root mean square over the numbers of a kind, up to which two fits say the same
+FARTHEST = 100.0  # standard deviations that one number can be apart
+NAMED_LOADINGS = ("components", "mixing")  # whose signs are free where those of codes are
+
+
+@dataclass(frozen=True)
+class Components:
+    """What is known of each component."""
+
+    nats: Floats  # (K,), that it is worth; nan where no other fits were made
+    why: list[str]  # (K,), why numbers of it are not sound; "" where they are
+
+
+def not_compared(k: int, nats: float = math.nan) -> Components:
+    return Components(np.full(k, nats), [""] * k)
+
+
+def with_other_fits(
+    fits: Sequence[FitWithout],
+    names: Sequence[str],
+    numbers: Sequence[PublishedNumber],
+    entered: Floats,
+    std: Floats,
+    publish: Callable[[Any, Any], Mapping[str, Any]],
+    *,
+    signed: bool,
+) -> Components:
+    """Components judged by fits without one of them.
+
+    `entered` and `std` (m,) are the numbers and their standard deviations on the scales of their links; `publish`
+    gives the numbers of a posterior and its statistics. `signed`: signs of loadings are free.
+    """
+    k = len(names)
+    nats, why = np.full(k, math.inf), [""] * k
+    for fit in sorted(fits, key=lambda fit: fit.nats, reverse=True):  # what is said last is of the likeliest
+        published = publish(fit.end.q, fit.end.stats)
+        missing, changed = _compared(published, k, fit.gone, numbers, entered, std, signed)
+        back = fit.gone not in (missing, *changed)
+        nats[fit.gone] = min(nats[fit.gone], fit.nats_at_once if back else fit.nats)
+        nats[missing] = min(nats[missing], fit.nats)
+        if fit.nats >= FEWEST_NATS:
+            continue
+        for each in changed:
+            why[each] = f"a fit without {names[missing]}, {max(fit.nats, 0.0):.1f} nats below, says otherwise of it"
+        why[missing] = f"its component is worth {fit.nats:.1f} nats: other fits are as likely"
+    return Components(nats, why)
+
+
+def _compared(
+    published: Mapping[str, Any],
+    k: int,
+    gone: int,
+    numbers: Sequence[PublishedNumber],
+    entered: Floats,
+    std: Floats,
+    signed: bool,
+) -> tuple[int, list[int]]:
+    """The component that the other fit does without, and those of which it says other things.
+
+    Where nothing is known of the numbers, it is the one that was taken out.
+    """
+    own = [[i for i, n in enumerate(numbers) if n.component == each and 0 < std[i] < math.inf] for each in range(k)]
+    if not all(own):
+        return gone, []
+    apart = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
+    for each in range(k):
+        for other in range(k - 1):
+            apart[each, other] = min(
+                _apart(published, [numbers[i] for i in own[each]], entered[own[each]], std[own[each]], other, sign)
+                for sign in ((1.0, -1.0) if signed else (1.0,))
+            )
+    paired, partners = linear_sum_assignment(apart[:, :, 0])
+    missing = int(np.setdiff1d(np.arange(k), paired)[0])
+    return missing, [int(i) for i, j in zip(paired, partners, strict=True) if not apart[i, j, 1] <= SAME]
+
+
+def _apart(
+    published: Mapping[str, Any],
+    numbers: Sequence[PublishedNumber],
+    entered: Floats,
+    std: Floats,
+    other: int,
+    sign: float,
+) -> tuple[float, float]:
+    """Standard deviations between a component and one of the other fit: on average, and of the kind farthest apart."""
+    values = values_of(published, [with_component(number, other) for number in numbers])
+    turned = np.array([sign if number.parameter in NAMED_LOADINGS else 1.0 for number in numbers])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        there = np.array([LINKS[n.link].enter(v) for n, v in zip(numbers, turned * values, strict=True)])
+        gaps = np.fmin(np.abs(there - entered) / std, FARTHEST)  # also where one is at an end of its range
+    kinds = np.array([number.parameter for number in numbers])
+    by_kind = [float(np.sqrt(np.mean(gaps[kinds == kind] ** 2))) for kind in dict.fromkeys(kinds.tolist())]
+    return float(np.mean(gaps)), max(by_kind)

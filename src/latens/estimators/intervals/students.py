@@ -1,0 +1,60 @@
+"""Means and loadings after few rows: the noise they are measured by is itself uncertain, so that Student's t has them.
+
+Clusters: the logarithm of a variance with v degrees of freedom has variance 2 / v, so that the standard deviation that
+was found for the variance of a column, on the scale of its logarithm, tells v. Of a full covariance in D dimensions the
+mean of one column has v - D + 1 degrees of freedom, and a scale that is larger by the root of v / (v - D + 1), as the
+marginal distributions of a Normal-Wishart have. Factors: a column is a regression on K codes and a level, which leaves
+as many rows as there are beyond these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from latens.array import Floats
+from latens.estimators.intervals.table import AXES, COVARIANCES, PublishedNumber
+
+__all__ = ["Tails", "tails_of"]
+
+LOCATIONS = ("means", "components", "mixing", "mean", "intercept", "intercepts", "covariate_coefficients")
+FEWEST = 1.0  # degrees of freedom that a tail has at least
+
+
+class Tails(NamedTuple):
+    """(m,) each; normal tails have infinitely many degrees of freedom."""
+
+    freedom: Floats
+    widening: Floats  # of the standard deviation
+
+
+def tails_of(
+    numbers: Sequence[PublishedNumber],
+    std: Floats,
+    *,
+    n_rows: float,
+    n_columns: int,
+    n_components: int,
+    covariance_type: str = "",
+) -> Tails:
+    """Of numbers with these standard deviations on the scales of their links; those without noise are normal."""
+    at = {(n.parameter, n.view, n.place): i for i, n in enumerate(numbers)}
+    freedom, widening = np.full(len(numbers), math.inf), np.ones(len(numbers))
+    for i, number in enumerate(numbers):
+        if number.parameter not in LOCATIONS or number.link != "real":
+            continue
+        d, view = number.place[AXES[number.parameter][0].index("d")], number.view
+        if ("noise_variance", view, (d,)) in at or ("noise_variance", view, ()) in at:
+            freedom[i] = max(n_rows - n_components - 1, FEWEST)
+            continue
+        axes = COVARIANCES.get(covariance_type, "")
+        place = tuple({"k": number.component, "d": d, "e": d}[axis] for axis in axes)
+        own = at.get(("covariances", view, place))  # type: ignore[arg-type]  # a mean of a cluster has a component
+        if own is not None and 0 < std[own] < math.inf:
+            found = 2 / float(std[own]) ** 2
+            freedom[i] = max(found - n_columns + 1 if "e" in axes else found, FEWEST)
+            widening[i] = math.sqrt(max(found / freedom[i], 1.0))
+    return Tails(freedom, widening)
