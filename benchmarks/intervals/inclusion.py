@@ -1,9 +1,10 @@
 """Inclusion probabilities of sparse factors beside how often loadings are in: truths drawn from the prior's spikes.
 
-Rules, written before the run: 40 fresh data sets of 40 columns and 3 factors each, shares of loadings that are in drawn
-from their uniform prior, sizes from a normal, the number of factors told; factors matched by their values. Rows are drawn
-from the model's own likelihoods, counts with a dispersion from their prior. Stated probabilities are put into fifths of [0, 1]; a fifth with at least 100 loadings must be within .08 of the share that is
-truly in. Stated by the fit (`inclusion_`) and by Gibbs draws.
+Rules, written before the run: 40 fresh data sets of 40 columns and 3 factors each, shares of loadings that are in
+drawn from their uniform prior, sizes from a normal, the number of factors told; factors matched by their values. Rows
+are drawn from the model's own likelihoods, counts with a dispersion from their prior. Stated probabilities are put
+into fifths of [0, 1]; a fifth with at least 100 loadings must be within .08 of the share that is truly in. Stated by
+the fit (`inclusion_`) and by Gibbs draws.
 """
 
 from __future__ import annotations
