@@ -198,8 +198,11 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
 
     @property
     def _centred(self) -> bool:
-        """An intercept is a location; where "auto" leaves it to the bound, each of the two fits is told."""
-        return yes_or_no("fit_intercept", self.fit_intercept)
+        """An intercept is a location; where "auto" leaves it to the bound, each of the two fits is told.
+
+        Without an error there, since `dir` asks for every attribute.
+        """
+        return self.fit_intercept != "auto" and yes_or_no("fit_intercept", self.fit_intercept)
 
     def _fit(
         self,
