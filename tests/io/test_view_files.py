@@ -15,7 +15,7 @@ import pytest
 
 import latens
 from latens.errors import FileRefused
-from latens.io.checks.multi_view_checks import attributes_of
+from latens.io.estimator_state import attributes_of
 from tests.io.fits import difference, estimators_differ
 from tests.io.refusals.forging import Forgery
 

@@ -18,8 +18,6 @@ from latens.estimators.rows.units import Units
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.io.checks.column_checks import check_columns
 from latens.io.checks.multi_view_checks import (
-    attributes_of,
-    check_attributes,
     check_samples,
     check_views,
     columns_of_rows,
@@ -33,9 +31,10 @@ from latens.io.checks.type_checks import fits, hints_of
 from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
 from latens.io.registry import estimator_class, models_of, name_of
 from latens.io.trace import from_columns, to_columns
+from latens.models.multi_view.model import MultiView
 from latens.system.threads import one_blas_thread
 
-__all__ = ["EstimatorState", "parameters_of", "rebuilt"]
+__all__ = ["EstimatorState", "attributes_of", "parameters_of", "rebuilt"]
 
 LEFT_BEHIND = frozenset({"callbacks"})  # functions are code, which a file must not hold
 MOST_FLOATS_PER_ROW = 2**26  # half a gigabyte for one row: no fit got that far
@@ -79,6 +78,13 @@ class EstimatorState:
         )
 
 
+def attributes_of(estimator: Any) -> dict[str, Any]:
+    """What it knows besides its posterior: the attributes that its class names in `file_attributes` and that it has."""
+    return {
+        name: vars(estimator)[name] for name in getattr(estimator, "file_attributes", ()) if name in vars(estimator)
+    }
+
+
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The constructor's parameters, as far as they are data; a generator of random numbers becomes None."""
     params = {name: value for name, value in estimator.get_params(deep=False).items() if name not in LEFT_BEHIND}
@@ -105,7 +111,8 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any
         # absurd numbers may divide by zero on their way to being refused
         with np.errstate(all="ignore"), one_blas_thread():
             _check_parts(name, fitted)
-            check_agreement(name, params, fitted.model, names_of_columns(fitted.attributes))
+            columns = names_of_columns(fitted.attributes) if isinstance(fitted.model, MultiView) else set()
+            check_agreement(name, params, fitted.model, columns)
             return _assembled(estimator_class(name), params, fitted)
     except (FileRefused, MemoryError):
         raise
@@ -116,7 +123,7 @@ def rebuilt(name: str, params: Mapping[str, Any], fitted: EstimatorState) -> Any
 def _check_parts(name: str, fitted: EstimatorState) -> None:
     """Everything that can be known before the equations of the model see the numbers."""
     model, units, state, d = fitted.model, fitted.units, fitted.state, fitted.n_features_in
-    check_attributes(estimator_class(name), fitted.attributes)
+    _check_attributes(estimator_class(name), fitted.attributes)
     models = models_of(estimator_class(name))
     if name_of(type(model)) is None or not issubclass(type(model), models):
         wanted = " or ".join(sorted(cls.__name__ for cls in models))
@@ -129,8 +136,11 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     if fitted.output is not None and fitted.output not in CONTAINERS:
         raise FileRefused(f"output is {fitted.output[:40]!r}; expected one of {', '.join(CONTAINERS)}.")
     check_settings(model, d)
-    check_views(model, state, fitted.attributes, d)
-    check_sizes([*arrays_with_shapes(units, "units")], {"d": columns_of_rows(fitted.attributes, d)})
+    columns = d
+    if isinstance(model, MultiView):
+        check_views(model, state, fitted.attributes, d)
+        columns = columns_of_rows(fitted.attributes)
+    check_sizes([*arrays_with_shapes(units, "units")], {"d": columns})
     _check_shapes(model, state, d)
     check_finite(fitted, "fitted")
     check_domains(model, "model")
@@ -148,8 +158,19 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
         raise FileRefused(f"it claims {state.step} iterations; expected 0 or more.")
     check_finite(model.global_terms(state.q), "terms")
     check_stream(estimator_class(name), fitted.attributes, d)
-    check_samples(model, state, fitted.attributes)
+    if isinstance(model, MultiView):
+        check_samples(model, state, fitted.attributes)
     check_columns(model, state, fitted.attributes, d)
+
+
+def _check_attributes(cls: type, attributes: Mapping[str, Any]) -> None:
+    """Refuse what the class does not keep, and what is not of the type that it says."""
+    known = getattr(cls, "file_attributes", ())
+    for name, value in attributes.items():
+        if name not in known:
+            raise FileRefused(f"a {cls.__name__} keeps no {name[:40]!r}; it keeps {', '.join(known) or 'nothing'}.")
+        if not fits(value, hints_of(cls)[name]):
+            raise FileRefused(f"{name} is a {type(value).__name__}; expected {hints_of(cls)[name]}.")
 
 
 def _check_sums(model: Any, state: State) -> None:
@@ -166,7 +187,7 @@ def _check_sums(model: Any, state: State) -> None:
 
 def _check_shapes(model: Any, state: State, n_features: int) -> None:
     """Refuse arrays that do not have the shapes that their fields declare."""
-    sizes = switches_of(model) | sizes_of_views(model)
+    sizes = switches_of(model) | (sizes_of_views(model) if isinstance(model, MultiView) else {})
     if sizes.get("n_features", n_features) != n_features:
         raise FileRefused(f"its model has {sizes['n_features']} columns and its data {n_features}; they must agree.")
     found = [*arrays_with_shapes(model, "model"), *arrays_with_shapes(state, "state")]

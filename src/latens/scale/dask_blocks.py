@@ -8,7 +8,6 @@ elsewhere; sums are added in a tree fixed by the number of chunks, so that the b
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from latens.system.allocator import keep_freed_memory
 from latens.system.optional_imports import require
 from latens.system.threads import one_blas_thread
 
-__all__ = ["DaskSweep", "dask_source", "gathered", "is_dask", "map_chunks"]
+__all__ = ["DaskSweep", "dask_source", "gathered", "map_chunks"]
 
 ARITY = 16  # a power of two: the tree of sums is then that of pairs
 PATIENCE = 45.0  # seconds in which no worker has anything to do before a pass is given up
@@ -42,11 +41,6 @@ REMEDY = (
 )
 
 _log = logging.getLogger(__name__)
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is an array or a dataframe of Dask; Dask is not imported for the question."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and "dask" in sys.modules
 
 
 def gathered(X: Any) -> Any | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
-__all__ = ["require"]
+__all__ = ["is_dask", "require"]
 
 
 def require(module: str, extra: str) -> ModuleType:
@@ -42,3 +44,8 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise ImportError(f"needs {package}: pip install 'latens[{extra}]'", name=package) from error
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is an array or a dataframe of Dask; Dask is not imported for the question."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and "dask" in sys.modules

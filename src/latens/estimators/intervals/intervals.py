@@ -52,8 +52,8 @@ from latens.models.multi_view.model import MultiView
 from latens.models.noisy_ica.model import NoisyIca
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import NoisyOrCauses
-from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 from latens.system.threads import one_blas_thread

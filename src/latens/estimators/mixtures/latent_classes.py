@@ -54,8 +54,8 @@ from latens.intake import Intake
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.features import EXPOSURE, exposure_of
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
-from latens.scale.dask_blocks import is_dask
 from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 

@@ -572,22 +572,28 @@ class MultiViewAnswers(Answers):
     def _read(
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, exposure: Any = None, covariates: Any = None
     ) -> WideTable:
-        """Samples as one wide table, as they were given."""
+        """Samples as one wide table, as they were given; what is known beside them where it is given or expected."""
         check_is_fitted(self)
+        fitted = self.layout_
         table = lay_out(
             encoded_views(self, X),
             groups=groups,
             sample_weight=sample_weight,
-            layout=replace(self.layout_.as_read, precise=(), exposed=()),
+            layout=replace(fitted.as_read, precise=(), exposed=()),
             layer=self.layer,
             use_var=self.use_var,
             estimator=self,
         )
         check_likelihoods(table, self._kinds)
-        table = with_exposure(table, exposure, X, self._kinds, self.layout_.exposed)
-        table = with_covariates(table, covariates, X, self._covariates)
-        table = with_levels(table, self.layout_.levels)
-        return with_precision(table, precision, self.layout_.precise)
+        if exposure is not None or fitted.exposed:
+            table = with_exposure(table, exposure, X, self._kinds, fitted.exposed)
+        if covariates is not None or self._covariates is not None:
+            table = with_covariates(table, covariates, X, self._covariates)
+        if fitted.levels:
+            table = with_levels(table, fitted.levels)
+        if precision is not None or fitted.precise:
+            table = with_precision(table, precision, fitted.precise)
+        return table
 
     def _named(self, codes: Array, rows: Any) -> Any:
         """Codes with the names of their samples, where pandas was asked for; else as they are."""

@@ -27,9 +27,10 @@ from latens.inference.search.surprise import badly_explained
 from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
 from latens.models.factor_analysis.missing_patterns import MOST_NUMBERS, has_few_patterns
 from latens.models.known_codes import KNOWN
-from latens.scale.dask_blocks import gathered, is_dask
+from latens.scale.dask_blocks import gathered
 from latens.scale.scan import Scan
 from latens.system.fingerprint import fingerprint
+from latens.system.optional_imports import is_dask
 from latens.system.scratch import PutAside, Scratch
 
 __all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data", "units_of_columns"]

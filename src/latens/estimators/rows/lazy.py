@@ -15,8 +15,9 @@ import numpy as np
 
 from latens.array.transfer import host
 from latens.estimators.rows.source_checks import check_columns, refuse_roles
-from latens.scale.dask_blocks import is_dask, map_chunks
+from latens.scale.dask_blocks import map_chunks
 from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 
 __all__ = ["LazyRows", "batch_by_batch", "lazily", "mean_of", "to_be_sent"]
 

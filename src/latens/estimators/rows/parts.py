@@ -17,10 +17,9 @@ import numpy as np
 
 from latens.array.transfer import host
 from latens.estimators.rows.lazy import LazyRows
-from latens.scale.dask_blocks import is_dask
 from latens.system.atomic_write import replacing
 from latens.system.fingerprint import fingerprint
-from latens.system.optional_imports import require
+from latens.system.optional_imports import is_dask, require
 
 __all__ = ["into_parts"]
 

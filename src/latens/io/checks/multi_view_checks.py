@@ -1,4 +1,4 @@
-"""What an estimator knows besides its posterior: the attributes that its class names in `kept`."""
+"""Several views as a file tells of them: its model, its layout and what is known of its samples must agree."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ from latens.estimators.multi_view.covariates import Covariates
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.multi_view.waiting import Waiting
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
-from latens.io.checks.type_checks import fits, hints_of
 from latens.models.multi_view.model import MultiView
 from latens.models.multi_view.view import COVARIATES, GROUP, exposure_of, precision_of
 
 __all__ = [
-    "attributes_of",
-    "check_attributes",
     "check_samples",
     "check_views",
     "columns_of_rows",
@@ -33,47 +30,24 @@ NEEDED = ("layout_", "likelihoods_", "_plain", "deviances_")  # of views; what i
 OF_SAMPLES = ("scores_", "row_names_", "group_of_")
 
 
-def attributes_of(estimator: Any) -> dict[str, Any]:
-    """Those that it has."""
-    return {
-        name: vars(estimator)[name] for name in getattr(estimator, "file_attributes", ()) if name in vars(estimator)
-    }
-
-
-def check_attributes(cls: type, attributes: Mapping[str, Any]) -> None:
-    """Refuse what the class does not keep, and what is not of the type that it says."""
-    known = getattr(cls, "file_attributes", ())
-    for name, value in attributes.items():
-        if name not in known:
-            raise FileRefused(f"a {cls.__name__} keeps no {name[:40]!r}; it keeps {', '.join(known) or 'nothing'}.")
-        if not fits(value, hints_of(cls)[name]):
-            raise FileRefused(f"{name} is a {type(value).__name__}; expected {hints_of(cls)[name]}.")
-
-
-def sizes_of_views(model: Any) -> dict[str, int]:
+def sizes_of_views(model: MultiView) -> dict[str, int]:
     """What shapes of several views refer to: the columns of each."""
-    if not isinstance(model, MultiView):
-        return {}
     return {f"d.{number}": view.stop - view.start for number, view in enumerate(model.views)}
 
 
-def columns_of_rows(attributes: Mapping[str, Any], n_features: int) -> int:
+def columns_of_rows(attributes: Mapping[str, Any]) -> int:
     """Columns of the rows that the model sees: those of the data, or more where columns of levels are several."""
-    return int(attributes["layout_"].n_columns) if "layout_" in attributes else n_features
+    return int(attributes["layout_"].n_columns)
 
 
 def names_of_columns(attributes: Mapping[str, Any]) -> set[str]:
     """Columns whose likelihoods may be given one by one: of views that are split by kind, and of mixed frames."""
-    layout = attributes.get("layout_")
-    if not isinstance(layout, Layout):
-        return set()
+    layout = attributes["layout_"]
     return {*layout.wholes, *(name for own in layout.as_read.features for name in own)}
 
 
-def check_views(model: Any, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
+def check_views(model: MultiView, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse views that the model, its posterior and what is kept of the fit do not tell alike."""
-    if not isinstance(model, MultiView):
-        return
     absent = [name for name in NEEDED if name not in attributes]
     if absent:
         raise FileRefused(f"it tells of views without {', '.join(absent)}.")
@@ -153,10 +127,8 @@ def _check_known(layout: Layout, rows: Rows, n_covariates: int) -> None:
             raise FileRefused("the samples that wait have precisions that are not positive.")
 
 
-def check_samples(model: Any, state: State, attributes: Mapping[str, Any]) -> None:
+def check_samples(model: MultiView, state: State, attributes: Mapping[str, Any]) -> None:
     """Refuse what is stated of the samples of a fit where it has not the shape that the fit would give it."""
-    if not isinstance(model, MultiView):
-        return
     sizes = {"n_groups": model.n_groups, "n_views": len(model.views), "k": state.q.n_components}
     check_sizes([*arrays_with_shapes(attributes["deviances_"], "deviances_")], sizes)
     if attributes.get("_waiting") is not None:

@@ -117,6 +117,7 @@ class Look:
     high: Floats  # (D,)
     whole: bool  # only whole numbers
     binary: bool  # only 0 and 1
+    # of rows that are fitted, False of new ones:
     skewed: bool  # nothing negative, and a few columns hold most of the variance
     counted: bool = False  # zeros, tails and variances of most columns are those of counts
 

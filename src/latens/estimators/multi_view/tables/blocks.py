@@ -25,8 +25,9 @@ from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import COVARIATES, GROUP, exposure_of
-from latens.scale.dask_blocks import dask_source, is_dask
+from latens.scale.dask_blocks import dask_source
 from latens.scale.scan import Known, Scan
+from latens.system.optional_imports import is_dask
 
 __all__ = ["covariates_of", "explain_source", "in_view_blocks", "is_in_blocks", "view_by_view", "wide_source"]
 

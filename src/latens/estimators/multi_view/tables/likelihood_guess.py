@@ -96,7 +96,7 @@ def check_likelihoods(table: WideTable, kinds: Mapping[str, Kind]) -> None:
     """Refuse new rows with values that the likelihoods of a fit give probability 0."""
     for view, columns in zip(table.layout.views, table.layout.bounds, strict=True):
         if not kinds[view].has_unit:
-            _check(view, kinds[view], _look(table.rows, columns))
+            _check(view, kinds[view], _look(table.rows, columns, guessing=False))
 
 
 def _choices(given: Any, views: tuple[str, ...]) -> dict[str, Kind]:
@@ -166,7 +166,8 @@ def _doubt(message: str) -> None:
     warn(DoubtfulScale(message))
 
 
-def _look(rows: Rows, columns: slice) -> Look:
+def _look(rows: Rows, columns: slice, *, guessing: bool = True) -> Look:
+    """Moments of columns, by which counts and skewed views are known, are needed for a guess alone."""
     d = columns.stop - columns.start
     low, high, whole, binary = np.full(d, np.inf), np.full(d, -np.inf), True, True
     pieces = [Rows(*_part(block, columns)) for block in blocks(rows, 2 * d)]
@@ -178,9 +179,10 @@ def _look(rows: Rows, columns: slice) -> Look:
         high = np.maximum(high, host(xp.max(x if seen is None else xp.where(seen, x, -far), axis=0)))
         whole = whole and bool(xp.all(x == xp.floor(x)))  # what is missing is stored as 0, and 0 is whole and binary
         binary = binary and bool(xp.all((x == 0) | (x == 1)))
-    positive = low.min() >= 0 and not binary and d >= LEAST_COLUMNS
-    counted = whole and not binary and low.min() >= 0 and _counted(pieces, low)
-    return Look(low, high, whole, binary, positive and _skewed(pieces), counted)
+    positive = guessing and low.min() >= 0 and not binary
+    skewed = positive and d >= LEAST_COLUMNS and _skewed(pieces)
+    counted = positive and whole and _counted(pieces, low)
+    return Look(low, high, whole, binary, skewed, counted)
 
 
 def _look_of_survey(survey: Survey, columns: slice) -> Look:
