@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
-from sklearn import get_config
+from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats, Index
@@ -32,6 +31,7 @@ from latens.estimators.multi_view.tables.output import (
     as_given,
     explained_table,
     filled,
+    named_codes,
     quantile_by_view,
     row_labels,
     spreads_of_levels,
@@ -55,7 +55,6 @@ from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
 from latens.models.likelihoods.names import Kind, kinds_of
 from latens.models.multi_view.explained import Deviances
-from latens.system.optional_imports import require
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
@@ -132,10 +131,10 @@ class MultiViewAnswers(Answers):
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
         mean, variance = self._ask(table.rows, codes)
         labels = row_labels(X, table.row_names)
-        mean = self._named(mean * like(signs(self.posterior_), mean), labels)
+        mean = named_codes(self, mean * like(signs(self.posterior_), mean), labels)
         if not return_std:
             return mean
-        return mean, self._contained(self._named(array_namespace(variance).sqrt(variance), labels), X)
+        return mean, self._contained(named_codes(self, array_namespace(variance).sqrt(variance), labels), X)
 
     @contained("features")
     def inverse_transform(self, X: Any, groups: Any = None) -> Any:
@@ -594,10 +593,3 @@ class MultiViewAnswers(Answers):
         if precision is not None or fitted.precise:
             table = with_precision(table, precision, fitted.precise)
         return table
-
-    def _named(self, codes: Array, rows: Any) -> Any:
-        """Codes with the names of their samples, where pandas was asked for; else as they are."""
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        if asked != "pandas" or rows is None:
-            return codes
-        return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)

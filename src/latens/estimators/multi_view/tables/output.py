@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
+from sklearn import get_config
 
 from latens.array import Array, Floats
 from latens.array.transfer import host
@@ -23,6 +24,7 @@ __all__ = [
     "divided_shares",
     "explained_table",
     "filled",
+    "named_codes",
     "quantile_by_view",
     "row_labels",
     "spread_by_column",
@@ -57,6 +59,14 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
             named = zip(parts.items(), layout.features, strict=True)
             parts = {name: _frame(part, features, rows, given.get(name)) for (name, part), features in named}
     return list(parts.values()) if several else parts
+
+
+def named_codes(estimator: Any, codes: Array, rows: Any) -> Any:
+    """Codes with the names of their samples, where pandas was asked for; else as they are."""
+    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    if asked != "pandas" or rows is None:
+        return codes
+    return require("pandas", "frames").DataFrame(codes if is_numpy_array(codes) else host(codes), index=rows)
 
 
 def row_labels(views: Any, row_names: Sequence[str] | None) -> Any:
