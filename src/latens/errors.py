@@ -41,6 +41,7 @@ __all__ = [
     "NotSettled",
     "NothingFound",
     "OneFeatureViews",
+    "RepeatedRows",
     "RowsOfFit",
     "SourcesTooLight",
     "StillSnapshots",
@@ -220,6 +221,10 @@ class CountsRows(LatensWarning):
 
 class EqualColumns(LatensWarning):
     """Columns are equal in every row."""
+
+
+class RepeatedRows(LatensWarning):
+    """Rows of measurements occur several times each, and count as if each were another one."""
 
 
 class FewValues(LatensWarning):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
 import latens
 from latens.core import Rows
@@ -22,6 +23,7 @@ from latens.errors import (
     HeywoodCase,
     LatensWarning,
     MissingCodes,
+    RepeatedRows,
     WorseThanIndependent,
 )
 from latens.estimators.fitting.fit_doubts import doubt_number
@@ -70,6 +72,48 @@ def test_equal_columns_are_named(subject: Subject) -> None:
     with pytest.warns(EqualColumns, match=r"columns 'x0' and 'x3' are equal in every row") as records:
         fit(subject.make(), X)
     assert "Keep one of each: np.delete(X, [3], axis=1)." in str(records[0].message)
+
+
+@every_real
+def test_rows_that_are_copies_of_others_are_counted(subject: Subject) -> None:
+    X = np.tile(np.random.default_rng(0).normal(size=(20, 3)), (3, 1))
+    with pytest.warns(
+        RepeatedRows, match=r"40 of 60 rows are copies of others: every copy counts as another"
+    ) as records:
+        model = fit(subject.make(), X)
+    assert "keep one of each: np.unique(X, axis=0); or give each a sample_weight of 1 over their number." in str(
+        records[0].message
+    )
+    assert codes_of(model).count("repeated-rows") == 1
+
+
+def silent_about_copies(X: Any, weight: Any = None, seen: Any = None) -> bool:
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        doubt_columns(Rows(X, seen, weight), [f"x{j}" for j in range(X.shape[1])])
+    return not any(issubclass(one.category, RepeatedRows) for one in records)
+
+
+def test_iris_three_times_over_is_seen_and_iris_is_not() -> None:
+    X = load_iris().data
+    assert silent_about_copies(X)  # one flower has a double
+    assert not silent_about_copies(np.tile(X, (3, 1)))
+    assert silent_about_copies(np.tile(X, (3, 1)), np.full(450, 1 / 3))  # weights say that copies are one
+    assert not silent_about_copies(np.tile(X, (3, 1)).astype(np.float32))
+    holes = np.tile(np.random.default_rng(0).random(X.shape) < 0.8, (3, 1)).astype(float)
+    assert not silent_about_copies(holes * np.tile(X, (3, 1)), seen=holes)
+
+
+@pytest.mark.parametrize("step", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("d", [2, 4])
+def test_rows_of_few_values_repeat_and_are_no_copies(step: float, d: int) -> None:
+    rng = np.random.default_rng(0)
+    X = np.round((4 * rng.normal(size=(3, d)))[rng.integers(3, size=900)] + rng.normal(size=(900, d)), 0) // step * step
+    assert silent_about_copies(X)
+
+
+def test_one_column_of_ties_is_no_table_of_copies() -> None:
+    assert silent_about_copies(np.round(np.random.default_rng(0).normal(size=(300, 1)), 1))
 
 
 @every_real

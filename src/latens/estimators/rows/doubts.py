@@ -1,8 +1,8 @@
 """What a table shows, before it is fitted, that should be looked at: each cause one warning, with what to type.
 
-Codes for missing values, counters of rows, columns that are equal or copies in other units, columns of few values. Up
-to 4,096 rows, evenly spaced, are looked at; what is found there is confirmed on all rows where that costs one column at
-a time.
+Codes for missing values, counters of rows, columns that are equal or copies in other units, columns of few values, rows
+that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at; what is found there is confirmed
+on all rows where that costs one column at a time.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latens.array import Floats
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
-from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, warn
+from latens.errors import CountsRows, EqualColumns, FewValues, MissingCodes, RepeatedRows, warn
 from latens.intake.missing_codes import may_hold_codes, missing_codes
 from latens.system.wording import listed
 
@@ -28,6 +29,8 @@ MOST_LEVELS = 8  # distinct values of a column that a normal distribution descri
 LEAST_REPEATS = 10  # rows for each of these values, on average
 MOST_COMPARED = 500  # columns that are compared in pairs
 MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
+MOST_COPIES = 0.1  # of distinct rows: so many copies may be chance, or a few rows that were entered twice
+HARDLY_FEWER = 0.9  # of distinct rows that are left without their finest column, where they are copies and no ties
 COPY = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
@@ -45,6 +48,7 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     _doubt_codes(rows, part, names, container)
     _doubt_counters(rows, part, names, step)
     _doubt_equal(rows, part, names, container)
+    _doubt_repeated(rows, part, container)
     if levels:
         _doubt_levels(part, names)
 
@@ -167,6 +171,47 @@ def _without(columns: list[int], names: Sequence[str], container: str) -> str:
         return f"np.delete(X, {columns}, axis=1)"
     named = [str(names[j]) for j in columns]
     return f"leave out {listed(named)}" if container == "views" else f"X.drop(columns={named})"
+
+
+def _doubt_repeated(rows: Rows, part: Floats, container: str) -> None:
+    """Rows that are copies of others: as they count, each is another proof of what the others say.
+
+    Rows of few values agree by chance. They are then nearly as often equal in all columns but one, and copies are not.
+    """
+    d = part.shape[1]
+    if d < 2:
+        return
+    finest = int(np.argmax([len(np.unique(part[:, j])) for j in range(d)]))
+    one_column, others = _row_keys(rows, [finest]), _row_keys(rows, [j for j in range(d) if j != finest])
+    n_distinct = len(np.unique(one_column + others))
+    # weights below 1 may say that copies count as one
+    n_copies = round(min(len(rows), rows.n) - n_distinct)
+    if n_copies <= MOST_COPIES * n_distinct or len(np.unique(others)) < HARDLY_FEWER * n_distinct:
+        return
+    once = {"frame": "X.drop_duplicates()", "array": "np.unique(X, axis=0)"}.get(container, "each sample once")
+    warn(
+        RepeatedRows(
+            f"{n_copies} of {len(rows)} rows are copies of others: every copy counts as another observation, so that "
+            "there may be too many components, and all is surer than it should be.",
+            f"If they are the same observations, keep one of each: {once}; or give each a sample_weight of 1 over "
+            "their number.",
+        )
+    )
+
+
+def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
+    """(n,), a number for what rows hold in these columns: equal for equal rows, and for others hardly ever.
+
+    Bits of the entries times odd numbers, one column after the other: no copy of the table is made.
+    """
+    keys, odd = np.zeros(len(rows), np.uint64), np.random.default_rng(0)
+    for j in columns:
+        of_value, of_hole = odd.integers(2**62, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        bits = (host(rows.x[:, j]).astype(np.float64) + 0.0).view(np.uint64)  # no negative zeros
+        keys += (bits ^ (bits >> np.uint64(29))) * of_value
+        if rows.seen is not None:
+            keys += (host(rows.seen[:, j]) > 0).astype(np.uint64) * of_hole
+    return keys
 
 
 def _doubt_levels(part: Floats, names: Sequence[str]) -> None:
