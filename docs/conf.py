@@ -44,7 +44,11 @@ html_math_renderer = "mathml"  # in the page itself: nothing is fetched to show 
 myst_enable_extensions = ["dollarmath"]
 html_theme = "pydata_sphinx_theme"
 html_title = "latens"  # with version and more words it would lie over the entries of a narrow page
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},  # whose tables want its width
+}
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_show_sourcelink = False

@@ -195,6 +195,23 @@ def test_impute_writes_columns_that_the_model_does_not_use_as_they_were(mixed: P
 
 
 @pytest.mark.extras
+def test_a_scale_is_doubted_as_a_number_and_taken_as_levels_where_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=300)
+    lines = [f"{10 * group[i] + rng.normal():.3f},{rng.integers(1, 6)}" for i in range(300)]
+    Path("s.csv").write_text("\n".join(["size,rating", *lines]))
+    options = ("--model", "latent-classes", "--report", "none", "-k", "8")
+    doubted = done("fit", "s.csv", *options).stdout
+    assert "column 'rating' is taken as gaussian and has only 5 distinct values" in doubted
+    assert "If they are steps of a scale: --category rating." in doubted
+    assert "2 classes found" in done("fit", "s.csv", *options, "--category", "rating").stdout
+    assert latens.load("s.latens").likelihoods_ == {"size": "gaussian", "rating": "categorical"}
+
+
+@pytest.mark.extras
 def test_impute_names_the_columns_that_a_file_of_numbers_leaves_out(mixed: Path) -> None:
     done("fit", mixed, "--model", "factor-analysis", "--columns", "height,weight", "-k", "1", "--report", "none")
     result = done("impute", "mixed.latens", mixed, "--out", "full.npy")

@@ -49,6 +49,22 @@ def test_an_interrupt_before_the_first_iteration_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
 
 
+def test_an_interrupt_of_the_page_keeps_the_model_and_says_how_to_write_it(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(latens, "report", interrupt)
+        result = call("fit", numbers, "--model", "gaussian-mixture", "-k", "2")
+    assert result.exit_code == 130
+    assert "interrupted while the page was written; the model is in n.latens." in result.stderr
+    line = result.stderr.partition("n.latens. latens ")[2].partition(" writes the page.")[0]
+    done(*shlex.split(line))
+    assert Path("n.html").is_file()
+
+
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

@@ -6,6 +6,7 @@ import json
 import re
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
-from latens.cli.fit_words import BESIDE, Job, about_data, about_fit, record, rows_options
+from latens.cli.fit_words import BESIDE, Job, about_data, about_fit, as_typed, record, rows_options
 from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
@@ -31,7 +32,7 @@ __all__ = ["fit"]
 TOTAL = "total"  # the exposure that is the sum of a row's counts
 WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
 # remedies of the library, and how the command line has them
-REMEDIES = (
+REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
      r"--likelihood \1=negative-binomial --exposure total"),
     (r"np\.log1p of it", "--log1p all"),
@@ -44,6 +45,8 @@ REMEDIES = (
     (r"Give more rows, or n_components and prune=False to have that many all the same\.", "Give more rows."),
     (r"Make them names of rows, X\.set_index\('([^']*)'\), or leave them out: .*arrays\.",
      r"Make it the names of rows, --index-col \1, or leave it out: --drop \1."),
+    (r"(?<=Keep one of each: )(X\.drop\(columns=\[.*\]\)|leave out '.*')(?=\.)", lambda found: _drop_option(found[0])),
+    (r"(?<=steps of a scale: )likelihoods=\{.*\}(?=\.)", lambda found: _category_option(found[0])),
 )  # fmt: skip
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
@@ -143,6 +146,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     _take_rows(job, given)
     _check_metadata(job, known)
     _fit_sizes(job, sizes, parameters, before, quiet, device)
+    if job.interrupted and report is not None:
+        click.echo("interrupted: the page about the best state so far is written; Ctrl-C again leaves it out", err=True)
     if component_names is not None:
         job.model.set_component_names([name.strip() for name in component_names.split(",")])
     paths = _write(job, out, report, mofa2, known)
@@ -405,6 +410,26 @@ def _in_options(words: str) -> str:
     return words
 
 
+def _drop_option(words: str) -> str:
+    """The option that leaves out the columns named in some words; of views, by the name they have in the file.
+
+    >>> _drop_option("X.drop(columns=['price', 'hue 2'])"), _drop_option("leave out 'numbers: price'")
+    ("--drop 'price,hue 2'", '--drop price')
+    """
+    names = re.findall(r"'([^']*)'", words)
+    return f"--drop {quote(','.join(name.rpartition(': ')[2] for name in names))}"
+
+
+def _category_option(words: str) -> str:
+    """The option that takes columns as levels, of those named in some words.
+
+    >>> _category_option("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
+    "--category 'q1,q 2'"
+    """
+    names = re.findall(r"'([^']*)': 'ordinal'", words)
+    return f"--category {quote(','.join(names))}"
+
+
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
@@ -446,6 +471,8 @@ def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None, 
     if report is not None:
         try:
             paths["page"] = _write_page(job, report, out, known)
+        except (FitInterrupted, KeyboardInterrupt):
+            raise Interrupted(_without_page(job, paths)) from None
         except Exception:
             if out is not None:
                 click.echo(printable(f"the model was written to {paths['model']}; the page was not:"), err=True)
@@ -454,6 +481,17 @@ def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None, 
         latens.interop.write_mofa2(job.model, mofa2, job.table.views())
         paths["mofa2"] = mofa2
     return paths
+
+
+def _without_page(job: Job, paths: dict[str, Path]) -> str:
+    """What an interrupt leaves while the page is written."""
+    if "model" not in paths:
+        return "interrupted while the page was written; nothing was kept (--out MODEL.latens keeps the model)."
+    model = quote(as_typed(paths["model"]))
+    return (
+        f"interrupted while the page was written; the model is in {model}. latens report {model} {rows_options(job)} "
+        "writes the page."
+    )
 
 
 def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:

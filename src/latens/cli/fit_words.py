@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from latens.cli.model_names import Choice
     from latens.intake import Intake
 
-__all__ = ["BESIDE", "Job", "about_data", "about_fit", "record", "rows_options"]
+__all__ = ["BESIDE", "Job", "about_data", "about_fit", "as_typed", "record", "rows_options"]
 
 MOST_LINES = 12  # of treated columns, and of components
 N_STRONGEST = 5  # columns named of each

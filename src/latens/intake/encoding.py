@@ -73,6 +73,8 @@ class Encoded:
         for column in self.columns:
             if column.kind not in ("binary", "category"):
                 decoded[column.name] = np.asarray(self.matrix)[:, start]
+            elif column.kind == "category":  # levels that look like numbers would else be read as such
+                decoded[column.name] = pandas.Categorical(decoded[column.name], categories=list(column.levels))
             start += len(column.encoded_names)
         return as_read(pandas.DataFrame(decoded, index=None if self.row_names is None else list(self.row_names)))
 

@@ -68,6 +68,18 @@ GRAPHS = {
         (("π", "c"), ("c", "x"), ("p", "x")),
         (Plate("rows n", ("c", "x")), Plate("clusters k", ("p",), above=True)),
     ),
+    "latent-classes": GraphicalModel(
+        "latent classes of columns of any kind",
+        (
+            Node("π", (0, 0), "shared"),
+            Node("c", (0, 1), "row"),
+            Node("x", (1.5, 1), "observed"),
+            Node("η", (1.5, 0), "shared"),
+            Node("ν, r", (3.0, 0.5), "shared"),
+        ),
+        (("π", "c"), ("c", "x"), ("η", "x"), ("ν, r", "x")),
+        (Plate("rows n", ("c", "x")), Plate("classes k", ("η",), above=True)),
+    ),
     "noisy-ica": GraphicalModel(
         "noisy ICA",
         (
@@ -120,5 +132,18 @@ GRAPHS = {
         ),
         (("z", "y"), ("w", "y"), ("s", "w"), ("θ", "s"), ("α", "w"), ("τ", "y"), ("b", "y")),
         (Plate("rows n", ("z", "y")), Plate("views m", ("α", "w", "s", "θ", "y", "τ", "b"), above=True)),
+    ),
+    "weight-posterior": GraphicalModel(
+        "the weights of a network, by several trainings",
+        (
+            Node("m", (0.4, 0), "shared"),
+            Node("F", (1.5, 0), "shared"),
+            Node("ψ", (2.6, 0), "shared"),
+            Node("w", (1.5, 1), "shared"),
+            Node("x", (0.3, 2.1), "given"),
+            Node("y", (1.5, 2.1), "observed"),
+        ),
+        (("m", "w"), ("F", "w"), ("ψ", "w"), ("w", "y"), ("x", "y")),
+        (Plate("rows n", ("x", "y")), Plate("trainings j", ("m", "F", "ψ", "w"), above=True)),
     ),
 }

@@ -19,7 +19,7 @@ from latens.array import Array
 from latens.array.fields import record
 from latens.array.transfer import host, like
 from latens.core import Rows
-from latens.errors import UnseenLevels, warn
+from latens.errors import FewValues, UnseenLevels, warn
 from latens.estimators.mixtures.column_values import MOST_LEVELS, ColumnValues, TableValues
 from latens.intake.encoding import Encoding, encodings_from_text, encodings_to_text
 from latens.intake.kind_guess import count_kind
@@ -32,6 +32,8 @@ __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 KINDS = tuple(NAMES)
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
+FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
+MOST_NAMED = 12  # columns in a line to type
 
 _log = logging.getLogger("latens")
 
@@ -158,6 +160,7 @@ def find_kinds(
     """
     chosen, stated = _choices(given, names), {} if table is None else table[1]
     kinds, levels = [], []
+    few: dict[str, int] = {}  # distinct values of columns that are guessed to be measurements
     for name, values in zip(names, found.columns, strict=True):
         kind = chosen.get(name)
         if stated.get(name) in LEVELS and kind not in (None, *LEVELS):
@@ -167,9 +170,13 @@ def find_kinds(
             )
         if kind is None:
             kind = stated.get(name) or _guess(values)
+            if kind == "gaussian" and _has_few_values(values):
+                few[name] = len(values.levels)
             _log.info("column %r is taken as %s; likelihoods={%r: ...} chooses another.", name, kind, name)
         kinds.append(kind)
         levels.append(_levels_of(name, kind, values) if kind in LEVELS else ())
+    if few:
+        _doubt_few_values(few)
     if table is None:
         return ColumnKinds(tuple(names), tuple(kinds), tuple(levels))
     encoding = table[0]
@@ -178,6 +185,26 @@ def find_kinds(
         for column, own in zip(encoding.columns, levels, strict=True)
     )
     return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), texts, str(encodings_to_text({"x": encoding})))
+
+
+def _has_few_values(values: ColumnValues) -> bool:
+    """Whether a column shows a handful of values again and again, as a scale from 1 to 5 does."""
+    n_levels = len(values.levels)
+    return 1 < n_levels <= FEW_LEVELS and values.n >= REPEATS * n_levels
+
+
+def _doubt_few_values(few: dict[str, int]) -> None:
+    """Warn of measurements that look like levels: a class of one value is infinitely narrow."""
+    name, *others = few
+    also = f"; so have {listed(others)}" if others else ""
+    levels = ", ".join(f"{each!r}: 'ordinal'" for each in list(few)[:MOST_NAMED])
+    warn(
+        FewValues(
+            f"column {name!r} is taken as gaussian and has only {few[name]} distinct values{also}: a class may fit "
+            "each of them closely, so that classes count values.",
+            f"If they are steps of a scale: likelihoods={{{levels}}}.",
+        )
+    )
 
 
 def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
