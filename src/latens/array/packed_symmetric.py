@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import take
+from latens.array.transfer import is_on_gpu, take
 
 __all__ = [
     "diagonal_places",
@@ -23,6 +23,7 @@ __all__ = [
     "upper",
     "upper_indices",
     "with_pairs",
+    "with_squares",
 ]
 
 
@@ -35,7 +36,21 @@ def with_pairs(x: Array) -> Array:
         out = np.empty((n, d + d * (d + 1) // 2), dtype=x.dtype)
         pair_rows(np.ascontiguousarray(x), out)
         return out
+    if is_on_gpu(x):
+        from latens.array.kernels.row_matrices_triton import pairs_on_gpu
+
+        if pairs_on_gpu is not None and x.shape[0]:
+            return pairs_on_gpu(x)
     return with_pairs_plain(x)
+
+
+def with_squares(x: Array) -> Array:
+    """(n, 2 D), each row followed by its squares; x is a tensor of torch on a GPU."""
+    from latens.array.kernels.row_matrices_triton import squares_on_gpu
+
+    if squares_on_gpu is not None and x.shape[0]:
+        return squares_on_gpu(x)
+    return array_namespace(x).concat([x, x**2], axis=1)
 
 
 def with_pairs_plain(x: Array) -> Array:

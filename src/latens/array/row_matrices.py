@@ -1,15 +1,18 @@
-"""A small positive definite matrix for every row: compiled for NumPy arrays, the library's own algebra for others."""
+"""A small positive definite matrix for every row: compiled for NumPy and on a GPU, else the library's own algebra."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array
 from latens.array.packed_symmetric import square
-from latens.array.transfer import like
+from latens.array.transfer import is_on_gpu, like
 
 __all__ = [
+    "inverse_and_volume",
     "inverse_rows",
     "inverse_rows_plain",
     "log_determinants",
@@ -28,7 +31,16 @@ def inverse_rows(gram: Array, diagonal: Array) -> Array:
         out = np.empty((*diagonal.shape, diagonal.shape[1]), diagonal.dtype)
         invert_rows(np.ascontiguousarray(gram), np.ascontiguousarray(diagonal), out)
         return out
+    if (invert := _on_gpu(diagonal)) is not None:
+        return invert(gram, diagonal)[0]
     return inverse_rows_plain(gram, diagonal)
+
+
+def inverse_and_volume(gram: Array, diagonal: Array) -> tuple[Array, Array | None]:
+    """The same and, where it comes with them at no cost, their log determinants (n,)."""
+    if (invert := _on_gpu(diagonal)) is not None:
+        return invert(gram, diagonal)
+    return inverse_rows(gram, diagonal), None
 
 
 def inverse_rows_plain(gram: Array, diagonal: Array) -> Array:
@@ -61,6 +73,8 @@ def log_determinants(matrices: Array) -> Array:
         out = np.empty(len(matrices), matrices.dtype)
         log_determinant_rows(np.ascontiguousarray(matrices), out)
         return out
+    if (invert := _on_gpu(matrices)) is not None:
+        return -invert(matrices, array_namespace(matrices).zeros_like(matrices[:1, :, 0]))[1]
     return array_namespace(matrices).linalg.slogdet(matrices)[1]
 
 
@@ -70,6 +84,9 @@ def normal_rows(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Arra
     drive (n, K); gram (1 or n, K (K + 1) / 2), packed; diagonal (1 or n, K). Where both are of one row, so are the
     covariance (1 or n, K, K) and its determinant (1 or n,). Compiled, numbers of many rows lie together.
     """
+    if (invert := _on_gpu(drive)) is not None:
+        spread, volume = invert(square(gram, drive.shape[1]), diagonal)
+        return times_rows(spread, drive), spread, volume
     if not is_numpy_array(drive):
         return normal_rows_plain(drive, gram, diagonal)
     from latens.array.kernels.row_matrices_numba import N_SIDE, normal_columns
@@ -87,3 +104,12 @@ def normal_rows_plain(drive: Array, gram: Array, diagonal: Array) -> tuple[Array
     wide = xp.broadcast_to(diagonal, (max(gram.shape[0], diagonal.shape[0]), k))
     spread = inverse_rows_plain(square(gram, k), wide)
     return times_rows(spread, drive), spread, xp.linalg.slogdet(spread)[1]
+
+
+def _on_gpu(x: Array) -> Callable[[Array, Array], tuple[Array, Array]] | None:
+    """What inverts matrices of rows like x (n, ..., K) on a GPU, with log determinants; None for other rows."""
+    from latens.array.kernels.row_matrices_triton import MOST_INVERTED, inverse_on_gpu
+
+    served = is_on_gpu(x) and 0 < x.shape[-1] <= MOST_INVERTED and x.shape[0]
+    found: Callable[[Array, Array], tuple[Array, Array]] | None = inverse_on_gpu if served else None
+    return found

@@ -13,6 +13,7 @@ import scipy.special
 from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_torch_array
 
 from latens.array import Array, Floats
+from latens.array.transfer import is_on_gpu
 
 __all__ = [
     "digamma",
@@ -75,6 +76,12 @@ def softmax_entropy(x: Array) -> tuple[Array, Array]:
     Divided, not subtracted, so that large x still add up to 1.
     """
     xp = array_namespace(x)
+    if is_on_gpu(x) and x.ndim == 2:
+        from latens.array.kernels.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
+
+        if softmax_entropy_on_gpu is not None and 0 < x.shape[1] <= MOST_COLUMNS and x.shape[0]:
+            found: tuple[Array, Array] = softmax_entropy_on_gpu(x)
+            return found
     x -= xp.max(x, axis=-1, keepdims=True)
     grown = xp.exp(x)
     size = xp.sum(grown, axis=-1, keepdims=True)

@@ -10,15 +10,19 @@ from scipy.sparse import csr_array, issparse
 
 from latens.array import Array, Floats
 
+LEAST_CHUNK = 512  # rows whose products are added in single precision before double takes over
+
 __all__ = [
     "cast",
     "column_sums",
     "cross_sums",
     "detached",
     "host",
+    "is_on_gpu",
     "is_sparse",
     "like",
     "of_library",
+    "product_sums",
     "short_indices",
     "take",
     "to_numpy",
@@ -31,7 +35,10 @@ def like(values: Any, x: Array) -> Array:
     if isinstance(x, np.ndarray) or is_sparse(x):
         return np.asarray(values, dtype=x.dtype)
     values = np.array(values)  # other libraries may keep the memory, and would write to it
-    return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
+    xp = array_namespace(x)
+    if is_on_gpu(x):  # from memory that the device reads by itself: the host does not wait for it
+        return xp.asarray(values).to(x.dtype).pin_memory().to(x.device, non_blocking=True)
+    return xp.asarray(values, dtype=x.dtype, device=device(x))
 
 
 def host(values: Array) -> Floats:
@@ -65,6 +72,11 @@ def is_sparse(x: Any) -> bool:
     return bool(issparse(x))
 
 
+def is_on_gpu(x: Any) -> bool:
+    """Whether x is a tensor of torch on a GPU, which Triton's kernels take."""
+    return bool(getattr(x, "is_cuda", False))
+
+
 def short_indices(x: Any) -> Any:
     """A CSR array with indices of 32 bits where these suffice, since compiled code of others takes no longer ones."""
     if x.indices.dtype == np.int32 or max(*x.shape, x.nnz) > np.iinfo(np.int32).max:
@@ -84,10 +96,14 @@ def take(x: Array, index: Any, axis: int = 0) -> Array:
 
 
 def column_sums(values: Array) -> Floats:
-    """(D,), sums of (n, D) on the host, accumulated in float64 whatever the rows' precision."""
+    """(D,), sums of (n, D) on the host, accumulated in float64 whatever the rows' precision; on a GPU by chunks."""
     if isinstance(values, np.ndarray):
         return np.asarray(values.sum(axis=0, dtype=np.float64))
     xp = array_namespace(values)
+    if is_on_gpu(values) and values.dtype == xp.float32:  # which would be copied to float64 first
+        whole = values.shape[0] - values.shape[0] % LEAST_CHUNK
+        chunks = xp.reshape(values[:whole, :], (whole // LEAST_CHUNK, LEAST_CHUNK, values.shape[1]))
+        values = xp.concat([xp.sum(chunks, axis=1), values[whole:, :]], axis=0)
     return host(xp.sum(values, axis=0, dtype=xp.float64))
 
 
@@ -96,7 +112,28 @@ def cross_sums(a: Array, b: Array) -> Floats:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.asarray(a, dtype=np.float64).T @ np.asarray(b, dtype=np.float64)
     xp = array_namespace(a, b)
+    if is_torch_array(a) and a.dtype == b.dtype == xp.float32:
+        return host(_sums_by_chunks(a, b))
     return host(xp.astype(a, xp.float64, copy=False).T @ xp.astype(b, xp.float64, copy=False))
+
+
+def product_sums(a: Array, b: Array) -> Floats:
+    """The same in the precision of the rows where these are of NumPy."""
+    return host(a.T @ b) if isinstance(a, np.ndarray) else cross_sums(a, b)
+
+
+def _sums_by_chunks(a: Array, b: Array) -> Array:
+    """Products in the precision of the rows, chunk by chunk, and float64 sums of the chunks: rounding averages out.
+
+    Chunks are so long that their sums take no more memory than the rows.
+    """
+    xp, (n, k), d = array_namespace(a), a.shape, b.shape[1]
+    size = max(LEAST_CHUNK, k * d // max(k + d, 1))
+    whole = n - n % size
+    chunks = (xp.reshape(part[:whole, :], (n // size, size, part.shape[1])) for part in (a, b))
+    left, right = chunks
+    total = xp.sum(xp.matrix_transpose(left) @ right, axis=0, dtype=xp.float64)
+    return total + xp.astype(a[whole:, :].T @ b[whole:, :], xp.float64)
 
 
 def total(values: Array) -> float:

@@ -123,6 +123,7 @@ def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPos
         values, vectors = leading(z @ z.T if n < d else z.T @ z, usable)  # of the smaller of the two
         found = vectors.T @ z if n < d else np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
         loadings[:usable] = found[::-1] / np.sqrt(n) * np.sqrt(variance)
+    del z  # as large as the sample, and so is what each step takes
     young = max(0.1 * min(1.0, 3 * k / n) ** 2, 1e-6)  # few rows know no small noise, and it grows back slowly
     q = FactorPosterior(PointNormalGamma(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean)
     fit = ascend(Factors(d), [Rows(x)], State(q), max_iter=N_STREAM_STEPS, tol=0)

@@ -18,8 +18,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
-from latens.array.packed_symmetric import upper_indices, with_pairs
-from latens.array.transfer import cast, host, is_sparse, like
+from latens.array.packed_symmetric import upper_indices, with_pairs, with_squares
+from latens.array.transfer import cast, is_on_gpu, is_sparse, like, product_sums
 from latens.core import Rows
 from latens.families.mixed_columns import MixedColumns
 from latens.models.mixture.missing import fill
@@ -31,6 +31,8 @@ EXPOSURE = "exposure"  # what rows call the logarithms (n,) of the exposures of 
 Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
 View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
 CANCELLATION = 2e-5  # error of a log density above which single precision is left
+# the same elsewhere than on the host, where sums over rows are of chunks: memberships lose its square, in nats a row
+DEVICE_CANCELLATION = 1e-3
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,17 @@ class Features:
     def sums(self, batch: Rows, weighted: Array, counts: Floats) -> Sums:
         """Weighted by memberships (n, K), whose column sums are the counts."""
         weighted = cast(weighted, self.values)
-        moments = host(weighted.T @ self.values)
+        moments = product_sums(weighted, self.values)
         if self.clusters is not None:
             seen = shown(self.clusters, batch)
             moments = self.clusters.with_curved_sums(moments, cast(batch.x, self.values), seen, weighted)
         x, rest = moments[:, : self.d], moments[:, self.d :]
         if self.tied:
             rows, columns = upper_indices(self.d)
-            rest = host(cast(batch.weigh(self.values), self.values).T @ self.values)[None, rows, columns]
+            rest = product_sums(cast(batch.weigh(self.values), self.values), self.values)[None, rows, columns]
         if self.joint or not tells_entries(batch):
             return counts[:, None], x, rest, 0.0
-        return host(weighted.T @ cast(shown(self.family, batch), self.values)), x, rest, 0.0
+        return product_sums(weighted, cast(shown(self.family, batch), self.values)), x, rest, 0.0
 
 
 def tells_entries(batch: Rows) -> bool:
@@ -94,12 +96,12 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
         view = expand(clusters, x, batch)
     curved = isinstance(clusters, MixedColumns) and bool(clusters.curved)
     theta, level = clusters.linear if curved else clusters.natural
-    density = _products(view.values, like(theta, x))
     if not clusters.joint and tells_entries(batch):
+        density = _products(view.values, like(theta, x))
         density += cast(shown(clusters, batch), x) @ like(level.T, x)
+        density += like(log_weights, x)
     else:
-        log_weights = log_weights + _summed(level)
-    density += like(log_weights, x)
+        density = _products(view.values, like(theta, x), like(log_weights + _summed(level), x))
     if curved:
         density = density + clusters.curved_density(x, cast(shown(clusters, batch), x))
         view = replace(view, clusters=clusters)
@@ -123,6 +125,8 @@ def expand(clusters: Any, x: Array, batch: Rows | None = None) -> Features:
     if width == 0:
         return Features(x, d)
     xp = array_namespace(x)
+    if width == d and is_on_gpu(x):
+        return Features(with_squares(x), d)
     if width == d:
         both = xp.empty((x.shape[0], 2 * d), dtype=x.dtype, device=device(x))
         both[:, :d] = x
@@ -131,12 +135,18 @@ def expand(clusters: Any, x: Array, batch: Rows | None = None) -> Features:
     return Features(xp.concat([x, xp.sum(x**2, axis=1, keepdims=True)], axis=1), d)
 
 
-def _products(values: Array, theta: Array) -> Array:
-    """(n, K), in memory a row for each cluster: sums over clusters then run along rows of data."""
+def _products(values: Array, theta: Array, level: Array | None = None) -> Array:
+    """(n, K), in memory a row for each cluster: sums over clusters then run along rows of data; plus a level (K,)."""
+    if is_on_gpu(values):  # there sums over clusters are taken of a row at once, and levels cost nothing
+        return values @ theta.T if level is None else level.addmm(values, theta.T)
     # single precision, whose transposed product is the slower by half, and CSR rows
     if is_sparse(values) or (is_numpy_array(values) and values.dtype == np.float32):
-        return np.ascontiguousarray((values @ theta.T).T).T
-    return (theta @ values.T).T
+        found = np.ascontiguousarray((values @ theta.T).T).T
+    else:
+        found = (theta @ values.T).T
+    if level is not None:
+        found += level
+    return found
 
 
 def _summed(level: Floats) -> Floats:
@@ -157,4 +167,5 @@ def _in_safe_precision(clusters: Any, x: Array) -> Array:
         return x
     d = x.shape[1]
     largest = float(np.max(np.sum(np.abs(clusters.mean * clusters.natural[0][:, :d]), axis=1)))
-    return xp.astype(x, xp.float64) if largest * float(xp.finfo(x.dtype).eps) > CANCELLATION else x
+    most = CANCELLATION if is_numpy_array(x) else DEVICE_CANCELLATION
+    return xp.astype(x, xp.float64) if largest * float(xp.finfo(x.dtype).eps) > most else x

@@ -32,7 +32,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
-from latens.array.transfer import column_sums, host, like, total
+from latens.array.transfer import column_sums, host, like, product_sums, total
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
@@ -177,10 +177,10 @@ class NoisyIca:
             n=batch.n,
             seen=batch.counts,
             zz=products(batch, mean, lambda: second, lambda: everything, self.intercept),
-            zx=host(batch.weigh(with_ones(mean, self.intercept)).T @ batch.x),
+            zx=product_sums(batch.weigh(with_ones(mean, self.intercept)), batch.x),
             xx=batch.squares,
             second=everything,
-            uzz=host(batch.weigh(u).T @ flat).reshape(k, k, k),
+            uzz=product_sums(batch.weigh(u), flat).reshape(k, k, k),
             zs=zs,
             u=column_sums(batch.weigh(u)),
             log_u=column_sums(batch.weigh(local.log_u)),

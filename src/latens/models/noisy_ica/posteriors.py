@@ -21,7 +21,7 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
-from latens.array.row_matrices import inverse_rows, log_determinants, times_rows
+from latens.array.row_matrices import inverse_and_volume, log_determinants, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
 from latens.core import transient
@@ -78,6 +78,7 @@ class Shapes:
 @dataclass(frozen=True)
 class Full:
     matrix: Array = positive_definite("n k k")
+    volume: Array | None = None  # (n,), log determinants, where they are known
 
     @property
     def variance(self) -> Array:
@@ -85,7 +86,7 @@ class Full:
 
     @property
     def log_determinant(self) -> Array:
-        return log_determinants(self.matrix)
+        return log_determinants(self.matrix) if self.volume is None else self.volume
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,8 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
     shape = heavy * 0.5 * (tails + 1) + (1 - heavy)
     local = Sources(quiet, light, signs, None, shape, None)
     for _ in range(n_sweeps):
-        inverse = inverse_rows(gram, heavy * local.quiet + (1 - heavy) * sharp)
-        spread: Full | Diagonal = Full(inverse)
+        inverse, volume = inverse_and_volume(gram, heavy * local.quiet + (1 - heavy) * sharp)
+        spread: Full | Diagonal = Full(inverse, volume)
         centre, lean = times_rows(inverse, drive), None
         if diagonal:
             own = heavy * local.quiet + (1 - heavy) * sharp + xp.linalg.diagonal(gram)

@@ -36,7 +36,9 @@ from latens.array.fields import part, record, sized
 from latens.array.kernels.noisy_or.states import (
     Effects,
     Ones,
+    OnesOnGpu,
     improve,
+    meets_gpu,
     meets_kernels,
     score_all,
     score_kept,
@@ -195,7 +197,8 @@ class NoisyOrCauses:
             words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + 2
             if warm is not None and warm.words is not None:
                 words, n_rounds = warm.words, self.n_rounds
-            words, score = improve(q.expected, batch.x, batch.mask, _ones(batch), words, self.n_parents, n_rounds)
+            ones = self._ones(batch)
+            words, score = improve(q.expected, batch.x, batch.mask, ones, words, self.n_parents, n_rounds)
         xp = array_namespace(score)
         top = xp.max(score, axis=1, keepdims=True)
         weight = xp.exp(score - top)
@@ -209,7 +212,7 @@ class NoisyOrCauses:
         if local.words is None:
             shares = share_all(effects, batch.x, mass)
         else:
-            shares = share_kept(effects, batch.x, _ones(batch), local.words, mass)
+            shares = share_kept(effects, batch.x, self._ones(batch), local.words, mass)
         on = shares.on.sum(axis=0)[:, None] if batch.seen is None else host(batch.weigh(local.mean).T @ batch.mask)
         sums = CauseStatistics(
             n=batch.n,
@@ -269,8 +272,8 @@ class NoisyOrCauses:
         """log E_q[p(row)] over all states where causes or ones are few, else over the best states: a lower bound."""
         if not self.score_is_bound(q):
             return logsumexp(score_all(q.at_means, batch.x, batch.mask))[:, 0]
-        ones = _ones(batch)
-        if ones is None:
+        ones = self._ones(batch)
+        if ones is None or isinstance(ones, OnesOnGpu):
             return logsumexp(self._scores(q.at_means, batch, local))[:, 0]
         answer = sum_states(q.at_means, batch.x, batch.mask, ones)
         rest = np.flatnonzero(np.isneginf(answer))
@@ -278,8 +281,8 @@ class NoisyOrCauses:
             rows = batch.take(rest)
             words = np.tile(np.asarray(local.words)[rest], WIDER)  # repeated ones are slots to be filled
             n_rounds = 2 * self.n_rounds
-            words, _ = improve(q.expected, rows.x, rows.mask, _ones(rows), words, WIDER * self.n_parents, n_rounds)
-            answer[rest] = logsumexp(score_kept(q.at_means, rows.x, rows.mask, _ones(rows), words))[:, 0]
+            words, _ = improve(q.expected, rows.x, rows.mask, rows.ones, words, WIDER * self.n_parents, n_rounds)
+            answer[rest] = logsumexp(score_kept(q.at_means, rows.x, rows.mask, rows.ones, words))[:, 0]
         return answer.astype(batch.x.dtype, copy=False)
 
     def score_is_bound(self, q: CausePosterior) -> bool:
@@ -376,10 +379,17 @@ class NoisyOrCauses:
     ) -> Iterator[CausePosterior]:
         return propose(self, q, stats, sample, rng)
 
+    def _ones(self, batch: Rows) -> Ones | OnesOnGpu | None:
+        """Where the ones of the rows are, for compiled kernels; None for rows that these do not take."""
+        if meets_gpu(batch.x, self.n_states):
+            ones: OnesOnGpu = batch.cached("ones on a GPU", lambda: OnesOnGpu.of(batch.x))
+            return ones
+        return batch.ones if meets_kernels(batch.x) else None
+
     def _scores(self, effects: Effects, batch: Rows, local: ListedStates) -> Array:
         if local.words is None:
             return score_all(effects, batch.x, batch.mask)
-        return score_kept(effects, batch.x, batch.mask, _ones(batch), local.words)
+        return score_kept(effects, batch.x, batch.mask, self._ones(batch), local.words)
 
 
 def _effects(
@@ -403,11 +413,6 @@ def _effects(
 def _flat(prior: tuple[float, float], *shape: int) -> Beta:
     """The same prior in every place."""
     return Beta(np.full(shape, prior[0]), np.full(shape, prior[1]))
-
-
-def _ones(batch: Rows) -> Ones | None:
-    """Where the ones of the rows are, for compiled kernels; None for rows that these do not take."""
-    return batch.ones if meets_kernels(batch.x) else None
 
 
 def _first_words(batch: Rows, n_states: int) -> Array:

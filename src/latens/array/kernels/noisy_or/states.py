@@ -1,4 +1,4 @@
-"""The noisy-OR on rows: compiled over their ones for NumPy and CSR rows, the plain array form for everything else.
+"""The noisy-OR on rows: over their ones for NumPy and CSR rows and on a GPU, the plain array form for everything else.
 
     log p(row, s) = log sum_c e^(profile_c + odds_c's)                            which causes are on together
                   + sum_{j seen} (dark_0j + sum_k s_k dark_kj)                    as if every column were dark
@@ -18,16 +18,19 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
+from latens.array.kernels.noisy_or.states_triton import OnesOnGpu, improve_on_gpu, share_on_gpu
 from latens.array.kernels.on_off.sweeps import best_flips, distinct
 from latens.array.special import expit, logsumexp
 from latens.array.states import all_states, unpack
-from latens.array.transfer import column_sums, host, is_sparse, like
+from latens.array.transfer import column_sums, host, is_on_gpu, is_sparse, like
 
 __all__ = [
     "Effects",
     "Ones",
+    "OnesOnGpu",
     "Shares",
     "improve",
+    "meets_gpu",
     "meets_kernels",
     "score_all",
     "score_kept",
@@ -41,6 +44,7 @@ PLAIN_FLOATS = (
     2**27
 )  # numbers of the levels (n, C, D) that the plain form holds at once, with a few arrays of that size
 Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets only NumPy and CSR rows
+MOST_STATES_ON_GPU = 64  # that a program of Triton holds
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,10 @@ def score_all(effects: Effects, x: Array, mask: Array) -> Array:
     return x @ like(lit, x) + (mask @ like(seen, mask) + like(prior, x))
 
 
-def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | None, words: Array) -> Array:
+def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | OnesOnGpu | None, words: Array) -> Array:
     """(n, C), the same with kept states; -inf where a state already stands earlier in its row."""
+    if isinstance(ones, OnesOnGpu):
+        return improve(effects, x, mask, ones, words, 1, 0)[1]
     if ones is None:
         bits = unpack(words, len(effects.theta), x)
         return distinct(words, _score_plain(effects, x, mask, bits))
@@ -131,9 +137,15 @@ def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones) -> Floats:
 
 
 def improve(
-    effects: Effects, x: Array, mask: Array, ones: Ones | None, words: Array, n_parents: int, n_rounds: int
+    effects: Effects, x: Array, mask: Array, ones: Ones | OnesOnGpu | None, words: Array, n_parents: int, n_rounds: int
 ) -> tuple[Array, Array]:
     """The best distinct states among `words` (n, C) and single flips of each row's best few, with their scores."""
+    if isinstance(ones, OnesOnGpu):
+        numbers = (like(part, x) for part in (effects.theta.T, effects.leak))
+        dark = mask @ like(effects.dark.T, x)
+        prior = (like(part, x) for part in (effects.profile, effects.odds))
+        words, score = improve_on_gpu(ones, *numbers, dark, *prior, words, n_parents, n_rounds)
+        return words, score + (mask @ like(effects.dark_leak, x))[:, None]
     score = score_kept(effects, x, mask, ones, words)
     if ones is None:
         for _ in range(n_rounds):
@@ -167,9 +179,13 @@ def share_all(effects: Effects, x: Array, mass: Array) -> Shares:
     )
 
 
-def share_kept(effects: Effects, x: Array, ones: Ones | None, words: Array, mass: Array) -> Shares:
+def share_kept(effects: Effects, x: Array, ones: Ones | OnesOnGpu | None, words: Array, mass: Array) -> Shares:
     """The same over kept states (n, C)."""
     (k, d), n_profiles = effects.theta.shape, len(effects.profile)
+    if isinstance(ones, OnesOnGpu):
+        caused, leaked = share_on_gpu(ones, like(effects.theta.T, x), like(effects.leak, x), words, mass)
+        used, on = _share_profiles(effects, unpack(words, k, x), mass)
+        return Shares(used, on, host(caused).T * effects.flash, host(leaked) * effects.first)
     if ones is not None:
         from latens.array.kernels.noisy_or.states_numba import share_ones
 
@@ -188,15 +204,23 @@ def _share_plain(effects: Effects, x: Array, words: Array, mass: Array) -> Share
     xp, bits = array_namespace(x), unpack(words, len(effects.theta), x)
     lit = -xp.expm1(-_levels_plain(effects, x, bits))
     ratio = mass[:, :, None] * x[:, None, :] / lit  # (n, C, D)
-    logits = bits @ like(effects.odds.T, x) + like(effects.profile, x)
+    flat_bits, flat_ratio = (xp.reshape(y, (-1, y.shape[2])) for y in (bits, ratio))
+    used, on = _share_profiles(effects, bits, mass)
+    caused, leaked = host(flat_bits.T @ flat_ratio), column_sums(flat_ratio)
+    return Shares(used, on, caused * effects.flash, leaked * effects.first)
+
+
+def _share_profiles(effects: Effects, bits: Array, mass: Array) -> tuple[Floats, Floats]:
+    """(P,) and (P, K): rows per profile, and those in which each cause is on, of states (n, C, K)."""
+    xp = array_namespace(bits)
+    if len(effects.profile) == 1:
+        return np.asarray(column_sums(mass)).sum(keepdims=True), column_sums(xp.sum(bits * mass[:, :, None], axis=1))[
+            None
+        ]
+    logits = bits @ like(effects.odds.T, bits) + like(effects.profile, bits)
     part = xp.exp(logits - logsumexp(logits)) * mass[:, :, None]  # (n, C, P)
-    flat_bits, flat_ratio, flat_part = (xp.reshape(y, (-1, y.shape[2])) for y in (bits, ratio, part))
-    return Shares(
-        used=column_sums(flat_part),
-        on=host(flat_part.T @ flat_bits),
-        caused=host(flat_bits.T @ flat_ratio) * effects.flash,
-        leaked=column_sums(flat_ratio) * effects.first,
-    )
+    flat_bits, flat_part = (xp.reshape(y, (-1, y.shape[2])) for y in (bits, part))
+    return column_sums(flat_part), host(flat_part.T @ flat_bits)
 
 
 def _slices(n: int, n_states: int, n_columns: int) -> list[slice]:
@@ -254,3 +278,8 @@ def _base(effects: Effects, x: Array, mask: Array) -> Floats:
 def meets_kernels(x: Array) -> bool:
     """Whether the compiled form serves these rows."""
     return is_sparse(x) or is_numpy_array(x)
+
+
+def meets_gpu(x: Array, n_states: int) -> bool:
+    """Whether Triton serves these rows, with so many states listed for each."""
+    return improve_on_gpu is not None and is_on_gpu(x) and n_states <= MOST_STATES_ON_GPU

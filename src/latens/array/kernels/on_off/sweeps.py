@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from latens.array import Array
 from latens.array.special import expit
 from latens.array.states import pack, unpack
-from latens.array.transfer import like
+from latens.array.transfer import is_on_gpu, like
 
 __all__ = ["best_flips", "distinct", "flips", "pair_costs", "score_states", "switches"]
 
@@ -26,7 +26,7 @@ def switches(drive: Array, gram: Array, on: Array, n_sweeps: int, tol: float) ->
         on = np.array(on, order="C")
         switch_rows(np.ascontiguousarray(drive), np.ascontiguousarray(gram), on, n_sweeps, tol, N_LANES)
         return on
-    if getattr(drive, "is_cuda", False):  # a tensor of torch
+    if is_on_gpu(drive):
         from latens.array.kernels.on_off.sweeps_triton import MOST_SWITCHED, switch_on_gpu
 
         if switch_on_gpu is not None and drive.shape[1] <= MOST_SWITCHED:

@@ -1,0 +1,290 @@
+"""States of the noisy-OR in Triton's language, for torch rows on a GPU: over the ones of rows, as the compiled loops.
+
+The plain form holds the level of every column under every state and flip; here a program holds those of one row, or of
+one column. Sums over rows are taken column by column and in a fixed order: the same rows give the same bits.
+
+`improve_on_gpu` and `share_on_gpu` are None where there is no Triton.
+"""
+
+# mypy: ignore-errors
+# Bodies below are Triton's language, which reads like Python and has other types.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+__all__ = ["OnesOnGpu", "improve_on_gpu", "share_on_gpu"]
+
+N_ONES = 16  # of a row that a program holds at once
+N_ENTRIES = 64  # of a column, likewise
+N_IN_A_SUM = 2048  # entries of a column that one program adds up
+
+improve_on_gpu: Any = None
+share_on_gpu: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class OnesOnGpu:
+    """Where the ones of rows on a device are: the columns of each row, and the rows of each column."""
+
+    row_starts: Any  # (n + 1,)
+    columns: Any
+    column_starts: Any  # (D + 1,)
+    rows: Any
+    most_in_a_column: int
+
+    @classmethod
+    def of(cls, x: Any) -> OnesOnGpu:
+        lit = x != 0
+        rows, columns = lit.nonzero().T
+        by_row, by_column = lit.sum(1), lit.sum(0)
+        return cls(
+            _starts(by_row),
+            columns.int(),
+            _starts(by_column),
+            rows[columns.argsort(stable=True)].int(),
+            int(by_column.max()) if len(columns) else 0,
+        )
+
+
+def _n_terms(x: Any) -> int:
+    """Terms of the series of 1 - e^-a, a < 1/4, that the precision of x can tell."""
+    return 12 if x.element_size() == 8 else 6
+
+
+def _starts(counts: Any) -> Any:
+    """(m + 1,), where each of m lists begins and the last one ends."""
+    return counts.new_zeros(len(counts) + 1).index_copy_(0, counts.new_ones(len(counts)).cumsum(0), counts.cumsum(0))
+
+
+if find_spec("triton") is not None:
+    import triton
+    import triton.language as tl
+
+    TINY = tl.constexpr(1.1754943508222875e-38)  # the smallest normal number of single precision
+
+    @triton.jit
+    def _lit(a, terms: tl.constexpr):
+        """1 - e^-a, also where a is tiny: there as a series."""
+        s = a * 0.0 + 1.0
+        for term in tl.static_range(terms):
+            s = 1.0 - s * (a * (1.0 / (terms + 1 - term)))
+        return tl.where(a < 0.25, a * s, 1.0 - tl.exp(-a))
+
+    @triton.jit
+    def _either(a, b):
+        return a | b
+
+    @triton.jit
+    def _log_prior(word, profile, odds, P, K):
+        """log sum_c e^(profile_c + odds_c's) of each state of a tile."""
+        total = (word * 0).to(odds.dtype.element_ty)
+        top = total - float("inf")
+        for p in range(P):
+            logit = (word * 0).to(odds.dtype.element_ty) + tl.load(profile + p)
+            for b in range(K):
+                logit += tl.where(((word >> b) & 1) != 0, tl.load(odds + p * K + b), 0.0)
+            new = tl.maximum(top, logit)
+            total = total * tl.exp(top - new) + tl.exp(logit - new)
+            top = new
+        return top + tl.log(total)
+
+    @triton.jit
+    def _improve(
+        starts,
+        columns,
+        theta,
+        leak,
+        dark,
+        profile,
+        odds,
+        words,
+        score,
+        n_rounds,
+        K,
+        P,
+        C,
+        n_parents,
+        holes: tl.constexpr,
+        slots: tl.constexpr,
+        width: tl.constexpr,
+        parents_width: tl.constexpr,
+        block: tl.constexpr,
+        terms: tl.constexpr,
+    ):
+        """Score the states of one row, then exchange the worst for single flips of the best; theta (D, K)."""
+        row = tl.program_id(0).to(tl.int64)
+        first, last = tl.load(starts + row), tl.load(starts + row + 1)
+        own = dark + row * K * holes
+        slot, cause, at = tl.arange(0, slots), tl.arange(0, width), tl.arange(0, block)
+        real = theta.dtype.element_ty
+        word = tl.load(words + row * C + slot, mask=slot < C, other=0)
+        any_on = tl.reduce(word, 0, _either)
+        # states that are kept
+        value = _log_prior(word, profile, odds, P, K)
+        for b in range(K):
+            if (any_on >> b) & 1:
+                value += tl.where(((word >> b) & 1) != 0, tl.load(own + b), 0.0)
+        for begin in range(first, last, block):
+            here = begin + at < last
+            column = tl.load(columns + begin + at, mask=here, other=0)
+            a = tl.zeros((slots, block), real) + tl.load(leak + column, mask=here, other=1.0)[None, :]
+            for b in range(K):
+                if (any_on >> b) & 1:
+                    pull = tl.load(theta + column * K + b, mask=here, other=0.0)
+                    a += tl.where(((word >> b) & 1)[:, None] != 0, pull[None, :], 0.0)
+            a = tl.maximum(a, TINY)
+            value += tl.sum(tl.where(here[None, :], a + tl.log(_lit(a, terms)), 0.0), axis=1)
+        again = (word[:, None] == word[None, :]) & (slot[None, :] < slot[:, None])
+        value = tl.where(tl.sum(again.to(tl.int32), axis=1) > 0, float("-inf"), value)
+        value = tl.where(slot < C, value, float("inf"))  # no slot at all, and never the worst
+        ok = cause < K
+        bit = tl.full((width,), 1, tl.int64) << cause
+        number = tl.arange(0, parents_width)
+        for _ in range(n_rounds):
+            left = tl.where(slot < C, value, float("-inf"))
+            parents = tl.zeros((parents_width,), tl.int64) - 1
+            for p in range(n_parents):
+                if tl.max(left, axis=0) > float("-inf"):
+                    best = tl.argmax(left, axis=0)
+                    parents = tl.where(number == p, tl.sum(tl.where(slot == best, word, 0), axis=0), parents)
+                    left = tl.where(slot == best, float("-inf"), left)
+            for p in range(n_parents):
+                parent = tl.sum(tl.where(number == p, parents, 0), axis=0)
+                if parent >= 0:
+                    child = parent ^ bit
+                    to_be_on = (child & bit) != 0
+                    found = _log_prior(child, profile, odds, P, K)
+                    dear = tl.load(own + cause, mask=ok, other=0.0)
+                    found += tl.where(to_be_on, dear, 0.0)
+                    for b in range(K):
+                        if (parent >> b) & 1:
+                            found += tl.where(cause == b, 0.0, tl.load(own + b))
+                    for begin in range(first, last, block):
+                        here = begin + at < last
+                        column = tl.load(columns + begin + at, mask=here, other=0)
+                        ground = tl.load(leak + column, mask=here, other=1.0)
+                        use = ok[:, None] & here[None, :]
+                        a = tl.load(theta + column[None, :] * K + cause[:, None], mask=use, other=0.0)
+                        a = tl.where(to_be_on[:, None], a, 0.0) + ground[None, :]
+                        for b in range(K):
+                            if (parent >> b) & 1:
+                                pull = tl.load(theta + column * K + b, mask=here, other=0.0)
+                                a += tl.where((cause == b)[:, None], 0.0, pull[None, :])
+                        a = tl.maximum(a, TINY)
+                        found += tl.sum(tl.where(here[None, :], a + tl.log(_lit(a, terms)), 0.0), axis=1)
+                    known = (child[:, None] == word[None, :]) & (slot < C)[None, :] & (value > float("-inf"))[None, :]
+                    found = tl.where(ok & (tl.sum(known.to(tl.int32), axis=1) == 0), found, float("-inf"))
+                    gain = tl.max(found, axis=0)
+                    while gain > tl.min(value, axis=0):
+                        best, worst = tl.argmax(found, axis=0), tl.argmin(value, axis=0)
+                        new = parent ^ (tl.full((), 1, tl.int64) << best)
+                        word = tl.where(slot == worst, new, word)
+                        value = tl.where(slot == worst, gain, value)
+                        found = tl.where(cause == best, float("-inf"), found)
+                        gain = tl.max(found, axis=0)
+        tl.store(words + row * C + slot, word, mask=slot < C)
+        tl.store(score + row * C + slot, value, mask=slot < C)
+
+    @triton.jit
+    def _share(
+        starts,
+        rows,
+        theta,
+        leak,
+        words,
+        mass,
+        caused,
+        leaked,
+        K,
+        C,
+        each,
+        slots: tl.constexpr,
+        width: tl.constexpr,
+        block: tl.constexpr,
+        terms: tl.constexpr,
+    ):
+        """Of one column, `each` of its ones: how much of them each cause, and the leak, brought about."""
+        column, part = tl.program_id(0), tl.program_id(1)
+        first = tl.load(starts + column) + part * each
+        last = tl.minimum(tl.load(starts + column + 1), first + each)
+        slot, cause, at = tl.arange(0, slots), tl.arange(0, width), tl.arange(0, block)
+        real = theta.dtype.element_ty
+        blame, unknown = tl.zeros((width,), real), tl.zeros((block,), real)
+        ground = tl.load(leak + column)
+        for begin in range(first, last, block):
+            here = begin + at < last
+            row = tl.load(rows + begin + at, mask=here, other=0).to(tl.int64)
+            use = here[:, None] & (slot < C)[None, :]
+            word = tl.load(words + row[:, None] * C + slot[None, :], mask=use, other=0)
+            share = tl.load(mass + row[:, None] * C + slot[None, :], mask=use, other=0.0)
+            a = tl.zeros((block, slots), real) + ground
+            for b in range(K):
+                a += tl.where(((word >> b) & 1) != 0, tl.load(theta + column * K + b), 0.0)
+            share = share / _lit(tl.maximum(a, TINY), terms)
+            unknown += tl.sum(share, axis=1)
+            for b in range(K):
+                of_cause = tl.sum(tl.sum(tl.where(((word >> b) & 1) != 0, share, 0.0), axis=1), axis=0)
+                blame += tl.where(cause == b, of_cause, 0.0)
+        here = (part * tl.num_programs(0) + column).to(tl.int64)
+        tl.store(caused + here * K + cause, blame, mask=cause < K)
+        tl.store(leaked + here, tl.sum(unknown, axis=0))
+
+    def improve_on_gpu(ones, theta, leak, dark, profile, odds, words, n_parents, n_rounds):
+        """States and scores (n, C); theta (D, K), dark (1 or n, K), odds (P, K)."""
+        (n, c), k = words.shape, theta.shape[1]
+        words, score = words.contiguous().clone(), theta.new_empty((n, c))
+        theta, dark, odds = (part.contiguous() for part in (theta, dark, odds))
+        slots, width = triton.next_power_of_2(c), triton.next_power_of_2(k)
+        if n:
+            _improve[(n,)](
+                ones.row_starts,
+                ones.columns,
+                theta,
+                leak,
+                dark,
+                profile,
+                odds,
+                words,
+                score,
+                n_rounds,
+                k,
+                profile.shape[0],
+                c,
+                min(n_parents, c),
+                holes=int(dark.shape[0] > 1),
+                slots=slots,
+                width=width,
+                parents_width=triton.next_power_of_2(n_parents),
+                block=N_ONES,
+                terms=_n_terms(theta),
+                num_warps=1,
+            )
+        return words, score
+
+    def share_on_gpu(ones, theta, leak, words, mass):
+        """Sums (D, K) and (D,) over rows of mass (n, C) beside the chance of the ones; times flash, who caused them."""
+        (d, k), c = theta.shape, words.shape[1]
+        theta, parts = theta.contiguous(), max(1, -(-ones.most_in_a_column // N_IN_A_SUM))
+        caused, leaked = theta.new_empty((parts, d, k)), theta.new_empty((parts, d))
+        _share[(d, parts)](
+            ones.column_starts,
+            ones.rows,
+            theta,
+            leak,
+            words.contiguous(),
+            mass.contiguous(),
+            caused,
+            leaked,
+            k,
+            c,
+            N_IN_A_SUM,
+            slots=triton.next_power_of_2(c),
+            width=triton.next_power_of_2(k),
+            block=N_ENTRIES,
+            terms=_n_terms(theta),
+            num_warps=4,
+        )
+        return caused.double().sum(0), leaked.double().sum(0)

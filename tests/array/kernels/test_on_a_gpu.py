@@ -1,0 +1,106 @@
+"""Kernels in Triton's language against the plain array form of the same, on the same device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from latens.array.kernels.noisy_or.states import Effects, OnesOnGpu, improve, score_kept, share_kept
+from latens.array.packed_symmetric import with_pairs, with_pairs_plain, with_squares
+from latens.array.row_matrices import inverse_and_volume, inverse_rows_plain, log_determinants, normal_rows
+from latens.array.special import softmax_entropy
+from latens.array.transfer import host, like
+
+pytestmark = pytest.mark.gpu
+
+N_CAUSES, N_COLUMNS, N_STATES = 13, 70, 20
+
+
+def tensor(values: Any, dtype: str = "float64") -> Any:
+    import torch
+
+    return torch.tensor(values, dtype=getattr(torch, dtype), device="cuda")
+
+
+@pytest.mark.parametrize("k", [1, 5, 16, 20, 40, 64, 70])
+@pytest.mark.parametrize("shared", [True, False], ids=["one gram", "a gram per row"])
+def test_inverses_of_rows_and_their_determinants(k: int, shared: bool) -> None:
+    rng = np.random.default_rng(k)
+    root = rng.normal(size=(1 if shared else 300, k, k + 4))
+    gram, diagonal = tensor(root @ np.swapaxes(root, 1, 2)), tensor(rng.random((300, k)) + 0.1)
+    inverse, volume = inverse_and_volume(gram, diagonal)
+    plain = inverse_rows_plain(gram, diagonal)
+    assert host(inverse) == pytest.approx(host(plain), abs=1e-10)
+    expected = np.linalg.slogdet(host(plain))[1]
+    assert host(log_determinants(inverse) if volume is None else volume) == pytest.approx(expected, abs=1e-9)
+
+
+def test_normal_rows_that_share_their_spread() -> None:
+    rng = np.random.default_rng(0)
+    gram, diagonal = np.zeros((1, 6)), rng.random((1, 3)) + 0.5
+    drive = rng.normal(size=(40, 3))
+    mean, spread, volume = normal_rows(tensor(drive), tensor(gram), tensor(diagonal))
+    assert spread.shape == (1, 3, 3)
+    assert host(mean) == pytest.approx(drive / diagonal, abs=1e-12)
+    assert host(volume) == pytest.approx(-np.log(diagonal).sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 7, 50])
+def test_products_of_columns_are_exact(d: int) -> None:
+    x = tensor(np.random.default_rng(d).normal(size=(1003, d)))
+    assert np.array_equal(host(with_pairs(x)), host(with_pairs_plain(x)))
+    assert np.array_equal(host(with_squares(x)), np.concatenate([host(x), host(x) ** 2], axis=1))
+
+
+@pytest.mark.parametrize("k", [1, 3, 50, 1024, 1500])
+def test_softmax_and_its_entropy(k: int) -> None:
+    x = 30 * np.random.default_rng(k).normal(size=(501, k))
+    share, entropy = softmax_entropy(tensor(x))
+    expected = softmax_entropy(x.copy())
+    assert host(share) == pytest.approx(expected[0], abs=1e-13)
+    assert host(entropy) == pytest.approx(expected[1], abs=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n_profiles", [1, 3])
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_states_of_the_noisy_or(dtype: str, n_profiles: int, holes: bool) -> None:
+    """The same states are found and scored alike, whatever their order; and ones are shared out alike."""
+    rng = np.random.default_rng(n_profiles)
+    effects = Effects(
+        profile=np.log(np.full(n_profiles, 1 / n_profiles)) - 1,
+        odds=rng.normal(size=(n_profiles, N_CAUSES)) - 1,
+        theta=rng.gamma(0.5, size=(N_CAUSES, N_COLUMNS)),
+        leak=rng.gamma(0.3, size=N_COLUMNS) + 1e-4,
+        dark=-rng.gamma(0.5, size=(N_CAUSES, N_COLUMNS)),
+        dark_leak=-rng.gamma(0.1, size=N_COLUMNS),
+    )
+    seen = (rng.random((400, N_COLUMNS)) < 0.8).astype(float) if holes else np.ones((1, N_COLUMNS))
+    x = tensor((rng.random((400, N_COLUMNS)) < 0.3) * seen, dtype)
+    mask, words = tensor(seen, dtype), tensor(np.zeros((400, N_STATES)), "int64")
+    ones, within = OnesOnGpu.of(x), 1e-10 if dtype == "float64" else 2e-4
+    plain = improve(effects, x, mask, None, words, 3, 3)
+    found = improve(effects, x, mask, ones, words, 3, 3)
+    assert np.sort(host(found[1])) == pytest.approx(np.sort(host(plain[1])), abs=within)
+    assert host(score_kept(effects, x, mask, None, found[0])) == pytest.approx(host(found[1]), abs=within)
+    mass = softmax_entropy(found[1] + 0.0)[0]
+    one, two = (share_kept(effects, x, lists, found[0], mass) for lists in (ones, None))
+    for name in ("used", "on", "caused", "leaked"):
+        assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-10 if dtype == "float64" else 1e-4), name
+    if dtype == "float64":
+        assert np.array_equal(np.sort(host(found[0])), np.sort(host(plain[0])))
+
+
+def test_rows_without_a_one_and_columns_without_one() -> None:
+    x = tensor(np.zeros((5, 4)))
+    ones = OnesOnGpu.of(x)
+    assert host(ones.row_starts).tolist() == [0] * 6
+    assert ones.most_in_a_column == 0
+
+
+def test_numbers_of_the_host_arrive_whole_while_the_host_goes_on() -> None:
+    x = tensor(np.zeros(3), "float32")
+    sent = [like(np.full(100_000, float(value)), x) for value in range(50)]
+    assert [float(part.min()) for part in sent] == [float(part.max()) for part in sent] == list(range(50))
