@@ -13,7 +13,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.estimators.frames.raw_frames import is_frame, learn_encoding, level_numbers
-from latens.estimators.multi_view.tables.input import View
+from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.multi_view.tables.level_columns import LevelColumns
 from latens.intake import Encoding
 from latens.intake.kind_guess import guess_kind
@@ -43,7 +43,7 @@ class KindsOfFrame:
     columns: dict[str, tuple[str, ...]]  # names of the columns of each view
     likelihoods: dict[str, Any]  # of each view
 
-    def views(self, X: Any) -> tuple[View, ...]:
+    def views(self, X: Any) -> tuple[ViewTable, ...]:
         return views_of_frame(X, self.encoding, self.columns)
 
 
@@ -79,7 +79,7 @@ def learn_views(X: Any, given: Any) -> KindsOfFrame:
 _KNOWN_VIEWS = frozenset(VIEW_NAMES.values())
 
 
-def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[str]]) -> tuple[View, ...]:
+def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[str]]) -> tuple[ViewTable, ...]:
     """The columns of a frame as numbers, view by view; of levels, their number."""
     if not is_frame(X):
         raise ValueError(
@@ -93,7 +93,7 @@ def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[st
         rows = None  # all columns are of the same rows, whatever those are called
     counted = rows is not None and getattr(X.index, "start", None) == 0 and getattr(X.index, "step", None) == 1
     return tuple(
-        View(view, numbers[:, [at[name] for name in own]], (len(numbers), len(own)), rows, tuple(own), counted)
+        ViewTable(view, numbers[:, [at[name] for name in own]], (len(numbers), len(own)), rows, tuple(own), counted)
         for view, own in columns.items()
     )
 

@@ -19,7 +19,7 @@ from latens.estimators.rows.validation import check_sparse, is_foreign
 from latens.system.wording import listed
 
 __all__ = [
-    "View",
+    "ViewTable",
     "are_read",
     "columns_at",
     "from_long",
@@ -38,7 +38,7 @@ LONG_TOO = {"view", "group"}  # those that it may have besides
 
 
 @dataclass(frozen=True)
-class View:
+class ViewTable:
     """One table, before its numbers are read."""
 
     name: str
@@ -130,7 +130,7 @@ def is_plain(views: Any) -> bool:
 
 def are_read(views: Any) -> bool:
     """Whether views were read already, from one frame."""
-    return isinstance(views, tuple) and len(views) > 0 and all(isinstance(view, View) for view in views)
+    return isinstance(views, tuple) and len(views) > 0 and all(isinstance(view, ViewTable) for view in views)
 
 
 def is_several(views: Any) -> bool:
@@ -183,7 +183,7 @@ def is_long(views: Any) -> bool:
     return LONG <= names <= LONG | LONG_TOO
 
 
-def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str] | None = None) -> list[View]:
+def read_views(views: Any, layer: Any, use_var: str | None, known: Sequence[str] | None = None) -> list[ViewTable]:
     """Every view of a container, by name. `known` are the names of a fit, which views without names take in turn."""
     if are_read(views):
         return list(views)
@@ -237,7 +237,7 @@ def _named(views: Any, known: Sequence[str] | None) -> Iterator[tuple[str, Any]]
             yield str(name), table
 
 
-def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -> Iterator[View]:
+def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -> Iterator[ViewTable]:
     rows, columns, obs, counted, chooses = None, None, None, False, False
     if _is_annotated(table):
         rows, columns, obs = _strings(table.obs_names), _strings(table.var_names), table.obs
@@ -267,7 +267,7 @@ def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -
                 f"view {name!r} has duplicated {kind} names: {listed(_repeated(names))}; make them unique "
                 f"{'so that rows can be matched across views' if kind == 'row' else 'or drop the copies'}."
             )
-    yield View(name, values, (shape[0], shape[1]), rows, columns, counted, obs, chooses)
+    yield ViewTable(name, values, (shape[0], shape[1]), rows, columns, counted, obs, chooses)
 
 
 def _layer(name: str, table: Any, layer: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGroups, warn
-from latens.estimators.multi_view.tables.input import View
+from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.rows.validation import is_foreign
 from latens.system.wording import listed
 
@@ -22,7 +22,7 @@ HALF = 0.5  # share of a view's rows that another view should have, too
 
 
 def row_positions(
-    views: list[View], order: tuple[str, ...] | None = None
+    views: list[ViewTable], order: tuple[str, ...] | None = None
 ) -> tuple[tuple[str, ...] | None, list[Index | None], int]:
     """Names of all rows, where each view's rows stand among them, and how many there are.
 
@@ -44,7 +44,7 @@ def row_positions(
     return names, positions, len(names)
 
 
-def _by_count(views: list[View], named: list[View]) -> tuple[tuple[str, ...] | None, list[Index | None], int]:
+def _by_count(views: list[ViewTable], named: list[ViewTable]) -> tuple[tuple[str, ...] | None, list[Index | None], int]:
     """Rows matched by place, since some views have no names for them."""
     counts = [view.shape[0] for view in views]
     if len(set(counts)) > 1:
@@ -71,7 +71,7 @@ def _by_count(views: list[View], named: list[View]) -> tuple[tuple[str, ...] | N
     return named[0].rows, [None] * len(views), counts[0]
 
 
-def _check_shared(views: list[View]) -> None:
+def _check_shared(views: list[ViewTable]) -> None:
     """Refuse views that share no row name with the others; warn where columns agree and rows hardly do."""
     joined, rest = set(views[0].rows or ()), list(views[1:])
     while rest:
@@ -95,7 +95,7 @@ def _check_shared(views: list[View]) -> None:
     _doubt_overlap(views)
 
 
-def _doubt_overlap(views: list[View]) -> None:
+def _doubt_overlap(views: list[ViewTable]) -> None:
     """Warn of views most of whose rows stand in no other: their factors are tied to the others by few samples."""
     for view in views:  # the first such view says it for the others, too
         others = {name for other in views if other is not view for name in other.rows or ()}
@@ -120,7 +120,7 @@ def _first_apart(mine: Sequence[str], others: set[str]) -> str:
     return f"{one!r} here and {other!r} there"
 
 
-def _refuse_strangers(views: list[View], stranger: View, joined: set[str]) -> None:
+def _refuse_strangers(views: list[ViewTable], stranger: ViewTable, joined: set[str]) -> None:
     others = [view for view in views if view is not stranger]
     columns = [set(view.columns or ()) for view in views]
     if len(set.intersection(*columns)) > 1:

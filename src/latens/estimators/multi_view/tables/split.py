@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
-from latens.estimators.multi_view.tables.input import View, columns_at, is_several, numbered, read_views
+from latens.estimators.multi_view.tables.input import ViewTable, columns_at, is_several, numbered, read_views
 from latens.intake.kind_guess import guess_kind
 from latens.models.likelihoods import Likelihood
 from latens.system.wording import listed
@@ -32,12 +32,12 @@ def names_columns(likelihoods: Any) -> bool:
 
 def split_views(
     views: Any, likelihoods: Mapping[Any, Any], layer: Any, use_var: str | None
-) -> tuple[tuple[View, ...], dict[str, Any], dict[str, tuple[str, ...]]]:
+) -> tuple[tuple[ViewTable, ...], dict[str, Any], dict[str, tuple[str, ...]]]:
     """The views of a fit by kind, their likelihoods as far as given, and the columns of views that were split."""
     if is_several(views):
         raise ValueError("likelihoods names columns of views, which MuData does not take; give a dict of tables.")
     given = {str(view): kind for view, kind in likelihoods.items()}
-    parts, kinds, wholes = list[View](), dict[str, Any](), dict[str, tuple[str, ...]]()
+    parts, kinds, wholes = list[ViewTable](), dict[str, Any](), dict[str, tuple[str, ...]]()
     for view in read_views(views, layer, use_var):
         chosen = given.pop(view.name, None)
         if not isinstance(chosen, Mapping):
@@ -55,10 +55,10 @@ def split_views(
     return tuple(parts), kinds, wholes
 
 
-def split_like(views: Any, layout: Layout, layer: Any, use_var: str | None) -> tuple[View, ...]:
+def split_like(views: Any, layout: Layout, layer: Any, use_var: str | None) -> tuple[ViewTable, ...]:
     """Views of new samples as those of the fit."""
     owners = _owners(layout)
-    parts = list[View]()
+    parts = list[ViewTable]()
     for view in read_views(views, layer, use_var, list(dict.fromkeys(owners.values()))):
         if view.name not in layout.wholes:
             parts.append(view)
@@ -101,7 +101,7 @@ def _owners(layout: Layout) -> dict[str, str]:
     return {view: next((w for w in layout.wholes if view.startswith(f"{w} (")), view) for view in layout.views}
 
 
-def _by_kind(view: View, names: Sequence[str], chosen: Mapping[Any, Any]) -> dict[Any, list[int]]:
+def _by_kind(view: ViewTable, names: Sequence[str], chosen: Mapping[Any, Any]) -> dict[Any, list[int]]:
     """Columns of each kind, as given or guessed."""
     kinds = {str(name): kind for name, kind in chosen.items()}
     strange = [name for name in kinds if name not in names]
@@ -121,6 +121,6 @@ def _by_kind(view: View, names: Sequence[str], chosen: Mapping[Any, Any]) -> dic
     return found
 
 
-def _part(view: View, name: str, names: Sequence[str], at: list[int]) -> View:
+def _part(view: ViewTable, name: str, names: Sequence[str], at: list[int]) -> ViewTable:
     table = columns_at(view.table, np.array(at))
     return replace(view, name=name, table=table, shape=(view.shape[0], len(at)), columns=tuple(names[j] for j in at))

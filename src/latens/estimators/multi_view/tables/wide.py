@@ -20,7 +20,7 @@ from latens.core import Rows
 from latens.errors import AbsentColumns, warn
 from latens.estimators.frames.views_by_kind import views_of_frame
 from latens.estimators.multi_view.tables.input import (
-    View,
+    ViewTable,
     are_read,
     is_plain,
     is_several,
@@ -245,7 +245,7 @@ def _note_columns(estimator: Any, layout: Layout) -> None:
         del estimator.feature_names_in_
 
 
-def _columns_of(view: View, layout: Layout) -> Index | None:
+def _columns_of(view: ViewTable, layout: Layout) -> Index | None:
     """Where the columns of the layout stand in a view, ABSENT where not at all; None if they are all, in order."""
     expected = layout.features[layout.views.index(view.name)]
     if view.columns == expected:
@@ -279,13 +279,13 @@ def _columns_of(view: View, layout: Layout) -> Index | None:
     return np.array([at.get(name, ABSENT) for name in expected], dtype=np.intp)
 
 
-def _on_device(given: list[View]) -> bool:
+def _on_device(given: list[ViewTable]) -> bool:
     """Whether all views are arrays of one other library, which then stay where they are."""
     return all(is_foreign(view.table) for view in given) and len({type(view.table) for view in given}) == 1
 
 
 def _fill(
-    given: list[View],
+    given: list[ViewTable],
     positions: list[Index | None],
     picks: list[Index | None],
     n: int,
@@ -319,7 +319,7 @@ def _fill(
     return x, seen
 
 
-def _numbers(view: View, dtype: Any, pick: Index | None) -> Floats:
+def _numbers(view: ViewTable, dtype: Any, pick: Index | None) -> Floats:
     """(n, D), the columns of a view in the order of the layout, NaN where it lacks one."""
     if pick is None or not np.any(pick == ABSENT):
         return view.numbers(dtype, pick)
@@ -333,7 +333,7 @@ def _pieces(part: Floats) -> list[slice]:
     return [slice(start, start + size) for start in range(0, len(part), size)]
 
 
-def _check_finite(view: View, part: Floats, at: Index | None) -> bool:
+def _check_finite(view: ViewTable, part: Floats, at: Index | None) -> bool:
     """Whether anything is missing; infinities are refused."""
     missing = False
     for piece in _pieces(part):
@@ -351,7 +351,7 @@ def _check_finite(view: View, part: Floats, at: Index | None) -> bool:
     return missing
 
 
-def _join(given: list[View], layout: Layout) -> tuple[Array, Array | None]:
+def _join(given: list[ViewTable], layout: Layout) -> tuple[Array, Array | None]:
     """The wide array of another library's arrays, on their device."""
     by_name, first = {view.name: view.table for view in given}, given[0].table
     xp, n = array_namespace(first), first.shape[0]
