@@ -27,9 +27,9 @@ Mask = NDArray[np.bool_]
 
 MOST_ROWS = 2000
 MOST_COLUMNS = 300  # kept of a wider table: those that vary most
-FINEST = 1e-3  # of a standard deviation: a resolution below it is none
-REPEATED = 0.02  # share of the rows with one value that makes a column of numbers lumpy
-LUMP = 0.02  # of a standard deviation: its resolution then
+FINEST_STEP = 1e-3  # of a standard deviation: a resolution below it is none
+LUMPY_SHARE = 0.02  # share of the rows with one value that makes a column of numbers lumpy
+LUMP_WIDTH = 0.02  # of a standard deviation: its resolution then
 RARE = 8  # rows of a level below which it is "other"
 MOST_DECIMALS = 4
 EQUAL = 1 - 1e-9  # correlation of columns of which one gives the other away
@@ -226,17 +226,20 @@ def _without_rare(numbers: Floats, n_levels: int) -> tuple[Floats, int]:
 
 
 def _unit_and_width(column: Floats, kind: str) -> tuple[Floats, float]:
-    """A column about its mean in units of its standard deviation, and its resolution there."""
+    """A column about its mean in units of its standard deviation, and the width of its steps in that unit.
+
+    The width is 0 where steps are too fine to matter, and `LUMP_WIDTH` where single values still repeat too often for that.
+    """
     seen = column[~np.isnan(column)]
     centre, scale = seen.mean(), seen.std()
     scale = scale if scale > 0 else 1.0
     width = 1.0 if kind in ("count", "scale") else _resolution(seen)
     width /= scale
-    if width < FINEST:
+    if width < FINEST_STEP:
         width = 0.0
         _, counts = np.unique(seen, return_counts=True)
-        if counts.max() > max(REPEATED * len(seen), 2):
-            width = LUMP
+        if counts.max() > max(LUMPY_SHARE * len(seen), 2):
+            width = LUMP_WIDTH
     return (column - centre) / scale, float(width)
 
 

@@ -127,7 +127,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, options: Iterable[str]) -> str:
-    """One of a few names.
+    """The value, which must be one of a few names.
 
     >>> one_of("prior", "ml", ["ml", "ard"])
     'ml'

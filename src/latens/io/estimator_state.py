@@ -196,6 +196,7 @@ def _check_shapes(model: Any, state: State, n_features: int) -> None:
 
 
 def _assembled(cls: Any, params: Mapping[str, Any], fitted: EstimatorState) -> Any:
+    """A new estimator that publishes the stored fit; refused where a parameter or a published number is not finite."""
     known = [name for name in inspect.signature(cls).parameters if name not in LEFT_BEHIND]
     strange = [name for name in params if name not in known]
     if strange:

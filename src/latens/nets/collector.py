@@ -119,10 +119,10 @@ class Collector(Draws):
         if not taken:
             self._take(snapshot, measures[:-2])
         if before is not None:
-            self._warn(*measures[-2:])
+            self._warn_of_stillness(*measures[-2:])
         return self
 
-    def _warn(self, step: float, spread: float) -> None:
+    def _warn_of_stillness(self, step: float, spread: float) -> None:
         """Say when the weights have all but stopped moving: mean squared step, and variance before it."""
         self._n_still = self._n_still + 1 if step <= LEAST_SQUARED_STEP * spread else 0
         if self._n_still == N_STILL:

@@ -208,6 +208,7 @@ def _doubt_few_values(few: dict[str, int]) -> None:
 
 
 def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
+    """The kinds that were given, by the name of their column; one word stands for all columns."""
     if given is None:
         return {}
     if isinstance(given, str):
@@ -216,16 +217,16 @@ def _choices(given: Any, names: Sequence[str]) -> dict[str, str]:
         raise ValueError(
             f"likelihoods={given!r} is no dict; give one such as {{{names[0]!r}: 'categorical'}}, or one word for all."
         )
-    numbered = {_name(key, names): kind for key, kind in given.items()}
-    strange = [key for key in numbered if key not in names]
+    chosen = {_name(key, names): kind for key, kind in given.items()}
+    strange = [key for key in chosen if key not in names]
     if strange:
         raise ValueError(f"likelihoods names the column(s) {listed(strange)}; there are {listed(list(names))}.")
-    for name, kind in numbered.items():
+    for name, kind in chosen.items():
         if kind not in KINDS:
             raise ValueError(
                 f"likelihoods[{name!r}]={kind!r} is not known; choose one of {', '.join(map(repr, KINDS))}."
             )
-    return numbered
+    return chosen
 
 
 def _name(key: Any, names: Sequence[str]) -> str:

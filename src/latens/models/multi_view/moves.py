@@ -39,7 +39,7 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[MultiViewPosterior]:
-    """Deletions; a turn to sparser loadings; up to `limit`, one factor more along what the sample leaves open."""
+    """Deletions; a rotation to sparser loadings; below `limit` factors, one more along the sample's largest residual."""
     yield from deletions(q, stats)
     yield from _turns(model, q)
     if q.n_components < limit:
