@@ -228,7 +228,7 @@ def _without_rare(numbers: Floats, n_levels: int) -> tuple[Floats, int]:
 def _unit_and_width(column: Floats, kind: str) -> tuple[Floats, float]:
     """A column about its mean in units of its standard deviation, and the width of its steps in that unit.
 
-    The width is 0 where steps are too fine to matter, and `LUMP_WIDTH` where single values still repeat too often for that.
+    The width is 0 where steps are too fine to matter; `LUMP_WIDTH` where single values still repeat too often for 0.
     """
     seen = column[~np.isnan(column)]
     centre, scale = seen.mean(), seen.std()

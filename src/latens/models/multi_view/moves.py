@@ -39,7 +39,7 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[MultiViewPosterior]:
-    """Deletions; a rotation to sparser loadings; below `limit` factors, one more along the sample's largest residual."""
+    """Deletions; a rotation to sparser loadings; below `limit`, one factor more along the largest residual."""
     yield from deletions(q, stats)
     yield from _turns(model, q)
     if q.n_components < limit:
