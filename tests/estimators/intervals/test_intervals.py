@@ -202,6 +202,7 @@ def test_missing_entries_widen_intervals() -> None:
         ({"components": [7]}, "there is no component 7; there are 2, numbered from 0"),
         ({"components": "nobody"}, "there is no component 'nobody'"),
         ({"quantities": "loadings"}, "quantities='loadings' is not known; choose one of 'weights', 'means'"),
+        ({"features": "x7"}, "features='x7' is not known; choose one of 'x0', 'x1'"),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(options: dict, message: str) -> None:
@@ -220,12 +221,32 @@ def test_other_rows_than_those_of_the_fit_are_refused() -> None:
             model.intervals(other)
 
 
+def test_columns_are_chosen_by_name(subject: Subject) -> None:
+    X = subject.rows(n=60)
+    model = subject.fit(X)
+    every = quietly(model.intervals, X)
+    first = next(row[2] for row in every.rows if row[2] and "," not in row[2]).split(" [")[0]
+    table = quietly(model.intervals, X, features=first)
+    assert 0 < len(table) < len(every)
+    assert all(first in row[2].replace(" [", ", ").split(", ") for row in table.rows)
+    assert set(table.rows) <= set(every.rows)
+
+
 def test_models_of_many_numbers_say_what_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("latens.estimators.intervals.intervals.REFIT_WORK", 0.0)  # as if rows were many
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 120)) + rng.normal(size=(60, 120))
     model = quietly(latens.MultiViewFactorAnalysis(2, random_state=0, max_iter=20).fit, X)
-    assert quietly(model.intervals, X).method == "mean-field"
+    assert quietly(model.intervals, X, method="mean-field").method == "mean-field"
+    table = quietly(model.intervals, X)
+    assert table.method == "response of noise_variance; mean-field of the others"
+    assert {row[8] for row in table.rows if row[0] == "components"} == {False}
+    narrow = {row[9] for row in table.rows if row[0] != "noise_variance"}
+    assert "mean field is too narrow" in narrow
+    noise = [row for row in table.rows if row[0] == "noise_variance"]
+    chosen = quietly(model.intervals, X, method="response", quantities="noise_variance", features=["x3", "x50"])
+    assert [row[2] for row in chosen.rows] == ["x3", "x50"]
+    assert [row[:6] for row in chosen.rows] == [row[:6] for row in noise if row[2] in ("x3", "x50")]
     with pytest.raises(ValueError, match="response takes up to 500"):
         model.intervals(X, method="response")
 

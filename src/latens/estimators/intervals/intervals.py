@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.core import Compressing, Rows, Sloped, State, Walking
 from latens.core.coordinates import Chart
+from latens.estimators.intervals.answer import Answer, reach_of, with_better
 from latens.estimators.intervals.data_of_fit import DataOfFit
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
@@ -31,6 +30,7 @@ from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
     LINKS,
+    Choice,
     IntervalTable,
     PublishedNumber,
     published_numbers,
@@ -63,6 +63,7 @@ __all__ = ["Intervals"]
 METHODS = ("auto", "response", "mean-field", "bootstrap", "gibbs")
 MOST_COORDINATES = 500  # up to which all second derivatives are taken
 CHOSEN_WORK = 5e6  # coordinates times numbers, up to which response tells of chosen numbers above, one by one
+LEADING = ("weights", "usage", "noise_variance")  # told one by one of large posteriors where nothing was chosen
 N_DRAWS = 400  # of the posterior, for mean field
 N_REFITS = 40  # of the bootstrap
 REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
@@ -73,20 +74,8 @@ DISAGREEMENT = 1.1  # R-hat above which chains have not met
 UNSETTLED = 0.05  # nats still to be gained above which differences say little
 TURNED = "not identified: factors may be turned into each other"
 AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
+NOT_ASKED = "what its component is worth was not asked: choose quantities= or components="
 SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """Numbers on the scales of their links."""
-
-    estimate: Floats  # (m,), in the units of the data
-    std: Floats  # (m,), on the link's scale
-    why: list[str]  # (m,), "" where the interval is sound
-    missing: Floats  # (m,), share of missing information
-    draws: Floats | None = None  # (n, m), in the units of the data, where intervals are their quantiles
-    n_std: float = math.inf  # refits that std was taken from; few make its ends uncertain
-    tails: Tails | None = None  # None: normal on the link's scale, as far as n_std goes
 
 
 class Intervals(DataOfFit):
@@ -117,6 +106,7 @@ class Intervals(DataOfFit):
         method: str = "auto",
         quantities: Any = None,
         components: Any = None,
+        features: Any = None,
         **fit_params: Any,
     ) -> IntervalTable:
         """Central intervals of all published numbers, in the units of the data.
@@ -136,13 +126,16 @@ class Intervals(DataOfFit):
             entries; points, such as the tails of ICA, stay points. "auto" is response while the posterior
             has at most 500 coordinates, and of larger ones for numbers that `quantities` and `components` choose, one
             by one while they times the coordinates are at most five million; else bootstrap where X is given and rows
-            are few enough for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats,
+            are few enough for it to end in seconds, and else mean field, but for weights, usage, noise and shares as
+            far as they are few enough to be told one by one; where a component is worth fewer than 3 nats,
             there are at most 2,000 rows and X is given, gibbs if the model can and its draws tell single components:
             factors of `FactorAnalysis` turn from draw to draw.
         quantities : str or sequence of str, optional
             Names of published numbers, without their underscore; all, if not given.
         components : sequence of int or str, optional
             Numbers or names of components; all, if not given. Numbers that belong to no component are left out then.
+        features : str or sequence of str, optional
+            Names of columns; all, if not given. Numbers that belong to no column are left out then.
         **fit_params
             What `fit` was given besides X, such as `sample_weight`.
 
@@ -158,19 +151,22 @@ class Intervals(DataOfFit):
         method = one_of("method", method, METHODS)
         numbers = self._numbers()
         names = list(dict.fromkeys(number.parameter for number in numbers))
-        wanted, which = some_of("quantities", quantities, names), self._chosen_components(components)
+        chosen_columns = self._chosen_columns(features)
+        choice = Choice(some_of("quantities", quantities, names), self._chosen_components(components), chosen_columns)
         n_coordinates = Chart(self.posterior_).size
         large = n_coordinates > MOST_COORDINATES
-        asked = large and not (quantities is None and components is None)
-        one_by_one = self._few_chosen(numbers, wanted, which) if asked else []
+        asked = large and not (quantities is None and components is None and features is None)
+        one_by_one = self._few_chosen(numbers, choice) if asked else []
         if method == "response" and large and not one_by_one:
             raise ValueError(
                 f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}, and above "
-                f"{CHOSEN_WORK / n_coordinates:.0f} numbers, none of them a share, that quantities= and components= "
-                "choose. Do so, or choose method='bootstrap', or 'mean-field', whose intervals are too narrow."
+                f"{CHOSEN_WORK / n_coordinates:.0f} numbers, none of them a share, that quantities=, components= "
+                "and features= choose. Do so, or choose method='bootstrap', or 'mean-field', whose intervals are too "
+                "narrow."
             )
         known, automatic = not_compared(self.n_components_), method == "auto"
-        if one_by_one and method in ("auto", "response") and (X is not None or isinstance(self._model, Compressing)):
+        has_rows = X is not None or isinstance(self._model, Compressing)
+        if one_by_one and method in ("auto", "response") and has_rows:
             method = "response"
             with one_blas_thread():
                 numbers, answer, known = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
@@ -188,6 +184,14 @@ class Intervals(DataOfFit):
             method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._units))
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
+            leading = self._leading(numbers) if automatic and not asked and has_rows else []
+            if leading:
+                method = (
+                    f"response of {', '.join(dict.fromkeys(n.parameter for n in leading))}; mean-field of the others"
+                )
+                with one_blas_thread():
+                    told, better, _ = self._few_answer(leading, *self._data_of_fit(X, fit_params), compare=False)
+                answer = with_better(numbers, answer, told, better)
         else:
             method = "response"
             with one_blas_thread():
@@ -201,7 +205,7 @@ class Intervals(DataOfFit):
             if automatic and few and not self._cannot_sample(self._rows_in_blocks(X, fit_params)):
                 method = "gibbs"
                 numbers, answer = self._gibbs_answer(self._numbers(), X, fit_params)
-        return self._table_of(numbers, answer, known, level, method, wanted, which)
+        return self._table_of(numbers, answer, known, level, method, choice)
 
     def sample_posterior(
         self, n_samples: int = 1, method: str = "mean-field", X: Any = None, **fit_params: Any
@@ -266,7 +270,7 @@ class Intervals(DataOfFit):
     def _known_of_components(
         self,
         numbers: list[PublishedNumber],
-        answer: _Answer,
+        answer: Answer,
         batches: Sequence[Any],
         sweep: Sweep = serial_sweep,
         q: Any = None,
@@ -336,7 +340,7 @@ class Intervals(DataOfFit):
 
     def _gibbs_answer(
         self, numbers: list[PublishedNumber], X: Any, fit_params: Mapping[str, Any]
-    ) -> tuple[list[PublishedNumber], _Answer]:
+    ) -> tuple[list[PublishedNumber], Answer]:
         draws = self._gibbs_draws(N_GIBBS, _own_stream(np.random.default_rng(0)), X, fit_params)
         numbers = [number for number in numbers if number.parameter in draws]
         values = np.stack([of_view(draws[n.parameter], n.view)[(slice(None), *n.place)] for n in numbers], axis=1)
@@ -347,7 +351,7 @@ class Intervals(DataOfFit):
         why = np.full(len(numbers), disagreement, dtype=object)
         why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
-        return numbers, _Answer(
+        return numbers, Answer(
             np.median(values, axis=0), values.std(axis=0), why.tolist(), np.full(len(numbers), np.nan), values
         )
 
@@ -379,7 +383,7 @@ class Intervals(DataOfFit):
 
     def _bootstrap_answer(
         self, numbers: list[PublishedNumber], batches: Sequence[Any]
-    ) -> tuple[list[PublishedNumber], _Answer]:
+    ) -> tuple[list[PublishedNumber], Answer]:
         ends = refits(self._model, batches, self.posterior_, N_REFITS, _own_stream(generator(self.random_state)))
         drawn = np.array([values_of(self._published(end.q, end.stats), numbers) for end in ends])
         moving = np.flatnonzero(np.ptp(drawn, axis=0) > 0)
@@ -392,19 +396,21 @@ class Intervals(DataOfFit):
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
         why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
-        return numbers, _Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
+        return numbers, Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
 
-    def _few_chosen(
-        self, numbers: list[PublishedNumber], wanted: list[str], which: set[int] | None
-    ) -> list[PublishedNumber]:
+    def _leading(self, numbers: list[PublishedNumber]) -> list[PublishedNumber]:
+        """Weights, usage and noise of a large posterior, as far as they are few enough."""
+        found: list[PublishedNumber] = []
+        for name in LEADING:
+            more = [number for number in numbers if number.parameter == name]
+            if more and self._few_chosen([*found, *more], Choice(LEADING)):
+                found += more
+        return found
+
+    def _few_chosen(self, numbers: list[PublishedNumber], choice: Choice) -> list[PublishedNumber]:
         """Numbers that were asked for, where they are few and the model has slopes; none else."""
         own = self._names_of_own()
-        few = [
-            number
-            for number in numbers
-            if number.parameter in own and number.parameter in wanted
-            if which is None or number.component in which
-        ]
+        few = [number for number in numbers if number.parameter in own and choice.holds(number)]
         model, stats = self._model, self._state.stats
         if not isinstance(model, Sloped) or isinstance(model, Walking):
             return []
@@ -412,8 +418,8 @@ class Intervals(DataOfFit):
         return few if closed and len(few) * Chart(self.posterior_).size <= CHOSEN_WORK else []
 
     def _few_answer(
-        self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep
-    ) -> tuple[list[PublishedNumber], _Answer, Components]:
+        self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep, *, compare: bool = True
+    ) -> tuple[list[PublishedNumber], Answer, Components]:
         """Numbers one by one, and what their components are worth."""
 
         def quantity(q: Any) -> Floats:
@@ -430,13 +436,15 @@ class Intervals(DataOfFit):
         std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
         of = {number.component for number in numbers if number.component is not None}
         tails = self._tails_of(numbers, std)
-        answer = _Answer(few.values, std, why.tolist(), few.missing, tails=tails)
-        known = self._known_of_components(numbers, answer, batches, sweep, which=of) if of else None
+        if not compare:
+            why[[not words and n.component is not None for n, words in zip(numbers, why, strict=True)]] = NOT_ASKED
+        answer = Answer(few.values, std, why.tolist(), few.missing, tails=tails)
+        known = self._known_of_components(numbers, answer, batches, sweep, which=of) if of and compare else None
         return numbers, answer, known or not_compared(self.n_components_)
 
     def _response_answer(
         self, numbers: list[PublishedNumber], response: Response
-    ) -> tuple[list[PublishedNumber], _Answer]:
+    ) -> tuple[list[PublishedNumber], Answer]:
         """Numbers that the model estimates, not those it fixes, and what is known of them."""
 
         def quantity(q: Any, stats: Any) -> Floats:
@@ -466,7 +474,7 @@ class Intervals(DataOfFit):
         self._doubt(numbers, why)
         std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
         tails = self._tails_of(numbers, std)
-        return numbers, _Answer(estimate, std, why.tolist(), response.missing(jacobian), tails=tails)
+        return numbers, Answer(estimate, std, why.tolist(), response.missing(jacobian), tails=tails)
 
     def _tails_of(self, numbers: list[PublishedNumber], std: Floats) -> Tails:
         return tails_of(
@@ -496,7 +504,7 @@ class Intervals(DataOfFit):
                 if SURE_INCLUSION < share < 1 - SURE_INCLUSION:
                     why[i] = f"in or out is not decided: inclusion {share:.2f}"
 
-    def _mean_field_answer(self, numbers: list[PublishedNumber]) -> _Answer:
+    def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)
         draw = partial(self._publish, stats=self._state.stats, units=self._units)
         estimate = values_of(draw(self.posterior_), numbers)
@@ -505,7 +513,7 @@ class Intervals(DataOfFit):
             entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
             std = np.nan_to_num(np.std(entered, axis=0), nan=np.inf)
         why = np.where(std > 0, "mean field is too narrow", "a point estimate: mean field knows no spread")
-        return _Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan))
+        return Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan))
 
     def _chosen_components(self, components: Any) -> set[int] | None:
         if components is None:
@@ -523,17 +531,20 @@ class Intervals(DataOfFit):
             chosen.add(int(at))
         return chosen
 
+    def _chosen_columns(self, features: Any) -> set[str] | None:
+        names = [str(name) for view in self._features_by_view().values() for name in view]
+        return None if features is None else set(some_of("features", features, dict.fromkeys(names)))
+
     def _table_of(
         self,
         numbers: list[PublishedNumber],
-        answer: _Answer,
+        answer: Answer,
         known: Components,
         level: float,
         method: str,
-        wanted: list[str],
-        which: set[int] | None,
+        choice: Choice,
     ) -> IntervalTable:
-        names, reach = [str(name) for name in self.get_feature_names_out()], _reach(answer, 0.5 * (1 + level))
+        names, reach = [str(name) for name in self.get_feature_names_out()], reach_of(answer, 0.5 * (1 + level))
         missing = np.full(len(names), np.nan)
         rows = []
         for i, (number, value, std, why, lost) in enumerate(
@@ -543,7 +554,7 @@ class Intervals(DataOfFit):
             if k is not None:
                 missing[k] = np.fmax(missing[k], lost)
                 why = why or known.why[k]
-            if number.parameter not in wanted or (which is not None and k not in which):
+            if not choice.holds(number):
                 continue
             own = LINKS[number.link]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -558,16 +569,6 @@ class Intervals(DataOfFit):
         each = zip(names, known.nats.tolist(), missing.tolist(), strict=True)
         of_components = Table(("component", "nats", "missing information"), tuple(each))
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)
-
-
-def _reach(answer: _Answer, upper: float) -> Floats:
-    """(m,), standard deviations from the estimate to the end of an interval below which `upper` of the chance lies."""
-    if answer.tails is None:
-        z = ndtri(upper) if math.isinf(answer.n_std) else stdtrit(answer.n_std - 1, upper)
-        return np.full(len(answer.std), float(z))
-    freedom, widening = answer.tails
-    few = np.isfinite(freedom)
-    return np.asarray(widening * np.where(few, stdtrit(np.where(few, freedom, 1.0), upper), ndtri(upper)))
 
 
 def _own_stream(rng: np.random.Generator) -> np.random.Generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from latens.system.summary_table import Table
 
 __all__ = [
     "INTERVAL_COLUMNS",
+    "Choice",
     "IntervalTable",
     "Link",
     "PublishedNumber",
@@ -78,6 +79,7 @@ class PublishedNumber:
     feature: str
     view: str
     link: str
+    columns: tuple[str, ...] = ()  # that it is of: one, two of a covariance, or none
 
 
 # axes of what is published, k for components and d for features, and the scale of intervals; "mean" is that of the
@@ -140,7 +142,22 @@ def _numbers(
             own = "real" if "e" in at and at["e"] != at["d"] else "log"
         columns = [str(features[at[axis]]) for axis in "de" if axis in at]
         group = f" [{at['g']}]" if "g" in at and array.shape[0] > 1 else ""
-        yield PublishedNumber(name, place, at.get("k"), ", ".join(dict.fromkeys(columns)) + group, view, own)
+        feature = ", ".join(dict.fromkeys(columns)) + group
+        yield PublishedNumber(name, place, at.get("k"), feature, view, own, tuple(columns))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which numbers are wanted; None: of all components, or of all columns and of none."""
+
+    parameters: Collection[str]
+    components: Collection[int] | None = None
+    columns: Collection[str] | None = None
+
+    def holds(self, number: PublishedNumber) -> bool:
+        of_component = self.components is None or number.component in self.components
+        of_column = self.columns is None or any(name in self.columns for name in number.columns)
+        return number.parameter in self.parameters and of_component and of_column
 
 
 def with_component(number: PublishedNumber, component: int) -> PublishedNumber:

@@ -126,6 +126,7 @@ class RegressionUncertainty:
         method: str = "auto",
         quantities: Any = None,
         components: Any = None,
+        features: Any = None,
         sample_weight: Any = None,
     ) -> IntervalTable:
         """Central intervals of weights, intercept and noise precision, in the units of the data.
@@ -144,6 +145,8 @@ class RegressionUncertainty:
             Which of them to return; all, if not given.
         components : None
             A regression has no components.
+        features : str or sequence of str, optional
+            Names of columns whose weights to return, and nothing else; all, if not given.
         sample_weight : array of shape (n,), optional
             As given to `fit`, where X is given.
 
@@ -170,10 +173,12 @@ class RegressionUncertainty:
             "noise_precision": np.array([self.noise_precision_]),
         }
         names = {"coef": [str(name) for name in self._columns()], "intercept": [""], "noise_precision": [""]}
+        columns = None if features is None else some_of("features", features, names["coef"])
         rows = [
             (name, "", feature, "", float(estimate), float(std), float(low), float(high), not why, why)
             for name in asked
             for feature, estimate, std, low, high in zip(names[name], estimates[name], *parts[name], strict=True)
+            if columns is None or feature in columns
         ]
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), "mean-field" if narrow else "integration")
 
