@@ -96,7 +96,8 @@ def judged(which: int, number: int) -> dict[str, list[bool]]:
     hidden[np.all(hidden, axis=1), 0] = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        codes = _codes_held(task.model().fit(x), x, z) if task.codes else []
+        found = task.model().fit(x) if task.codes else None
+        codes = _codes_held(found, x, z) if found is not None and found.n_components_ else []
         model = task.model().fit(np.where(hidden, np.nan, x))
         mean, std = model.impute(np.where(hidden, np.nan, x), return_std=True)
     entries = np.abs(mean - x)[hidden] <= Z * std[hidden]
