@@ -30,7 +30,7 @@ def test_weights_by_position_give_the_same_fit_and_one_warning(subject: Subject)
     y, weight = targets(x), np.arange(40) % 3 + 1.0
     before = (None,) if subject.name == "MultiViewFactorAnalysis" else ()  # where groups came first
     with pytest.warns(
-        FutureWarning, match=rf"{subject.name}\.fit takes .* write (groups=\.\.\., )?sample_weight=\.\.\."
+        FutureWarning, match=rf"{subject.name}\.fit takes .* write fit\(X, (groups=\.\.\., )?sample_weight=\.\.\.\)"
     ) as said:
         former = subject.make().fit(x, y, *before, weight)
     assert sum(issubclass(each.category, FutureWarning) for each in said) == 1

@@ -190,8 +190,8 @@ class Intervals(DataOfFit):
                     f"response of {', '.join(dict.fromkeys(n.parameter for n in leading))}; mean-field of the others"
                 )
                 with one_blas_thread():
-                    told, better, _ = self._few_answer(leading, *self._data_of_fit(X, fit_params), compare=False)
-                answer = with_better(numbers, answer, told, better)
+                    better = self._few_answer(leading, *self._data_of_fit(X, fit_params), compare=False)[1]
+                answer = with_better(numbers, answer, leading, better)
         else:
             method = "response"
             with one_blas_thread():
