@@ -14,7 +14,6 @@ import pytest
 from latens.core import Iteration, Rows, State
 from latens.errors import BoundNotFinite, ElboDecreased
 from latens.inference.ascent import ascend
-from latens.inference.extrapolation import WAIT
 from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
 from tests.contract.cases import CASES, random_rows
 from tests.inference.toy import Place, Scripted, some_rows
@@ -170,11 +169,11 @@ def test_a_state_is_all_that_is_needed_to_go_on(name: str) -> None:
     model = CASES[name].build(4)
     start = State(CASES[name].start(model, 3, rows.x, rng))
     batches = [rows[:20], rows[20:]]
-    whole = ascend(model, batches, start, max_iter=WAIT, tol=0)
-    first = ascend(model, batches, start, max_iter=4, tol=0)
-    rest = ascend(model, batches, first.state, max_iter=WAIT - 4, tol=0)
+    whole = ascend(model, batches, start, max_iter=12, tol=0)
+    first = ascend(model, batches, start, max_iter=5, tol=0)
+    rest = ascend(model, batches, first.state, max_iter=7, tol=0)
     assert heights_of(first) + heights_of(rest) == heights_of(whole)
-    assert [event.step for event in (*first.trace, *rest.trace)] == list(range(WAIT))
+    assert [event.step for event in (*first.trace, *rest.trace)] == list(range(12))
     assert np.array_equal(rest.state.q.loadings.mean, whole.state.q.loadings.mean)
 
 

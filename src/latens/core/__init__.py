@@ -10,7 +10,7 @@ so every way of seeing the data is a linear combination of them:
 
 from __future__ import annotations
 
-from latens.core.fit import Fit, Iteration, Momentum, State
+from latens.core.fit import Fit, Iteration, State
 from latens.core.model import (
     Answers,
     B,
@@ -58,7 +58,6 @@ __all__ = [
     "Local",
     "Loose",
     "Model",
-    "Momentum",
     "Movable",
     "OnBlock",
     "PointEstimating",

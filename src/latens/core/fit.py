@@ -7,15 +7,7 @@ from typing import Any
 
 from latens.array.fields import record
 
-__all__ = ["Fit", "Iteration", "Momentum", "State"]
-
-
-@record
-class Momentum:
-    """Where an ascent comes from, and how far it goes on in that direction at once."""
-
-    before: Any  # Statistics of the iteration before, as of the present posterior
-    reach: float  # in units of the last change of the statistics
+__all__ = ["Fit", "Iteration", "State"]
 
 
 @record
@@ -27,7 +19,6 @@ class State:
     locals: tuple[Any, ...] | None = None  # one local posterior per block, without its transient fields
     step: int = 0
     data: Any = None  # the batch that stands for all rows seen, of a model that compresses them
-    momentum: Momentum | None = None  # of an ascent under way; gone when it ends
 
 
 @dataclass(frozen=True)

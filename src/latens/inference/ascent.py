@@ -29,7 +29,6 @@ from latens.core import (
 )
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
-from latens.inference.extrapolation import further, with_momentum, without_momentum
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
@@ -86,14 +85,14 @@ def ascend(
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
-                state, event = _next(model, state, trace, iterate, tol)
+                state, event = _expanded(model, state, trace, iterate, tol) or iterate(state)
                 stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
                 if gain < 0 and isinstance(sweep, Forgetful):  # as far as settling rows anew can tell, this is the end
                     trace.pop()
-                    return Fit(without_momentum(best), tuple(trace), converged=True)
+                    return Fit(best, tuple(trace), converged=True)
                 if gain < -slack * max(size, 1.0):
                     if not n_to_peak or trace[-2].elbo > trace[n_to_peak - 1].elbo:
                         peak, n_to_peak = best, len(trace) - 1
@@ -111,25 +110,7 @@ def ascend(
         interrupted = True
     if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
         state, trace = peak, trace[:n_to_peak]
-    return Fit(without_momentum(state), tuple(trace), converged, interrupted, stopped)
-
-
-def _next(
-    model: Any,
-    state: State,
-    trace: Sequence[Iteration],
-    iterate: Callable[[State], tuple[State, Iteration]],
-    tol: float,
-) -> tuple[State, Iteration]:
-    """One iteration: from where the model itself would go on, or from further along a slow way, or a plain one."""
-    found = _expanded(model, state, trace, iterate, tol)
-    if found is not None:
-        return found
-    further_on, event, reach = further(model, state, trace, iterate)
-    if further_on is not None and event is not None:
-        return further_on, event
-    plain, event = iterate(state)
-    return with_momentum(model, state, plain, reach), event
+    return Fit(state, tuple(trace), converged, interrupted, stopped)
 
 
 def _iterated(

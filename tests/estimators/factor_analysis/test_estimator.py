@@ -175,16 +175,6 @@ def test_each_column_may_have_its_own_unit() -> None:
         assert cov == pytest.approx(one.get_covariance(), abs=tol * np.abs(one.get_covariance()).max())
 
 
-@pytest.mark.parametrize("prior", ["ml", "ard"])
-@pytest.mark.parametrize("holes", [False, True])
-def test_columns_in_units_of_powers_of_two_give_the_same_bits(prior: str, holes: bool) -> None:
-    X, _ = rows(150, 4, 2)
-    X = 5.0 * np.arange(4) + np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X) if holes else X
-    units = 2.0 ** np.array([3, -5, 10, 0])
-    one, two = (latens.FactorAnalysis(2, prior=prior).fit(x) for x in (X, X * units))
-    assert np.array_equal(one.noise_variance_ * units**2, two.noise_variance_)
-
-
 def test_signals_in_tesla_are_explained() -> None:
     """Where scikit-learn's estimator finds nothing and says nothing."""
     X, truth = rows(1000, 20, 3)

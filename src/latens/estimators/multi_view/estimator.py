@@ -221,7 +221,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         use_var: str | None = None,
         max_iter: int = 1000,
         max_time: float | None = None,
-        tol: float = 1e-5,
+        tol: float = 1e-3,
         n_init: int = 1,
         init: Any = "auto",
         moves: bool = True,

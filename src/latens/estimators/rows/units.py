@@ -98,8 +98,8 @@ class Units:
         origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
         if n_rows > 1:  # columns of small units have finer origins, down to the rounding of their means
             own = np.maximum(np.sqrt(squares / counts), SURE * least * np.abs(mean))
-            grid = np.log2(np.maximum(own, least**4)) + math.log2(largest)
-            origin = _on_grid(origin, np.maximum(np.round(grid), -1000).astype(np.intp))
+            finer = np.minimum(np.log2(np.maximum(own, least**4)) + math.log2(largest), exponent)
+            origin = _on_grid(origin, np.maximum(np.round(finer), -1000).astype(np.intp))
         return cls(origin, exponent, unseen=unseen)
 
     def meeting(self, rows: Rows) -> Units:

@@ -47,9 +47,9 @@ def improve(
     component is not given up because a bound is loose about it.
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
-    candidate is tried. Where local steps are `exact`, the next candidates come from where a trial ended, and an ascent
-    to convergence waits until none of them is better: most of what it would gain, the next move gives up again. Rounds
-    that were finished answer from the `journal`; `rng` is what candidates are drawn with.
+    candidate is tried. Where local steps are `exact`, a fifth of those left is spent at most between two moves, so that
+    slow ascents, as with missing entries, do not end the search half way. Rounds that were finished answer from the
+    `journal`; `rng` is what candidates are drawn with.
     """
     first_better = partial(_first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, journal)
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
@@ -68,8 +68,9 @@ def improve(
         stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
         fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
         # rows that take several local steps go on from where these are, which a journal keeps for the next ascent alone
-        if exact is not None and not exact(state.q) and not better.converged:
-            fit = longer(fit, ascent, max_iter, on_iteration)
+        pauses = exact is None or exact(state.q)
+        until = (4 * len(fit.trace) + max_iter + 4) // 5 if pauses else max_iter
+        fit = fit if better.converged else longer(fit, ascent, until, on_iteration)
     return fit
 
 
@@ -137,7 +138,7 @@ class _Screen:
         return now.elbo + tol * max(float(now.state.stats.n), 1.0)
 
     def _rises(self, candidate: Any) -> bool:
-        glance = self.ascent(State(candidate), self.n_steps, _Decided(self.target, self.n_steps))
+        glance = self.ascent(State(candidate), self.n_steps, _Hopeless(self.target, self.n_steps))
         if glance.interrupted:
             raise KeyboardInterrupt
         return bool(glance.elbo > self.target)
@@ -157,13 +158,6 @@ class _Hopeless:
     def __call__(self, event: Iteration) -> bool:
         gain, self.last, self.left = event.elbo - self.last, event.elbo, self.left - 1
         return self.left <= self.patience and event.elbo + gain * self.left < self.target
-
-
-class _Decided(_Hopeless):
-    """The same, which also ends a trial that has reached the target: a bound never falls, and more is not asked."""
-
-    def __call__(self, event: Iteration) -> bool:
-        return super().__call__(event) or event.elbo > self.target
 
 
 def _relabelled(fit: Fit, restart: int) -> tuple[Any, ...]:

@@ -117,10 +117,9 @@ class TestFinding:
         by_view = model(3, init=truth.components).fit(views)
         at_once = model(3, init=1e6 * np.hstack(list(truth.components.values()))).fit(tall)
         scratch = model(3, init="random").fit(views)  # other starts climb on a sample first
-        unit = sum(view.size for view in views.values()) * np.log(1e6)
-        for found, in_units in ((by_view, 0.0), (at_once, unit)):
+        for found in (by_view, at_once):
             assert found.n_components_ == 3
-            assert found.elbo_history_[0] + in_units > scratch.elbo_history_[0] + 100
+            assert found.n_iter_ < scratch.n_iter_
         assert by_view.elbo_ == pytest.approx(fitted.elbo_, abs=3)
 
     def test_samples_may_go_without_a_factor(self) -> None:
