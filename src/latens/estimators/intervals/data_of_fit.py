@@ -115,9 +115,7 @@ class DataOfFit:
             return STREAMED * abs(self.elbo_)
         history = self.elbo_history_
         last = float(history[-1] - history[-2]) if len(history) > 1 else math.inf
-        if not self.converged_:
-            return 2 * abs(last)
-        settled = self.tol * max(float(self._state.stats.n), 1.0)
+        settled = self.tol * max(float(self._state.stats.n), 1.0) if self.converged_ else math.inf
         steps = 1 if self._model.exact_local(self._state.q) else REPEATED_STEPS
         return 2 * steps * min(abs(last), settled)
 

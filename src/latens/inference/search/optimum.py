@@ -61,6 +61,7 @@ class Search:
         without = self._without(fit, self._ascend(batches, sweep))
         for tol in self.finer:
             ascent = self._ascend(batches, sweep, tol)
+            fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left to see it
             fit = longer(fit, ascent, self.max_iter, notify)
             fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
             without = None if without is None else longer(without, ascent, self.max_iter)
