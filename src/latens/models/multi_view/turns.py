@@ -20,7 +20,7 @@ __all__ = ["sparse_axes", "sparse_shear", "sparse_turn"]
 N_ANGLES = 33  # tried for each pair of factors, of which one is 0
 N_ROUNDS = 8  # over all pairs
 N_TURNED = 4  # random axes that are turned to sparse ones, beside those that are given
-SLIGHTEST = 0.05  # entries of a rotation that is so slight that the given axes are those of an optimum
+STILL = 0.05  # entries of a rotation that is so slight that the given axes are those of an optimum
 PLAINLY = 1.0  # by which the criterion of other axes is below that of the given ones before they are taken
 COARSE = 0.1  # of the mean square of loadings: the first `least`
 FINER = 5.0  # times that `least` goes down
@@ -43,7 +43,7 @@ def sparse_axes(loadings: Floats, variance: float) -> Iterator[Floats]:
 def sparse_turn(loadings: Floats, variance: float) -> Floats:
     """(K, K), the rotation R for which R @ loadings (K, D) are sparsest, of those found from several axes."""
     best, k = _turned(loadings, variance), len(loadings)
-    if k < 3 or np.abs(best - np.eye(k)).max() < SLIGHTEST:  # two factors have one angle, all of which was looked at
+    if k < 3 or np.abs(best - np.eye(k)).max() < STILL:  # two factors have one angle, all of which was looked at
         return best
     rng, least = np.random.default_rng(0), _last(loadings, variance)
     lowest = _criterion(best @ loadings, least) - PLAINLY
@@ -92,7 +92,7 @@ def _turn_pairs(at: Floats, turn: Floats, angles: Floats, least: float) -> bool:
     cosines, sines, moved = np.cos(angles)[:, None], np.sin(angles)[:, None], False
     for i, j in combinations(range(len(at)), 2):
         first, second = cosines * at[i] + sines * at[j], cosines * at[j] - sines * at[i]
-        best = int(np.argmin(np.sum(np.log(first**2 + least) + np.log(second**2 + least), axis=1)))
+        best = int(np.argmin(np.sum(np.log((first**2 + least) * (second**2 + least)), axis=1)))
         if angles[best]:
             pair = np.array([[cosines[best, 0], sines[best, 0]], [-sines[best, 0], cosines[best, 0]]])
             at[[i, j]], turn[[i, j]], moved = pair @ at[[i, j]], pair @ turn[[i, j]], True

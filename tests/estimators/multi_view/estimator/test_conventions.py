@@ -95,7 +95,7 @@ class TestConventions:
         warm = model(warm_start=True).fit(views)
         assert np.array_equal(warm.scores_, fitted.scores_)
         warm.fit(views)
-        assert warm.n_iter_ <= 3 * 2  # to see at each of three tolerances that nothing is gained
+        assert warm.n_iter_ < 5
         assert warm.elbo_ >= fitted.elbo_
         renamed = {"b": views["view0"], "a": views["view1"]}
         assert np.array_equal(warm.fit(renamed).scores_, model().fit(renamed).scores_)
