@@ -60,7 +60,6 @@ class FitSearch:
     prune: bool
     callbacks: Any
     n_jobs: int | None
-    _search_tolerance: ClassVar[float | None] = None  # at which moves begin; None: the usual `tol`
 
     if TYPE_CHECKING:
 
@@ -244,7 +243,7 @@ class FitSearch:
 
         A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
         """
-        usual = self._search_tolerance or _usual_tolerance(type(self).__init__)
+        usual = _usual_tolerance(type(self).__init__)
         if self.tol >= usual or self._is_plain_ascent:
             return [float(self.tol)]
         n_steps = math.ceil(math.log10(usual / self.tol) - 1e-9) if self.tol > 0 else 0

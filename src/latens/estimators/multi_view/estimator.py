@@ -201,9 +201,6 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     )
     encodings_: dict[str, Encoding]
 
-    # most of a fit's iterations would be spent on factors that are deleted afterwards
-    _search_tolerance: ClassVar[float | None] = 1e-3
-
     def __init__(
         self,
         n_components: int | None = None,
@@ -224,7 +221,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         use_var: str | None = None,
         max_iter: int = 1000,
         max_time: float | None = None,
-        tol: float = 1e-5,
+        tol: float = 1e-3,
         n_init: int = 1,
         init: Any = "auto",
         moves: bool = True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,17 +15,19 @@ from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.families.spike_slab import SpikeSlab
-from latens.models.multi_view.turns import sparse_axes
 
 if TYPE_CHECKING:
     from latens.models.multi_view.coefficients import ViewPosterior
     from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
 
-__all__ = ["deletions", "propose"]
+__all__ = ["deletions", "propose", "sparse_turn"]
 
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
-MOST_TURNED = 512  # features that say how factors are turned
+N_ANGLES = 33  # tried for each pair of factors, of which one is 0
+N_ROUNDS = 8  # over all pairs
+SPARSE = 0.1  # of the mean square of loadings: what is below counts as small
+MOST_TURNED = 1024  # features that say how factors are turned
 SLIGHT = 1e-2  # uncertainty of a new factor's loadings, as a share of their variance
 
 
@@ -36,9 +39,9 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[MultiViewPosterior]:
-    """Deletions; axes of sparser loadings; below `limit`, one factor more along the largest residual."""
+    """Deletions; a rotation to sparser loadings; below `limit`, one factor more along the largest residual."""
     yield from deletions(q, stats)
-    yield from _in_other_axes(model, q)
+    yield from _turns(model, q)
     if q.n_components < limit:
         yield _with_factor(model, q, sample, rng)
 
@@ -60,8 +63,8 @@ def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Mul
             yield q.only(np.setdiff1d(order, [k]))
 
 
-def _in_other_axes(model: MultiView, q: MultiViewPosterior) -> Iterator[MultiViewPosterior]:
-    """The same factors in axes in which loadings are sparser.
+def _turns(model: MultiView, q: MultiViewPosterior) -> Iterator[MultiViewPosterior]:
+    """The same factors turned until loadings are as sparse as turning makes them.
 
     Coordinate ascent does not turn factors: from mixed ones, of which each keeps some features of another, it is a long
     way over which the bound first falls. Groups in which factors differ in strength have their directions fixed.
@@ -71,14 +74,32 @@ def _in_other_axes(model: MultiView, q: MultiViewPosterior) -> Iterator[MultiVie
         return
     sizes = [np.sqrt(np.mean(p.weights.mean**2) + np.finfo(float).tiny) for p in views]
     loadings = np.concatenate([p.weights.mean / size for p, size in zip(views, sizes, strict=True)])
-    variances = np.concatenate([p.weights.variance / size**2 for p, size in zip(views, sizes, strict=True)])
-    some = slice(None, None, -(-len(loadings) // MOST_TURNED))
-    for axes in sparse_axes(loadings[some].T, float(np.mean(variances[some]))):
-        if np.abs(axes - np.eye(len(axes))).max() > 0:
-            turned = {
-                view.name: _redirected(p, p.weights.mean @ axes.T) for view, p in zip(model.views, views, strict=True)
-            }
-            yield replace(q, views=turned)
+    some = loadings[:: -(-len(loadings) // MOST_TURNED)]
+    turn = sparse_turn(some.T)
+    if np.abs(turn - np.eye(len(turn))).max() > 0:
+        turned = {
+            view.name: _redirected(p, p.weights.mean @ turn.T) for view, p in zip(model.views, views, strict=True)
+        }
+        yield replace(q, views=turned)
+
+
+def sparse_turn(loadings: Floats) -> Floats:
+    """(K, K), the rotation R for which R @ loadings (K, D) has the smallest sum of log squares, pair by pair."""
+    at, turn = loadings.copy(), np.eye(len(loadings))
+    least = SPARSE * max(float(np.mean(at**2)), np.finfo(float).tiny)
+    angles = np.linspace(-np.pi / 4, np.pi / 4, N_ANGLES)  # beyond, two factors only change places
+    cosines, sines = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    for _ in range(N_ROUNDS):
+        still = True
+        for i, j in combinations(range(len(at)), 2):
+            first, second = cosines * at[i] + sines * at[j], cosines * at[j] - sines * at[i]
+            best = int(np.argmin(np.sum(np.log(first**2 + least) + np.log(second**2 + least), axis=1)))
+            if angles[best]:
+                pair = np.array([[cosines[best, 0], sines[best, 0]], [-sines[best, 0], cosines[best, 0]]])
+                at[[i, j]], turn[[i, j]], still = pair @ at[[i, j]], pair @ turn[[i, j]], False
+        if still:
+            break
+    return turn
 
 
 def _redirected(p: ViewPosterior, loadings: Floats) -> ViewPosterior:
