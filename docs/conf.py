@@ -56,7 +56,7 @@ html_use_index = False  # the reference by object and the search find names; one
 autodoc_typehints = "none"
 # scikit-learn's own methods are described in its documentation, to whose pages their texts refer.
 REQUESTS = [
-    f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "transform", "inverse_transform", "score")
+    f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "predict_proba", "transform", "inverse_transform", "score")
 ]
 FOREIGN = ["fit_transform", "get_metadata_routing", "get_params", "set_output", "set_params", *REQUESTS]
 autosummary_context = {"foreign": FOREIGN}
