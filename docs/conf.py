@@ -55,9 +55,8 @@ html_show_sourcelink = False
 html_use_index = False  # the reference by object and the search find names; one page of all would be 11,000 px high
 autodoc_typehints = "none"
 # scikit-learn's own methods are described in its documentation, to whose pages their texts refer.
-REQUESTS = [
-    f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "predict_proba", "transform", "inverse_transform", "score")
-]
+VERBS = ("fit", "partial_fit", "predict", "predict_proba", "transform", "inverse_transform", "score")
+REQUESTS = [f"set_{verb}_request" for verb in VERBS]
 FOREIGN = ["fit_transform", "get_metadata_routing", "get_params", "set_output", "set_params", *REQUESTS]
 autosummary_context = {"foreign": FOREIGN}
 autodoc_default_options = {"exclude-members": ", ".join(FOREIGN)}
