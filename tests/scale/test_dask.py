@@ -215,6 +215,29 @@ def test_few_rows_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> N
     same_bits(mixture().fit(X), mixture().fit(chunked(X)))
 
 
+class OnGpu(np.ndarray):
+    """Looks like an array of CuPy: only what the device reads says where its numbers lie."""
+
+    __cuda_array_interface__ = property(lambda self: {"shape": self.shape})
+
+
+def test_chunks_on_several_gpus_are_refused_before_anything_is_computed(client: Any) -> None:
+    import dask.array
+
+    spread = mixture().fit(chunked(X))
+    there = dask.array.from_array(X.view(OnGpu), chunks=(600, 5), asarray=False)
+    assert isinstance(there._meta, OnGpu)
+    for act in (mixture().fit, spread.transform, spread.score):
+        with pytest.raises(ValueError, match=r"chunks on a GPU \(tests.*OnGpu\); several GPUs are not used together"):
+            act(there)
+
+
+def test_chunks_that_turn_out_to_lie_on_a_gpu_are_refused_by_their_worker(client: Any) -> None:
+    hidden = chunked(X).map_blocks(lambda chunk: chunk.view(OnGpu), meta=np.zeros((0, 5)))
+    with pytest.raises(ValueError, match="Give chunks of NumPy or pandas"):
+        mixture().fit(hidden)
+
+
 def test_without_a_client_it_says_how_to_start_one() -> None:
     with pytest.raises(ValueError, match=r"no client is active; start one first: from dask\.distributed import Client"):
         mixture().fit(chunked(X))

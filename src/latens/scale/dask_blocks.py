@@ -45,6 +45,7 @@ _log = logging.getLogger(__name__)
 
 def gathered(X: Any) -> Any | None:
     """The rows themselves where they are few, else None; how many they are must be known without work."""
+    _refuse_gpu(getattr(X, "_meta", None))
     if hasattr(X, "columns") or not X.nbytes < GATHERED:  # of unknown chunks it is NaN
         return None
     _log.info("X is a Dask array of %.1f MB and is fetched: passes over so few rows cost more.", X.nbytes / 2**20)
@@ -60,8 +61,9 @@ def dask_source(X: Any, *known: Known) -> Source:
     Raises
     ------
     ValueError
-        Without an active client, or for an array that is not rows x columns.
+        Without an active client, for an array that is not rows x columns, or for chunks on GPUs.
     """
+    _refuse_gpu(getattr(X, "_meta", None))
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
         beside = {str(column) for one in known for column in one.columns}
         chunks, names = X.to_delayed(), tuple(str(name) for name in X.columns if str(name) not in beside)
@@ -88,6 +90,17 @@ def _client() -> Any:
             "X is a Dask collection and no client is active; start one first: "
             "from dask.distributed import Client; client = Client()"
         ) from error
+
+
+def _refuse_gpu(chunk: Any) -> None:
+    """Steps on workers are the host's: a chunk that lies on a GPU would be copied there and back in every pass."""
+    if hasattr(chunk, "__cuda_array_interface__") or type(chunk).__module__.startswith("cudf"):
+        kind = f"{type(chunk).__module__}.{type(chunk).__qualname__}"
+        raise ValueError(
+            f"X is a Dask collection with chunks on a GPU ({kind}); several "
+            "GPUs are not used together. Give chunks of NumPy or pandas, X.map_blocks(lambda chunk: chunk.get()) for "
+            "CuPy, or fit the rows that one GPU holds as a tensor of torch, without Dask."
+        )
 
 
 def _is_number(kind: Any) -> bool:
@@ -183,6 +196,7 @@ class _LoadFrame:
 
 
 def _load_array(chunk: Any) -> Rows:
+    _refuse_gpu(chunk)  # which arrays do not always tell before they are made
     x = chunk.toarray() if is_sparse(chunk) else np.asarray(chunk.todense() if hasattr(chunk, "todense") else chunk)
     return as_rows(x if x.dtype in (np.float32, np.float64) else x.astype(np.float64))
 
@@ -221,6 +235,7 @@ def _second(pair: tuple[Any, Any]) -> Any:
 
 def map_chunks(answer: Callable[[Any], Any], X: Any) -> Any:
     """A lazy Dask array: what a function answers about the numbers of each chunk, one row of it for each of X."""
+    _refuse_gpu(getattr(X, "_meta", None))
     if hasattr(X, "columns"):
         X = X.to_dask_array()
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
