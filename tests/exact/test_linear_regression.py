@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import latens
 from latens.errors import DoubtfulScale
+from latens.models import regression_integral
 
 
 def problem(seed: int = 0, n: int = 60, d: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -568,3 +569,23 @@ def test_the_summary_says_where_intervals_are_not_sound() -> None:
         warnings.simplefilter("ignore", DoubtfulScale)
         model = latens.BayesianLinearRegression().fit(x * [1, 1, 1, 1e4], y)
     assert "intervals are not sound: columns of very different sizes" in model.summary().note
+
+
+@pytest.mark.parametrize("n", [20, 400])
+def test_quantiles_of_many_weights_take_a_few_steps_and_hold_what_they_say(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each weight stays once it is found: one that left would be halved back over tens of steps, with all others."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(n, 300))
+    model = latens.BayesianLinearRegression().fit(x, x[:, 0] + rng.normal(size=n))
+    n_steps, student = [], regression_integral._student
+    monkeypatch.setattr(regression_integral, "_student", lambda z, dof: n_steps.append(1) or student(z, dof))
+    levels = (0.025, 0.975)
+    found = model._integral.weight_quantiles(levels)
+    assert len(n_steps) <= 20
+    integral = model._integral
+    scales = np.sqrt((integral.axes**2 @ integral.spreads) * integral.noise)
+    for level, ends in zip(levels, found, strict=True):
+        below = t.cdf((ends[:, None] - integral.axes @ integral.centres) / scales, integral.dof) @ integral.shares
+        np.testing.assert_allclose(below, level, atol=1e-9)

@@ -218,15 +218,19 @@ def _student(z: Floats, dof: float) -> tuple[Floats, Floats]:
 def _solved(
     below: Callable[[Floats], tuple[Floats, Floats]], level: float, low: Floats, high: Floats, start: Floats
 ) -> Floats:
-    """Where a distribution function is `level`: Newton's method, by halves where a step would leave the bracket."""
+    """Where a distribution function is `level`: Newton's method, by halves where a step would leave the bracket.
+
+    A point whose step has become small stays: it is an end of its own bracket, and half of that lies far away.
+    """
     at, digits = start, QUANTILE_DIGITS * np.maximum(high - low, np.finfo(float).tiny)
     for _ in range(QUANTILE_STEPS):
         cdf, density = below(at)
         low, high = np.where(cdf < level, at, low), np.where(cdf < level, high, at)
         with np.errstate(divide="ignore", invalid="ignore"):
-            new = at - (cdf - level) / density
-        new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
-        if np.all(np.abs(new - at) <= digits):
-            return new
-        at = new
+            newton = at - (cdf - level) / density
+        settled = (np.abs(newton - at) <= digits) | (high - low <= digits)
+        if np.all(settled):
+            return at
+        new = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
+        at = np.where(settled, at, new)
     return at
