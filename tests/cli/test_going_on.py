@@ -45,7 +45,8 @@ def test_an_interrupt_before_the_first_iteration_writes_nothing(
     monkeypatch.setattr(latens.GaussianMixture, "fit", interrupt)
     result = call("fit", numbers)
     assert result.exit_code == 130
-    assert "Error: interrupted before there was anything to keep; nothing was written." in result.stderr
+    assert "Error: interrupted before the first iteration, so that there is nothing to keep" in result.stderr
+    assert result.stderr.rstrip().endswith(f"To begin again: latens fit {numbers.name}")
     assert [path.name for path in tmp_path.iterdir()] == ["n.csv"]
 
 

@@ -367,7 +367,10 @@ def _fit_sizes(
                 model.fit(_held_on(device, job.rows), **job.given)
             except KeyboardInterrupt:  # before its first iteration
                 if job.model is None:
-                    raise Interrupted("interrupted before there was anything to keep; nothing was written.") from None
+                    raise Interrupted(
+                        "interrupted before the first iteration, so that there is nothing to keep; nothing was "
+                        f"written. To begin again: {job.command}"
+                    ) from None
                 job.interrupted = True
                 break
             job.sweep.append((size or 0, int(getattr(model, "n_components_", 0)), float(model.elbo_)))

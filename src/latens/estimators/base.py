@@ -25,6 +25,7 @@ from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext, smaller_fit
 from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.interrupts import looking_over
 from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
@@ -36,6 +37,7 @@ from latens.estimators.rows.sampling import without_units
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
 from latens.inference.search.journal import Journal, Record
+from latens.system.interrupts import held_back
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread
 
@@ -162,7 +164,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, checkpoint=opened)
-            doubt_fit(self, context)
+            with looking_over(self):
+                doubt_fit(self, context)
         return self
 
     def _fit(
@@ -221,7 +224,9 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             late = over is not None and over()
             if fit.stopped and late:  # the last ascent may have settled: the search that it is part of was not done
                 fit = replace(fit, converged=False)
-            self._keep(model, units, fit)
+            with held_back() as asked:
+                self._keep(model, units, fit)
+        fit = replace(fit, interrupted=fit.interrupted or asked())
         if fit.interrupted:
             self._tell_interrupt(len(fit.trace), context.journal)
         elif fit.stopped and late:
@@ -331,15 +336,18 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     def _grow(self, fit: Fit, model: Model, context: FitContext) -> Fit:
         """Search again with twice as many components allowed, while all that were are kept and the bound rises."""
         allowed = self._starting_size(context)
-        while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
-            context = replace(context, growth=2 * context.growth)
-            before, allowed = allowed, self._starting_size(context)
-            if allowed == before:  # rows or columns are too few for more
-                break
-            more = self._search_from(model, context, self._starts_of(model, context), True)
-            if more.elbo <= fit.elbo:
-                return replace(fit, interrupted=more.interrupted, stopped=more.stopped)
-            fit = more
+        try:
+            while not (fit.interrupted or fit.stopped) and len(living_components(model, fit.state)[0]) >= allowed:
+                context = replace(context, growth=2 * context.growth)
+                before, allowed = allowed, self._starting_size(context)
+                if allowed == before:  # rows or columns are too few for more
+                    break
+                more = self._search_from(model, context, self._starts_of(model, context), True)
+                if more.elbo <= fit.elbo:
+                    return replace(fit, interrupted=more.interrupted, stopped=more.stopped)
+                fit = more
+        except KeyboardInterrupt:
+            return replace(fit, interrupted=True)
         return fit
 
     def _starts_of(self, model: Model, context: FitContext) -> list[State]:

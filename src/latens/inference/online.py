@@ -91,25 +91,32 @@ def follow(
     """See a stream once, batch by batch; the bound is read after every so many of them, and after the last.
 
     `on_state` is given the state and the trace after each such reading; handed back as `start` and `so_far`, with the
-    batches that are still to come, they lead to the bits of a stream without a break.
+    batches that are still to come, they lead to the bits of a stream without a break. An interrupt ends the stream,
+    once the bound was read.
     """
-    state, trace, clock, stopped, waiting = start, list(so_far), time.perf_counter(), False, 0
-    with one_blas_thread():
-        for batch in batches:
-            state, waiting = _absorb(model, state, batch, combine, n_global), waiting + 1
-            if waiting == every:
-                event, waiting = measure(model, state.q, state.stats, state.step - 1, clock, log_scale), 0
+    state, trace, clock, waiting = start, list(so_far), time.perf_counter(), 0
+    stopped = interrupted = False
+    try:
+        with one_blas_thread():
+            for batch in batches:
+                state, waiting = _absorb(model, state, batch, combine, n_global), waiting + 1
+                if waiting == every:
+                    event, waiting = measure(model, state.q, state.stats, state.step - 1, clock, log_scale), 0
+                    trace.append(replace(event, posterior=None))
+                    clock = time.perf_counter()
+                    stopped = bool(on_iteration and on_iteration(event))
+                    if stopped:
+                        break
+                    if on_state is not None:
+                        on_state(state, tuple(trace))
+            if waiting:
+                event = measure(model, state.q, state.stats, state.step - 1, clock, log_scale)
                 trace.append(replace(event, posterior=None))
-                clock = time.perf_counter()
-                stopped = bool(on_iteration and on_iteration(event))
-                if stopped:
-                    break
-                if on_state is not None:
-                    on_state(state, tuple(trace))
-        if waiting:
-            event = measure(model, state.q, state.stats, state.step - 1, clock, log_scale)
-            trace.append(replace(event, posterior=None))
-    return Fit(state, tuple(trace), converged=False, stopped=stopped)
+    except KeyboardInterrupt:
+        if not trace:
+            raise
+        interrupted = True
+    return Fit(state, tuple(trace), converged=False, interrupted=interrupted, stopped=stopped)
 
 
 def compressed(compress: Callable[[Any], Any], batches: Sequence[Any], sweep: Sweep = serial_sweep) -> Any:

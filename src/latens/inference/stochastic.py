@@ -32,7 +32,7 @@ def pass_stochastically(
     """Go through all rows, batch by batch, until a pass gains less than `tol` nats per row.
 
     The bound that is reported after each pass is read from the averaged statistics: an estimate of that of all rows,
-    which may fall.
+    which may fall. An interrupt ends the passes with the state after the last whole one, or with the start.
 
     Parameters
     ----------
@@ -44,16 +44,19 @@ def pass_stochastically(
         As of `ascend`, after every pass.
     """
     state, trace = start, list(so_far)
-    converged = stopped = False
-    for number in range(len(so_far), max_passes):
-        one_pass = follow(model, batches(number), state, combine=combine, every=ALL, log_scale=log_scale)
-        state, event = one_pass.state, replace(one_pass.trace[-1], step=number)
-        gain = event.elbo - trace[-1].elbo if trace else float("inf")
-        trace.append(event)
-        stopped = bool(on_iteration and on_iteration(replace(event, posterior=state.q)))
-        converged = tol > 0 and abs(gain) < tol * max(state.stats.n, 1.0)
-        if stopped or converged:
-            break
-        if on_state is not None:
-            on_state(state, tuple(trace))
-    return Fit(state, tuple(trace), converged, stopped=stopped)
+    converged = stopped = interrupted = False
+    try:
+        for number in range(len(so_far), max_passes):
+            one_pass = follow(model, batches(number), state, combine=combine, every=ALL, log_scale=log_scale)
+            state, event = one_pass.state, replace(one_pass.trace[-1], step=number)
+            gain = event.elbo - trace[-1].elbo if trace else float("inf")
+            trace.append(event)
+            stopped = bool(on_iteration and on_iteration(replace(event, posterior=state.q)))
+            converged = tol > 0 and abs(gain) < tol * max(state.stats.n, 1.0)
+            if stopped or converged:
+                break
+            if on_state is not None:
+                on_state(state, tuple(trace))
+    except KeyboardInterrupt:  # what the pass under way has seen is given up: where it ends is not known
+        interrupted = True
+    return Fit(state, tuple(trace), converged, interrupted, stopped)

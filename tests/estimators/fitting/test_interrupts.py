@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -135,6 +137,84 @@ def test_an_interrupt_before_anything_was_reached_goes_through_and_leaves_nothin
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert vars(model) == before
+
+
+class Key:
+    """Ctrl-C at one call of what works with numbers, as a profiler counts them: where a fit spends its time."""
+
+    NUMERICAL = ("latens.array.", "latens.families.", "latens.models.")
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at, self.calls, self.first, self.best = at, 0, 0, -np.inf
+        self.pressed = False
+
+    def see(self, event: Iteration) -> None:
+        self.first, self.best = self.first or self.calls, max(self.best, event.elbo)
+
+    def __call__(self, frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_globals.get("__name__", "").startswith(self.NUMERICAL):
+            self.calls += 1
+            if self.calls == self.at:
+                self.pressed = True
+                signal.raise_signal(signal.SIGINT)
+
+    def during(self, subject: Subject, options: dict[str, Any]) -> Any:
+        """The estimator after a fit during which the key was pressed; None where nothing was kept."""
+        model, before = subject.make(callbacks=self.see, n_jobs=1, **options), sys.getprofile()
+        try:
+            sys.setprofile(self)
+            return model.fit(table(subject))
+        except KeyboardInterrupt:
+            return None
+        finally:
+            sys.setprofile(before)
+
+
+OFTEN = {  # with what else there is to be interrupted: starts, moves, finer tolerances, one component more
+    "BernoulliMixture": {"n_components": 3, "n_init": 3, "moves": True},
+    "FactorAnalysis": {"prior": "ard", "n_components": None},
+    "GaussianMixture": {"n_components": 4, "n_init": 3, "moves": True, "tol": 1e-8},
+    "LatentClassAnalysis": {"n_components": 3, "n_init": 2, "moves": True},
+    "MultiViewFactorAnalysis": {"n_components": 3, "moves": True},
+    "NoisyICA": {"moves": True},
+    "NoisyOr": {"n_components": 4, "moves": True},
+}
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread")
+@pytest.mark.parametrize(
+    ("name", "n_moments"),
+    [
+        ("BernoulliMixture", 5),
+        ("LatentClassAnalysis", 5),
+        *(pytest.param(name, 30, marks=pytest.mark.slow) for name in OFTEN),
+    ],
+)
+def test_an_interrupt_at_any_moment_after_the_first_iteration_keeps_the_best_state(name: str, n_moments: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (whole := Key()).during(SUBJECTS[name], OFTEN[name])
+    moments = np.linspace(whole.first + 1, whole.calls, n_moments).astype(int)
+    for moment in np.unique(moments):
+        key = Key(int(moment))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            model = key.during(SUBJECTS[name], OFTEN[name])
+        if not key.pressed:  # the first fit of all has filled caches, too
+            assert moment > 0.95 * whole.calls
+            continue
+        assert model is not None, f"nothing was kept at call {moment} of {whole.calls}"
+        assert any(issubclass(one.category, FitInterrupted) for one in heard), f"swallowed at call {moment}"
+        assert model.elbo_ >= key.best - 1e-6 * abs(key.best)
+        assert np.all(np.isfinite(model.transform(table(SUBJECTS[name]))))
+
+
+def test_an_interrupt_of_stochastic_passes_keeps_the_last_whole_one() -> None:
+    press, x = Pressed(0, 1), table(SUBJECTS["GaussianMixture"])
+    options = {"learning_method": "online", "batch_size": 10, "tol": 0, "max_iter": 50}
+    model = interrupted(lambda: SUBJECTS["GaussianMixture"].make(callbacks=press, **options).fit(x))
+    assert model.n_iter_ == 3  # two passes, and the iteration on all rows that ends every such fit
+    assert_usable(model, x)
 
 
 LONG_FIT = """

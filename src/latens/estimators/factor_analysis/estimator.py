@@ -33,6 +33,7 @@ from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, 
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise
+from latens.estimators.fitting.interrupts import looking_over
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.information_criteria import InformationCriteria
 from latens.estimators.parameters import (
@@ -348,8 +349,9 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                     )
                 )
             if not self._as_printed:
-                doubt_fit(self, context)
-                doubt_noise(self, self._feature_names())
+                with looking_over(self):
+                    doubt_fit(self, context)
+                    doubt_noise(self, self._feature_names())
         return self
 
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:

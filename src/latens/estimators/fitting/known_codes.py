@@ -14,6 +14,7 @@ from latens.core import Fit, Rows, State
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.interrupts import looking_over
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
@@ -81,7 +82,8 @@ class KnownCodes(FitSearch):
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
-            doubt_fit(self, context)
+            with looking_over(self):
+                doubt_fit(self, context)
         return self
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:

@@ -39,7 +39,10 @@ def height_with_one_more(estimator: Any, context: FitContext) -> float:
     with collect_warnings(owner=ascent), warnings.catch_warnings():  # they are not of the fit
         warnings.simplefilter("ignore", LatensWarning)
         starts = list(grown(model, state, context.sample, context.rng)) or _starts_with(k + 1, estimator, context)
-        return max((ascent(start).elbo for start in starts), default=math.nan)
+        fits = [ascent(start) for start in starts]
+    if any(fit.interrupted for fit in fits):
+        raise KeyboardInterrupt
+    return max((fit.elbo for fit in fits), default=math.nan)
 
 
 def _starts_with(k: int, estimator: Any, context: FitContext) -> list[State]:

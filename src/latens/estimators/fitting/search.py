@@ -201,7 +201,7 @@ class FitSearch:
             end,
             trace=(*fit.trace, *end.trace),
             converged=fit.converged,
-            interrupted=found.interrupted or end.interrupted,
+            interrupted=found.interrupted or fit.interrupted or end.interrupted,
             stopped=fit.stopped or end.stopped,
         )
 

@@ -18,6 +18,7 @@ from latens.estimators.class_association import Assigned, covariates_table, outc
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_fit
+from latens.estimators.fitting.interrupts import completing, looking_over
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
 from latens.estimators.former_names import keywords_after_y
@@ -143,8 +144,10 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
-            self._classify(context.given)
-            doubt_fit(self, context)
+            with completing(self):
+                self._classify(context.given)
+            with looking_over(self):
+                doubt_fit(self, context)
         return self
 
     @contained("components", "cluster")

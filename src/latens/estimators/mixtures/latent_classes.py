@@ -17,6 +17,7 @@ from latens.errors import NotIdentified, warn
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_number
+from latens.estimators.fitting.interrupts import completing, looking_over
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers
@@ -260,9 +261,11 @@ class LatentClassAnalysis(ClassAnswers):
             else:
                 rows = self._first_rows(X, sample_weight, exposure)
                 context, _ = self._fit(rows, None, moves=self.moves, known=known, checkpoint=opened)
-            self._classify(context.given)
-            doubt_number(self, context)
-            self._doubt_identity()
+            with completing(self):
+                self._classify(context.given)
+            with looking_over(self):
+                doubt_number(self, context)
+                self._doubt_identity()
         return self
 
     @keywords_after_y("sample_weight")

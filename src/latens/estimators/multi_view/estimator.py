@@ -15,6 +15,7 @@ from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.fit_doubts import doubt_number
+from latens.estimators.fitting.interrupts import completing, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
@@ -326,7 +327,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             spare = not self._plain
             context = self._fit_views(table, chosen, spare=spare, exposure=exposure, views=X, checkpoint=opened)
             self._waiting = None
-            doubt_number(self, context)
+            with looking_over(self):
+                doubt_number(self, context)
         return self
 
     @keywords_after_y("groups", "sample_weight", "precision")
@@ -468,11 +470,12 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         context, _ = self._fit(
             table.rows, None, moves=self.moves, spare=spare, checkpoint=checkpoint, in_stream=in_stream
         )
-        entered = all_or_sample(context.data, context.sample)
-        if remembered is not None:
-            table = with_levels(remembered if several else ungrouped(remembered), levels)
-            entered = self._units.enter(occupied(table.rows))
-        self._note(table, entered)
+        with completing(self):
+            entered = all_or_sample(context.data, context.sample)
+            if remembered is not None:
+                table = with_levels(remembered if several else ungrouped(remembered), levels)
+                entered = self._units.enter(occupied(table.rows))
+            self._note(table, entered)
         return context
 
     def _fit_blocks(
@@ -508,9 +511,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             del self.posterior_
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
         self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
-        self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
-        self._waiting = None
-        self._forget_samples()
+        with completing(self):
+            self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
+            self._waiting = None
+            self._forget_samples()
 
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         return frame_of_rows(data, self.layout_, self._kinds)

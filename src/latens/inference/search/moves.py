@@ -65,8 +65,11 @@ def improve(
         # a trial starts below the bound it ends above: only its end belongs in a trace that never falls
         jump = replace(better.trace[-1], step=fit.state.step, restart=fit.trace[-1].restart)
         state = replace(better.state, step=jump.step + 1)
-        stopped = bool(on_iteration and on_iteration(replace(jump, posterior=state.q)))
-        fit = replace(better, state=state, trace=(*fit.trace, jump), stopped=stopped)
+        fit = replace(better, state=state, trace=(*fit.trace, jump))
+        try:
+            fit = replace(fit, stopped=bool(on_iteration and on_iteration(replace(jump, posterior=state.q))))
+        except KeyboardInterrupt:
+            return replace(fit, interrupted=True)
         # rows that take several local steps go on from where these are, which a journal keeps for the next ascent alone
         pauses = exact is None or exact(state.q)
         until = (4 * len(fit.trace) + max_iter + 4) // 5 if pauses else max_iter

@@ -56,15 +56,25 @@ class Search:
         notify: OnIteration | None = None,
         map_: Map = map,
     ) -> Fit:
-        """The highest of the starts, after moves until none raises the bound of these rows; `sample` proposes them."""
+        """The highest of the starts, after moves until none raises the bound of these rows; `sample` proposes them.
+
+        An interrupt ends the search with the best that it has found, once an iteration of the first start is done.
+        """
         fit = highest(self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_))
-        without = self._without(fit, self._ascend(batches, sweep))
-        for tol in self.finer:
-            ascent = self._ascend(batches, sweep, tol)
-            fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left to see it
-            fit = longer(fit, ascent, self.max_iter, notify)
-            fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
-            without = None if without is None else longer(without, ascent, self.max_iter)
+        try:
+            without = self._without(fit, self._ascend(batches, sweep))
+            for tol in self.finer:
+                ascent = self._ascend(batches, sweep, tol)
+                fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left to see
+                fit = longer(fit, ascent, self.max_iter, notify)
+                fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
+                without = None if without is None else longer(without, ascent, self.max_iter)
+            return self._or_without(fit, without)
+        except KeyboardInterrupt:
+            return replace(fit, interrupted=True)
+
+    def _or_without(self, fit: Fit, without: Fit | None) -> Fit:
+        """The fit, or that with the fewest components where it says nothing that independent columns do not say."""
         if without is None or self.alone is None or fit.interrupted or fit.stopped:
             return fit
         if without.interrupted:
@@ -119,19 +129,26 @@ class Search:
             found = self._found([part], part, starts, 0)
             starts = [State(fit.state.q) for fit in records(found, self.tol)]
             if any(fit.interrupted for fit in found):
-                fit = self._ascend(batches, sweep)(starts[-1], 1, notify)
-                return replace(fit, converged=False, interrupted=True)
+                return self._once_over(batches, starts[-1], sweep, notify)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
-        return self.on_all(
-            batches,
-            part,
-            starts,
-            # components that are too many fall on rows that count once, those too few on rows that count as all
-            screens=[self._ascend([part]), self._ascend([weighted])],
-            rare=partial(self._rare, badly_explained, len(part)),
-            sweep=sweep,
-            notify=notify,
-        )
+        try:
+            return self.on_all(
+                batches,
+                part,
+                starts,
+                # components that are too many fall on rows that count once, those too few on rows that count as all
+                screens=[self._ascend([part]), self._ascend([weighted])],
+                rare=partial(self._rare, badly_explained, len(part)),
+                sweep=sweep,
+                notify=notify,
+            )
+        except KeyboardInterrupt:  # in the first iteration on all rows
+            return self._once_over(batches, starts[-1], sweep, notify)
+
+    def _once_over(self, batches: Sequence[Any], start: State, sweep: Sweep, notify: OnIteration | None) -> Fit:
+        """What an interrupt leaves of a search that has not come to all rows: one iteration on them, to be kept."""
+        fit = self._ascend(batches, sweep)(start, 1, notify)
+        return replace(fit, converged=False, interrupted=True)
 
     def _found(
         self,
@@ -150,11 +167,17 @@ class Search:
         fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
-        waiting, moved = distinct(fits, self.tol), list[Fit]()
-        while waiting and not (moved and (moved[-1].interrupted or moved[-1].stopped)):
-            moved.append(self._moved(waiting.pop(0), ascent, sample, stage, self.tol, screens, rare, notify))
-        last, chosen = moved[-1], records([*moved, *waiting], self.tol)
-        return [*chosen[:-1], replace(chosen[-1], interrupted=last.interrupted, stopped=last.stopped)]
+        waiting, moved, interrupted = fits, list[Fit](), False
+        try:
+            waiting = distinct(fits, self.tol)
+            while waiting and not (moved and (moved[-1].interrupted or moved[-1].stopped)):
+                moved.append(self._moved(waiting[0], ascent, sample, stage, self.tol, screens, rare, notify))
+                waiting = waiting[1:]
+        except KeyboardInterrupt:
+            interrupted = True
+        interrupted = interrupted or any(fit.interrupted for fit in moved)
+        stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
+        return [*chosen[:-1], replace(chosen[-1], interrupted=interrupted, stopped=stopped)]
 
     def _moved(
         self,

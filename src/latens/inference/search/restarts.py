@@ -38,7 +38,7 @@ def ascend_all(
             return
         running.add(restart)
         try:
-            fit = ascent(start, _until(over, labelled(on_iteration, restart)))
+            done[restart] = fit = ascent(start, _until(over, labelled(on_iteration, restart)))
             done[restart] = replace(fit, trace=tuple(replace(event, restart=restart) for event in fit.trace))
         finally:
             running.discard(restart)
