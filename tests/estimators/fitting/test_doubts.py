@@ -104,6 +104,30 @@ def test_iris_three_times_over_is_seen_and_iris_is_not() -> None:
     assert not silent_about_copies(holes * np.tile(X, (3, 1)), seen=holes)
 
 
+@pytest.mark.parametrize("holes", [False, True])
+def test_of_many_rows_copies_are_told_by_those_that_share_a_few_values(holes: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 3))
+    seen = rng.random(X.shape) < 0.9 if holes else None
+    X = X if seen is None else np.where(seen, X, 0.0)
+    assert silent_about_copies(X, seen=seen)
+    twice = rng.permutation(np.arange(80_000) % 40_000)
+    with pytest.warns(RepeatedRows, match=r"^about (49|50|51) % of the rows are copies of others"):
+        doubt_columns(Rows(X[twice], None if seen is None else seen[twice]), ["x0", "x1", "x2"])
+    assert silent_about_copies(X[twice], np.full(80_000, 0.5), None if seen is None else seen[twice])
+    ties = np.stack([np.round(X[:, 0], 4), rng.integers(0, 2, len(X)).astype(float)], axis=1)
+    assert silent_about_copies(np.concatenate([ties, ties[:1000]]))
+
+
+@pytest.mark.extras
+def test_of_many_rows_of_torch_copies_are_told_likewise() -> None:
+    import torch
+
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(20_000, 3)).astype(np.float32))
+    assert silent_about_copies(X)
+    assert not silent_about_copies(torch.cat([X, X]))
+
+
 @pytest.mark.parametrize("step", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("d", [2, 4])
 def test_rows_of_few_values_repeat_and_are_no_copies(step: float, d: int) -> None:

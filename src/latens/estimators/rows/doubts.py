@@ -31,6 +31,7 @@ MOST_COMPARED = 500  # columns that are compared in pairs
 MOST_PAIRED = 1024  # rows in which they are; all rows have the last word
 MOST_COPIES = 0.1  # of distinct rows: so many copies may be chance, or a few rows that were entered twice
 HARDLY_FEWER = 0.9  # of distinct rows that are left without their finest column, where they are copies and no ties
+FINE = 0.5  # of rows that have a value of their own in a column that tells rows apart
 COPY = 1 - 1e-6  # correlation from which two columns are the same in other units, rounding allowed for
 
 
@@ -181,22 +182,52 @@ def _doubt_repeated(rows: Rows, part: Floats, container: str) -> None:
     d = part.shape[1]
     if d < 2:
         return
-    finest = int(np.argmax([len(np.unique(part[:, j])) for j in range(d)]))
+    finest, is_fine = _finest_column(part)
+    rows, share = _sharing_values(rows, finest) if is_fine else (rows, 1.0)
     one_column, others = _row_keys(rows, [finest]), _row_keys(rows, [j for j in range(d) if j != finest])
     n_distinct = len(np.unique(one_column + others))
     # weights below 1 may say that copies count as one
-    n_copies = round(min(len(rows), rows.n) - n_distinct)
+    n_copies = min(len(rows), rows.n) - n_distinct
     if n_copies <= MOST_COPIES * n_distinct or len(np.unique(others)) < HARDLY_FEWER * n_distinct:
         return
     once = {"frame": "X.drop_duplicates()", "array": "np.unique(X, axis=0)"}.get(container, "each sample once")
+    how_many = f"{round(n_copies)} of {len(rows)}" if share == 1 else f"about {100 * n_copies / len(rows):.0f} % of the"
     warn(
         RepeatedRows(
-            f"{n_copies} of {len(rows)} rows are copies of others: every copy counts as another observation, so that "
+            f"{how_many} rows are copies of others: every copy counts as another observation, so that "
             "there may be too many components, and all is surer than it should be.",
             f"If they are the same observations, keep one of each: {once}; or give each a sample_weight of 1 over "
             "their number.",
         )
     )
+
+
+def _finest_column(part: Floats) -> tuple[int, bool]:
+    """The column of most distinct values, and whether nearly every row has one of its own."""
+    finest, most = 0, 0
+    for j in range(part.shape[1]):
+        n_values = len(np.unique(part[:, j]))
+        if n_values > most:
+            finest, most = j, n_values
+        if most == len(part):
+            break  # no other has more
+    return finest, most > FINE * len(part)
+
+
+def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
+    """Of many rows those whose value in a column is among a few, on the host, and which share of the values these are.
+
+    Copies are all among them or all left out, so that they are as common as among all rows.
+    """
+    share = MOST_ROWS / len(rows)
+    if share >= 0.5:
+        return rows, 1.0
+    keys = _row_keys(rows, [column])
+    keys ^= keys >> np.uint64(32)
+    keys *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: values that are close lie apart
+    few = rows.take(np.flatnonzero(keys < np.uint64(int(share * 2**64))))
+    seen = None if few.seen is None else host(few.seen)
+    return Rows(host(few.x), seen, None if few.weight is None else host(few.weight)), share
 
 
 def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:
