@@ -56,7 +56,7 @@ __all__ = ["MixtureEstimator", "normal_prior"]
 
 FEWEST_ROWS = 8  # per cluster, where the number of clusters is to be found
 MOST_CLUSTERS = 24
-CLASSIFIED_AT_ONCE = 2**16  # rows
+CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
 NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 

@@ -153,9 +153,10 @@ def binary_rows(rows: Rows, binarize: float | None) -> Rows:
         return rows
     cut = positive_number("binarize", binarize, zero=True)
     ones = xp.astype(values > cut, values.dtype)
-    n_odd = int(xp.sum(xp.astype(ones != values, xp.int64)))
-    if not n_odd:
+    odd = ones != values
+    if not bool(xp.any(odd)):
         return rows
+    n_odd = int(xp.sum(xp.astype(odd, xp.int64)))
     warn(
         ValuesCut(
             f"{n_odd} value(s) of X were not 0 or 1 as binarize={cut:g} asks for; those above it became 1, the rest 0.",
