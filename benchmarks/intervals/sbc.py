@@ -30,7 +30,7 @@ from latens.families.spike_slab import SpikeSlab
 from latens.inference.uncertainty.gibbs import gibbs
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
-from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.mixture.model import Mixture
@@ -72,7 +72,7 @@ def _factors(model: Factors, rng: np.random.Generator) -> tuple[Any, Rows]:
     prior: Any = model.prior(K)
     alpha = prior.loadings.alpha.sample(rng).mean
     weights = replace(prior.loadings.weights, precision=np.diag(alpha)[None])
-    point = FactorPosterior(weights.sample(rng), 5 * rng.normal(size=D))
+    point = FactorAnalysisPosterior(weights.sample(rng), 5 * rng.normal(size=D))
     return point, Rows(model.draw(point, N_ROWS, rng)[0])
 
 
@@ -128,7 +128,7 @@ def _label_free(point: Any) -> dict[str, float]:
         chance = point.causes.mean
         sums = {"sum of strengths": float(chance.sum()), "square of strengths": float(np.sum(chance**2))}
         return {"largest usage": float(point.usage.mean.max()), "leak": float(point.leak.mean.sum()), **sums}
-    if isinstance(point, FactorPosterior):
+    if isinstance(point, FactorAnalysisPosterior):
         w, noise = point.loadings.mean, point.loadings.mean_noise
         sizes = {"noise": float(np.log(noise).sum()), "square of loadings": float(np.sum(w**2))}
         return {**sizes, "product of loadings": float(w[:, 0] @ w[:, 1]), "mean": float(point.center.sum())}

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from latens.core import Rows
 from latens.families.point_normal_gamma import PointNormalGamma
-from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
+from latens.models.factor_analysis.model import ExactFactors, FactorAnalysisPosterior, Factors
 from latens.models.factor_analysis.newton import _Point, best_rank, most_likely
 from latens.models.factor_analysis.newton_wide import Root, ThinPoint
 from latens.models.factor_analysis.online import TransportFactors
@@ -232,12 +232,12 @@ def assert_same(one: Any, two: Any) -> None:
 def test_compressed_rows_leave_one_batch_for_the_exact_model() -> None:
     rows = random_rows(np.random.default_rng(19), 30, 4, holes=False, weighted=True)
     total = ExactFactors(4).compress(rows)
-    q = FactorPosterior(PointNormalGamma(np.zeros((1, 4)), np.ones(4)), np.zeros(4))
+    q = FactorAnalysisPosterior(PointNormalGamma(np.zeros((1, 4)), np.ones(4)), np.zeros(4))
     likelihood = multivariate_normal(np.zeros(4), np.eye(4)).logpdf(rows.x) @ rows.weight
     assert sum(terms_of(ExactFactors(4), q, total).values()) == pytest.approx(likelihood)
 
 
-def terms_of(model: Any, q: FactorPosterior, batch: Any) -> dict[str, float]:
+def terms_of(model: Any, q: FactorAnalysisPosterior, batch: Any) -> dict[str, float]:
     """The terms of the bound that a batch gives under q."""
     return dict(model.data_terms(q, model.statistics(batch, model.local_step(q, batch))))
 

@@ -13,7 +13,7 @@ from latens.errors import BoundNotFinite
 from latens.experiments.printed import online_factor_analysis as printed
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.inference.online import Accumulate, follow
-from latens.models.factor_analysis.model import FactorPosterior
+from latens.models.factor_analysis.model import FactorAnalysisPosterior
 from latens.models.factor_analysis.online import (
     FAR,
     STEP_RULES,
@@ -94,7 +94,7 @@ def one_step(
     model: OnlineEM, q: OnlinePosterior, sums: OnlineStatistics, row: np.ndarray
 ) -> tuple[OnlinePosterior, OnlineStatistics]:
     """One row in plain array operations, from the model's own projection and density."""
-    at, n, d = FactorPosterior(q.loadings, q.center), q.count + 1, len(row)
+    at, n, d = FactorAnalysisPosterior(q.loadings, q.center), q.count + 1, len(row)
     local, batch = at.projection, Rows(row[None])
     score = q.score + float(model.log_predictive(at, batch, model.local_step(at, batch))[0])
     gap = row - (q.count * q.center + row) / n

@@ -61,6 +61,7 @@ STEPS: dict[int, Step] = {
         change=measurements_alone,
     ),
     3: Step(change=_sums_as_data),
+    4: Step(records={"FactorPosterior": "FactorAnalysisPosterior"}),
 }
 
 

@@ -13,23 +13,23 @@ from scipy.stats import norm, qmc
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
-from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors
 from tests.contract.measurements import evidence
 
 
-def start(model: Factors, k: int, x: np.ndarray, rng: np.random.Generator) -> FactorPosterior:
+def start(model: Factors, k: int, x: np.ndarray, rng: np.random.Generator) -> FactorAnalysisPosterior:
     q = model.prior(k)
     size = float(np.sqrt(np.mean(x**2)))
     mean, center = rng.normal(size=(k, model.n_features)) * size, rng.normal(size=model.n_features) * 0.3 * size
     if isinstance(q.loadings, PointNormalGamma):
         noise = size**2 * rng.uniform(0.5, 2, model.n_features)
-        return FactorPosterior(PointNormalGamma(mean, noise, model.floor), center)
+        return FactorAnalysisPosterior(PointNormalGamma(mean, noise, model.floor), center)
     weights = replace(q.loadings.weights, mean=mean, precision=q.loadings.weights.precision + 3 * np.eye(k))
     alpha = Gamma(rng.uniform(1, 3, k), rng.uniform(1, 3, k))
-    return FactorPosterior(replace(q.loadings, weights=weights, alpha=alpha), center)
+    return FactorAnalysisPosterior(replace(q.loadings, weights=weights, alpha=alpha), center)
 
 
-def likelihood(model: Factors, q: FactorPosterior, rows: Rows) -> float:
+def likelihood(model: Factors, q: FactorAnalysisPosterior, rows: Rows) -> float:
     """log Normal(x | c, W'W + diag(noise)) of what was seen of each row, in dense algebra."""
     x, seen = evidence.observed(rows)
     cov = q.loadings.mean.T @ q.loadings.mean + np.diag(q.loadings.noise)
@@ -40,7 +40,7 @@ def likelihood(model: Factors, q: FactorPosterior, rows: Rows) -> float:
     return float(total)
 
 
-def marginal(model: Factors, q: FactorPosterior, rows: Rows) -> float:
+def marginal(model: Factors, q: FactorAnalysisPosterior, rows: Rows) -> float:
     """log p(rows | c) for one factor: loadings and noise in closed form, alpha by a grid, h by quasi-random draws."""
     x, seen = evidence.observed(rows)
     x = np.where(seen, x - q.center, 0.0)

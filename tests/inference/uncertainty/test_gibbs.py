@@ -18,7 +18,7 @@ from latens.families.spike_slab import SpikeSlab
 from latens.inference.uncertainty.gibbs import effective_size, gibbs, r_hat
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior
 from latens.models.binary_factors.posteriors import Exact
-from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.mixture.model import Mixture
@@ -59,7 +59,7 @@ def factor_truth(model: Factors, rng: np.random.Generator) -> tuple[Any, Rows]:
     assert isinstance(prior.loadings, Relevance)
     alpha = prior.loadings.alpha.sample(rng).mean
     weights = replace(prior.loadings.weights, precision=np.diag(alpha)[None])
-    point = FactorPosterior(weights.sample(rng), 5 * rng.normal(size=3))
+    point = FactorAnalysisPosterior(weights.sample(rng), 5 * rng.normal(size=3))
     return point, Rows(model.draw(point, N_ROWS, rng)[0])
 
 
@@ -112,7 +112,7 @@ def label_free(point: Any) -> np.ndarray:
     if isinstance(point, CausePosterior):
         chance = point.causes.mean
         return np.array([point.usage.mean.max(), point.leak.mean.sum(), chance.sum(), np.sum(chance**2)])
-    if isinstance(point, FactorPosterior):
+    if isinstance(point, FactorAnalysisPosterior):
         w, noise = point.loadings.mean, point.loadings.mean_noise
         return np.array([np.log(noise).sum(), np.log(np.sum(w**2)), w[:, 0] @ w[:, 1], point.center.sum()])
     means = point.clusters.mean

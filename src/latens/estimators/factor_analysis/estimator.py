@@ -53,7 +53,7 @@ from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows
 from latens.families.low_rank import LowRankNormal
 from latens.families.relevance import Relevance
-from latens.models.factor_analysis.model import ExactFactors, FactorPosterior, Factors
+from latens.models.factor_analysis.model import ExactFactors, FactorAnalysisPosterior, Factors
 from latens.models.factor_analysis.online import (
     STEP_RULES,
     OnlineEM,
@@ -392,7 +392,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         relevance = variance_prior("loading_prior", self.loading_prior, (WEAK, WEAK))
         return kind(d, noise=noise, relevance=relevance, points=points, thorough=bool(self.moves))
 
-    def _start(self, model: Factors, context: FitContext, restart: int) -> FactorPosterior | OnlinePosterior:
+    def _start(self, model: Factors, context: FitContext, restart: int) -> FactorAnalysisPosterior | OnlinePosterior:
         """The sample holds rows, or all rows summed where the model compresses them."""
         sample, rng = context.sample, context.rng
         k = None if self.n_components is None else int(self.n_components)
@@ -418,7 +418,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all)
         return starts[restart % len(starts)]
 
-    def _told_start(self, model: Factors, context: FitContext, k: int | None) -> FactorPosterior:
+    def _told_start(self, model: Factors, context: FitContext, k: int | None) -> FactorAnalysisPosterior:
         """From the caller's loadings, or from noise of the data's size."""
         sample = context.sample
         if isinstance(sample, FewRows | Scatter):

@@ -15,7 +15,7 @@ from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
 from latens.inference.ascent import ascend
-from latens.models.factor_analysis.model import FactorPosterior, Factors
+from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors
 from latens.models.factor_analysis.newton import best_rank, leading, most_likely
 from latens.models.factor_analysis.newton_wide import Root
 from latens.models.factor_analysis.online import OnlineEM, OnlinePosterior
@@ -51,18 +51,18 @@ def column_variances(rows: Rows) -> tuple[Floats, Floats]:
 
 def most_likely_start(
     total: FewRows | Scatter, k: int | None, most: int, rng: np.random.Generator | None
-) -> FactorPosterior:
+) -> FactorAnalysisPosterior:
     """The maximum of the likelihood itself, from a fixed start or, for restarts, a random one."""
     cov, floor = total.root if isinstance(total, FewRows) else total.covariance, total.floor
     k = max(1, best_rank(cov, total.n_rows, floor, most)) if k is None else k
     share = 0.5 if rng is None else rng.uniform(0.1, 0.9, len(cov))
     loadings, noise = most_likely(cov, k, floor, share)
-    return FactorPosterior(PointNormalGamma(loadings.T, noise, floor), total.mean)
+    return FactorAnalysisPosterior(PointNormalGamma(loadings.T, noise, floor), total.mean)
 
 
 def relevant_starts(
     model: Factors, total: FewRows | Scatter, k: int, most: int, *, fixed: bool = False
-) -> list[FactorPosterior]:
+) -> list[FactorAnalysisPosterior]:
     """Maxima of the likelihood, and leading directions; the one that is ahead after a few iterations first.
 
     Starts of fewer than k factors are left out where the number of factors is `fixed`.
@@ -83,7 +83,7 @@ def relevant_starts(
     return [starts[which] for which in np.argsort([-fit.elbo for fit in fits], kind="stable")]
 
 
-def _leading_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
+def _leading_start(total: FewRows | Scatter, k: int) -> FactorAnalysisPosterior:
     """Half of what leading directions explain: little enough for relevance determination to judge.
 
     Of at most half as many factors as rows: two rows lie on a line, whatever they are.
@@ -102,15 +102,15 @@ def _leading_start(total: FewRows | Scatter, k: int) -> FactorPosterior:
 
 def given_start(
     model: Factors, loadings: Floats, mean: Floats, variance: Floats, floor: Floats, n: float
-) -> FactorPosterior:
+) -> FactorAnalysisPosterior:
     """From loadings (K, D), the noise being what they leave of each variance."""
     noise = np.maximum(variance - np.sum(loadings**2, axis=0), np.maximum(0.1 * variance, floor))
     if model.points:
-        return FactorPosterior(PointNormalGamma(loadings, noise, floor), mean)
+        return FactorAnalysisPosterior(PointNormalGamma(loadings, noise, floor), mean)
     return _relevant(loadings, noise, mean, n)
 
 
-def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPosterior:
+def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorAnalysisPosterior:
     """Leading directions of the rows and a few steps of EM, in memory for k x D numbers beside the rows."""
     x = filled(sample)
     n, d = x.shape
@@ -125,9 +125,11 @@ def principal_start(sample: Rows, k: int, rng: np.random.Generator) -> FactorPos
         loadings[:usable] = found[::-1] / np.sqrt(n) * np.sqrt(variance)
     del z  # as large as the sample, and so is what each step takes
     young = max(0.1 * min(1.0, 3 * k / n) ** 2, 1e-6)  # few rows know no small noise, and it grows back slowly
-    q = FactorPosterior(PointNormalGamma(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean)
+    q = FactorAnalysisPosterior(
+        PointNormalGamma(0.7 * loadings, 0.5 * variance, np.maximum(young * variance, floor)), mean
+    )
     fit = ascend(Factors(d), [Rows(x)], State(q), max_iter=N_STREAM_STEPS, tol=0)
-    return FactorPosterior(replace(fit.state.q.loadings, floor=floor), fit.state.q.center)
+    return FactorAnalysisPosterior(replace(fit.state.q.loadings, floor=floor), fit.state.q.center)
 
 
 def orthonormal_start(model: OnlineEM, k: int, rng: np.random.Generator) -> OnlinePosterior:
@@ -137,21 +139,21 @@ def orthonormal_start(model: OnlineEM, k: int, rng: np.random.Generator) -> Onli
     return replace(start, loadings=replace(start.loadings, mean=np.ascontiguousarray(q.T)))
 
 
-def fewer_factors(q: FactorPosterior, k: int, n: float) -> FactorPosterior:
+def fewer_factors(q: FactorAnalysisPosterior, k: int, n: float) -> FactorAnalysisPosterior:
     """The K-factor model nearest in likelihood to one of more factors: EM on its covariance, never formed."""
     if q.n_components <= k:
         return q
     whole = canonical(q).loadings
     noise = whole.mean_noise + np.sum(whole.mean[k:] ** 2, axis=0)
     floor = q.loadings.floor if isinstance(q.loadings, PointNormalGamma) else 0.0
-    start = FactorPosterior(PointNormalGamma(whole.mean[:k], noise, floor), q.center)
+    start = FactorAnalysisPosterior(PointNormalGamma(whole.mean[:k], noise, floor), q.center)
     batch = LowRank(n, q.center, whole.mean, whole.mean_noise)
     fit = ascend(Factors(len(q.center)), [batch], State(start), max_iter=200, tol=1e-7)
-    nearest: FactorPosterior = fit.state.q
+    nearest: FactorAnalysisPosterior = fit.state.q
     return nearest
 
 
-def canonical(q: FactorPosterior) -> FactorPosterior:
+def canonical(q: FactorAnalysisPosterior) -> FactorAnalysisPosterior:
     """Point loadings turned so that they are orthogonal in units of the noise, the strongest first."""
     w = q.loadings
     if not isinstance(w, PointNormalGamma) or not q.n_components:
@@ -160,7 +162,7 @@ def canonical(q: FactorPosterior) -> FactorPosterior:
     return turned(q, vectors[:, ::-1].T)
 
 
-def turned(q: FactorPosterior, rotation: Floats) -> FactorPosterior:
+def turned(q: FactorAnalysisPosterior, rotation: Floats) -> FactorAnalysisPosterior:
     """The same distribution of rows with factors rotation @ h."""
     w = q.loadings
     if isinstance(w, PointNormalGamma):
@@ -169,14 +171,14 @@ def turned(q: FactorPosterior, rotation: Floats) -> FactorPosterior:
     return replace(q, loadings=Relevance(inner, w.alpha))
 
 
-def signed(q: FactorPosterior) -> FactorPosterior:
+def signed(q: FactorAnalysisPosterior) -> FactorAnalysisPosterior:
     """The same distribution, with the largest loading of each factor positive."""
     w = q.loadings.mean
     largest = np.take_along_axis(w, np.argmax(np.abs(w), axis=1)[:, None], axis=1)
     return turned(q, np.diag(np.where(largest[:, 0] < 0, -1.0, 1.0)))
 
 
-def guessed(q: FactorPosterior, units: Units) -> FactorPosterior:
+def guessed(q: FactorAnalysisPosterior, units: Units) -> FactorAnalysisPosterior:
     """With a guess for each column that no row has shown: like one of the other columns, whichever."""
     unseen = np.isin(np.arange(len(q.center)), units.unseen)
     if not unseen.any() or unseen.all():
@@ -187,15 +189,15 @@ def guessed(q: FactorPosterior, units: Units) -> FactorPosterior:
     center = np.where(unseen, np.mean(middles), q.center)
     mean = np.where(unseen, 0.0, w.mean)
     if isinstance(w, PointNormalGamma):
-        return FactorPosterior(replace(w, mean=mean, noise=np.where(unseen, variance, w.noise)), center)
+        return FactorAnalysisPosterior(replace(w, mean=mean, noise=np.where(unseen, variance, w.noise)), center)
     uncertain = np.trace(w.spread, axis1=1, axis2=2)  # of its loadings, which only the prior knows
     shape = np.where(unseen, 2.0, w.weights.shape)  # the smallest whole number for which the noise has a mean
     rate = np.where(unseen, variance / (1 + uncertain), w.weights.rate)
-    return FactorPosterior(replace(w, weights=replace(w.weights, mean=mean, shape=shape, rate=rate)), center)
+    return FactorAnalysisPosterior(replace(w, weights=replace(w.weights, mean=mean, shape=shape, rate=rate)), center)
 
 
-def _relevant(loadings: Floats, noise: Floats, mean: Floats, n: float) -> FactorPosterior:
+def _relevant(loadings: Floats, noise: Floats, mean: Floats, n: float) -> FactorAnalysisPosterior:
     k, d = loadings.shape
     shape = np.full(d, 0.5 * n + 1.0)
     weights = NormalGamma(loadings, n * np.eye(k)[None], shape, shape * noise)
-    return FactorPosterior(Relevance(weights, Gamma(np.full(k, 0.5 * d), np.full(k, 0.5 * d))), mean)
+    return FactorAnalysisPosterior(Relevance(weights, Gamma(np.full(k, 0.5 * d), np.full(k, 0.5 * d))), mean)

@@ -40,13 +40,13 @@ from latens.models.factor_analysis.missing_patterns import HolePatterns
 from latens.models.factor_analysis.sums import Covariance, Scatter
 from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
 
-__all__ = ["ExactFactors", "FactorCodes", "FactorPosterior", "FactorStatistics", "Factors", "Projection"]
+__all__ = ["ExactFactors", "FactorAnalysisPosterior", "FactorCodes", "FactorStatistics", "Factors", "Projection"]
 
 OFF = 0.1  # nats of likelihood ratio per loading: factors that are off end near 0, those that are on well above 1
 
 
 @record
-class FactorPosterior:
+class FactorAnalysisPosterior:
     loadings: PointNormalGamma | Relevance = part(noises="d")  # and the noise
     center: Floats = real("d")
 
@@ -148,15 +148,15 @@ class Factors:
     floor: float = 1e-6  # smallest noise of a point estimate that no start has set
     thorough: bool = True  # whether moves try each deletion, or only those of all factors and of the ones turned off
 
-    def prior(self, k: int) -> FactorPosterior:
+    def prior(self, k: int) -> FactorAnalysisPosterior:
         d = self.n_features
         if self.points:
-            return FactorPosterior(PointNormalGamma(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
+            return FactorAnalysisPosterior(PointNormalGamma(np.zeros((k, d)), np.ones(d), self.floor), np.zeros(d))
         noise = Gamma(np.full(d, self.noise[0]), np.broadcast_to(np.asarray(self.noise[1], dtype=float), (d,)))
-        return FactorPosterior(Relevance.prior(k, d, noise, self.relevance), np.zeros(d))
+        return FactorAnalysisPosterior(Relevance.prior(k, d, noise, self.relevance), np.zeros(d))
 
     def local_step(
-        self, q: FactorPosterior, batch: Rows | Covariance, warm: object = None
+        self, q: FactorAnalysisPosterior, batch: Rows | Covariance, warm: object = None
     ) -> FactorCodes | Projection | Projections:
         """Of rows, of the rows behind a covariance, or of those behind each pattern of holes."""
         w, k = q.loadings, q.n_components
@@ -188,16 +188,16 @@ class Factors:
             return _row_sums(rows, local)
         raise TypeError(f"a {type(local).__name__} is no local posterior of a {type(batch).__name__}.")
 
-    def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+    def global_step(self, q: FactorAnalysisPosterior, stats: FactorStatistics) -> FactorAnalysisPosterior:
         """The mean given the loadings, then the loadings and the noise given the mean."""
         seen = np.maximum(stats.seen, np.finfo(float).tiny)
         center = (stats.x - np.sum(q.loadings.mean * stats.z, axis=0)) / seen
         prior = self.prior(len(stats.zx)).loadings
         if isinstance(prior, PointNormalGamma) and isinstance(q.loadings, PointNormalGamma):
             prior = replace(prior, floor=q.loadings.floor)
-        return FactorPosterior(prior.observe(*stats.about(center), current=q.loadings), center)
+        return FactorAnalysisPosterior(prior.observe(*stats.about(center), current=q.loadings), center)
 
-    def expanded(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+    def expanded(self, q: FactorAnalysisPosterior, stats: FactorStatistics) -> FactorAnalysisPosterior:
         """The same model of the rows in other axes of its factors: those that relevances and codes agree with best.
 
         Codes h -> A h and loadings w -> A'^-1 w leave likelihoods alone. The bound is highest where sum E[hh'] = N 1
@@ -215,13 +215,13 @@ class Factors:
         axes = _in_place(np.linalg.eigh(root.T @ w.gram @ root)[1].T)
         return replace(q, loadings=w.transformed(axes @ root.T, self.prior(q.n_components).loadings))
 
-    def data_terms(self, q: FactorPosterior, stats: FactorStatistics) -> dict[str, float]:
+    def data_terms(self, q: FactorAnalysisPosterior, stats: FactorStatistics) -> dict[str, float]:
         return {"likelihood": q.loadings.log_likelihood(*stats.about(q.center)), "codes": float(stats.codes)}
 
-    def global_terms(self, q: FactorPosterior) -> dict[str, float]:
+    def global_terms(self, q: FactorAnalysisPosterior) -> dict[str, float]:
         return {"kl_loadings": -q.loadings.kl(self.prior(q.n_components).loadings)}
 
-    def slopes(self, q: FactorPosterior, stats: FactorStatistics) -> dict[str, Any]:
+    def slopes(self, q: FactorAnalysisPosterior, stats: FactorStatistics) -> dict[str, Any]:
         w = q.loadings
         left = stats.x - stats.seen * q.center - np.sum(w.mean * stats.z, axis=0)
         return {
@@ -233,16 +233,16 @@ class Factors:
         xp = array_namespace(local.mean)
         return local.mean, xp.zeros_like(local.mean) + xp.linalg.diagonal(local.spread)
 
-    def log_predictive(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
+    def log_predictive(self, q: FactorAnalysisPosterior, batch: Rows, local: FactorCodes) -> Array:
         """log Normal(x | c, W'W + diag), the diagonal with the uncertainty of the loadings, in low-rank algebra."""
         mean, noise = q.low_rank
         at = replace(q, loadings=PointNormalGamma(mean, noise))
         return self.row_bounds(at, batch, self._row_codes(at, batch))
 
-    def score_is_bound(self, q: FactorPosterior) -> bool:
+    def score_is_bound(self, q: FactorAnalysisPosterior) -> bool:
         return False
 
-    def row_bounds(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> Array:
+    def row_bounds(self, q: FactorAnalysisPosterior, batch: Rows, local: FactorCodes) -> Array:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
         xp, x, w, k = array_namespace(batch.x), batch.x, q.loadings, q.n_components
         gaps = (x - like(q.center, x)) * batch.mask
@@ -256,7 +256,7 @@ class Factors:
         level = batch.mask @ like(w.log_tau - LOG_2PI, x) - gaps**2 @ like(w.tau, x)
         return 0.5 * (level - pairs) + drive + _minus_kl(local)
 
-    def impute(self, q: FactorPosterior, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
+    def impute(self, q: FactorAnalysisPosterior, batch: Rows, local: FactorCodes) -> tuple[Array, Array]:
         xp, w, k = array_namespace(batch.x), q.loadings, q.n_components
         noise = w.mean_noise
         products = w.mean.T[:, :, None] * w.mean.T[:, None, :] + noise[:, None, None] * w.spread
@@ -265,23 +265,25 @@ class Factors:
         shift = local.mean @ like(w.mean, batch.x)
         return self.reconstruct(q, local.mean), (square - shift**2) + like(noise, batch.x)
 
-    def reconstruct(self, q: FactorPosterior, codes: Array) -> Array:
+    def reconstruct(self, q: FactorAnalysisPosterior, codes: Array) -> Array:
         return codes @ like(q.loadings.mean, codes) + like(q.center, codes)
 
-    def draw(self, q: FactorPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def draw(self, q: FactorAnalysisPosterior, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Rows and factors under one draw of the globals."""
         point = q.sample(rng)
         codes = rng.standard_normal((n, q.n_components))
         rows = self.reconstruct(point, codes)
         return rows + rng.standard_normal(rows.shape) * np.sqrt(point.loadings.mean_noise), codes
 
-    def cannot_sample(self, q: FactorPosterior) -> str:
+    def cannot_sample(self, q: FactorAnalysisPosterior) -> str:
         return "maximum likelihood has no posterior to draw from; fit with prior='ard'" if self.points else ""
 
-    def samples_with_holes(self, q: FactorPosterior) -> bool:
+    def samples_with_holes(self, q: FactorAnalysisPosterior) -> bool:
         return True
 
-    def draw_codes(self, point: FactorPosterior, batch: Rows, last: Any, rng: np.random.Generator) -> FactorCodes:
+    def draw_codes(
+        self, point: FactorAnalysisPosterior, batch: Rows, last: Any, rng: np.random.Generator
+    ) -> FactorCodes:
         """Factors of each row given mean, loadings and noise."""
         local = self._row_codes(point, batch)
         root = np.linalg.cholesky(host(local.spread))
@@ -293,7 +295,7 @@ class Factors:
         )
 
     def draw_statistics(
-        self, point: FactorPosterior, batch: Rows, local: FactorCodes, rng: np.random.Generator
+        self, point: FactorAnalysisPosterior, batch: Rows, local: FactorCodes, rng: np.random.Generator
     ) -> FactorStatistics:
         """Sums over rows of drawn factors; points have no entropy, and it is not asked for."""
         with np.errstate(divide="ignore"):
@@ -301,8 +303,8 @@ class Factors:
             return self.statistics(batch, replace(local, spread=spread))
 
     def draw_globals(
-        self, point: FactorPosterior, stats: FactorStatistics, rng: np.random.Generator
-    ) -> FactorPosterior:
+        self, point: FactorAnalysisPosterior, stats: FactorStatistics, rng: np.random.Generator
+    ) -> FactorAnalysisPosterior:
         """The mean, of which nothing is known before, given the rest; relevances; then loadings and noise."""
         prior, w = self.prior(len(stats.zx)).loadings, point.loadings
         if not isinstance(prior, Relevance) or not isinstance(w, PointNormalGamma):
@@ -312,7 +314,7 @@ class Factors:
         center = center + rng.standard_normal(center.shape) / np.sqrt(w.tau * seen)
         return replace(point, loadings=prior.draw_given(stats.about(center), w, rng), center=center)
 
-    def importance(self, q: FactorPosterior, stats: Statistics) -> Floats:
+    def importance(self, q: FactorAnalysisPosterior, stats: Statistics) -> Floats:
         """(K,), share of the model's variance; 0 for a factor that relevance determination has turned off."""
         w = q.loadings
         each = np.sum(w.mean**2, axis=1)
@@ -325,7 +327,7 @@ class Factors:
             on |= w.alpha.mean < stats.n
         return np.where(on, share, 0.0)
 
-    def looseness(self, q: FactorPosterior, sample: Rows | Covariance, n: float) -> float:
+    def looseness(self, q: FactorAnalysisPosterior, sample: Rows | Covariance, n: float) -> float:
         """Nats that the bound loses by taking factors and loadings as independent.
 
         Rows tell the loadings as much as E[h] does, sum E[h] E[h]'; given h they would tell sum E[hh'].
@@ -345,21 +347,21 @@ class Factors:
         known = known + np.diag(q.loadings.alpha.mean)
         return 0.5 * self.n_features * float(log_determinant(known + spread) - log_determinant(known))
 
-    def _row_codes(self, q: FactorPosterior, batch: Rows) -> FactorCodes:
+    def _row_codes(self, q: FactorAnalysisPosterior, batch: Rows) -> FactorCodes:
         local = self.local_step(q, batch)
         if not isinstance(local, FactorCodes):
             raise TypeError(f"rows have codes each, not a {type(local).__name__}.")
         return local
 
-    def exact_local(self, q: FactorPosterior) -> bool:
+    def exact_local(self, q: FactorAnalysisPosterior) -> bool:
         return True
 
     def floats_per_row(self, k: int) -> int:
         return 2 * (k + 1) ** 2
 
     def candidates(
-        self, q: FactorPosterior, stats: Statistics, sample: object, rng: np.random.Generator, limit: int
-    ) -> Iterator[FactorPosterior]:
+        self, q: FactorAnalysisPosterior, stats: Statistics, sample: object, rng: np.random.Generator, limit: int
+    ) -> Iterator[FactorAnalysisPosterior]:
         """Deletions: what is off, all, the weaker half, each alone; of points none, since a likelihood cannot judge."""
         k = q.n_components
         if self.points or k == 0:

@@ -24,7 +24,7 @@ from latens.array.linalg import log_determinant
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.families.point_normal_gamma import PointNormalGamma
-from latens.models.factor_analysis.model import FactorPosterior, Factors, FactorStatistics
+from latens.models.factor_analysis.model import FactorAnalysisPosterior, Factors, FactorStatistics
 from latens.models.factor_analysis.sums import smallest_noise
 
 __all__ = [
@@ -45,7 +45,7 @@ FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has
 
 @record(eq=False)
 class TransportFactors(Factors):
-    def global_step(self, q: FactorPosterior, stats: FactorStatistics) -> FactorPosterior:
+    def global_step(self, q: FactorAnalysisPosterior, stats: FactorStatistics) -> FactorAnalysisPosterior:
         """Of complete rows mean and variance are known: the step is about the one, with a floor from the other."""
         center, second = stats.x / stats.n, stats.xx / stats.n
         floor = smallest_noise(np.maximum(second - center**2, 0.0), second)
@@ -54,7 +54,9 @@ class TransportFactors(Factors):
         there = replace(q, loadings=replace(q.loadings, floor=floor), center=center)
         return super().global_step(there, _recentred(stats, q, center))
 
-    def carry(self, stats: FactorStatistics, old: FactorPosterior, new: FactorPosterior) -> FactorStatistics:
+    def carry(
+        self, stats: FactorStatistics, old: FactorAnalysisPosterior, new: FactorAnalysisPosterior
+    ) -> FactorStatistics:
         """Statistics as if every past row had been seen under `new`.
 
         What is known of the rows' covariance S is S P. The model's own covariance M is the control variate:
@@ -73,7 +75,7 @@ class TransportFactors(Factors):
         return replace(stats, z=z[:, None], zx=zx.T + np.outer(z, new.center), zz=zz[None], codes=codes)
 
 
-def _recentred(stats: FactorStatistics, q: FactorPosterior, center: Floats) -> FactorStatistics:
+def _recentred(stats: FactorStatistics, q: FactorAnalysisPosterior, center: Floats) -> FactorStatistics:
     """As if every past row had been seen under q with another centre: all its E[h] move by the same."""
     step = (center - q.center) @ q.projection.weights
     cross = np.outer(stats.z[:, 0], step)
@@ -84,14 +86,14 @@ def _recentred(stats: FactorStatistics, q: FactorPosterior, center: Floats) -> F
     )
 
 
-def _times(q: FactorPosterior, columns: Floats) -> Floats:
+def _times(q: FactorAnalysisPosterior, columns: Floats) -> Floats:
     """The model's covariance times (D, K)."""
     w = q.loadings.mean
     return w.T @ (w @ columns) + columns / q.loadings.tau[:, None]
 
 
 @record
-class OnlinePosterior(FactorPosterior):
+class OnlinePosterior(FactorAnalysisPosterior):
     """Points, about the mean of the rows so far."""
 
     loadings: PointNormalGamma = part(noises="d")
@@ -169,13 +171,13 @@ class OnlineEM(Factors):
 
         return em_rows(x, q.count, self.warm_up, self.floor, *point, *sums.values()), False
 
-    def data_terms(self, q: FactorPosterior, stats: object) -> dict[str, float]:
+    def data_terms(self, q: FactorAnalysisPosterior, stats: object) -> dict[str, float]:
         """Not a bound: the prequential log score, the sum of the log densities of rows before they were learnt from."""
         if not isinstance(q, OnlinePosterior):
             raise TypeError(f"a {type(q).__name__} does not know how well rows were predicted.")
         return {"prequential": q.score}
 
-    def global_terms(self, q: FactorPosterior) -> dict[str, float]:
+    def global_terms(self, q: FactorAnalysisPosterior) -> dict[str, float]:
         return {}
 
 
