@@ -8,11 +8,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "latens"
+from tests.architecture.source_tree import PACKAGE, ROOT, sources
+from tests.estimators.subjects import SUBJECTS
 
 # Loaded on first use only, so that `import latens` is quick and needs no extra.
 HEAVY = {
@@ -31,11 +30,6 @@ OWNERS = {
     "distributed": {"scale"},
     "matplotlib": {"plots", "report", "experiments"},
 }
-
-
-@cache
-def sources() -> dict[Path, ast.Module]:
-    return {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def layer(path: Path) -> str:
@@ -75,6 +69,14 @@ def test_importing_latens_loads_nothing_heavy() -> None:
     script = "import json, sys, latens; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert HEAVY.intersection(json.loads(run.stdout)) == set()
+
+
+def test_no_estimator_loads_the_compiler_before_a_kernel_is_needed() -> None:
+    script = (
+        "import sys, latens; print([name for name in sys.argv[1:] if getattr(latens, name) and 'numba' in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", script, *SUBJECTS], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
 
 
 def test_optional_packages_are_imported_only_by_their_owners() -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "latens"
-LAYER = PACKAGE / "system"
+from tests.architecture.source_tree import sources
 
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 OF_OS = {
@@ -80,10 +78,7 @@ def _says_utf8(node: ast.Call) -> bool:
 
 def test_only_the_system_layer_asks_for_what_posix_alone_has() -> None:
     found = [
-        f"{path.relative_to(PACKAGE)}, {fault}"
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if LAYER not in path.parents
-        for fault in faults(ast.parse(path.read_text("utf-8")))
+        f"{path}, {fault}" for path, tree in sources().items() if path.parts[0] != "system" for fault in faults(tree)
     ]
     assert found == []
 

@@ -31,7 +31,6 @@ from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized, unit
-from latens.array.kernels.noisy_or.jensen_numba import LEAST_WEIGHT, count_lit, weigh_ones
 from latens.array.kernels.noisy_or.states import meets_kernels, score_all
 from latens.array.special import logsumexp, xlogx
 from latens.array.states import MOST_SWITCHES
@@ -138,6 +137,8 @@ class JensenNoisyOr:
         return RatePosterior(usage, causes, Gamma(np.full(d, self.leak[0]), np.full(d, self.leak[1])))
 
     def local_step(self, q: RatePosterior, batch: Rows, warm: Attributions | None = None) -> Attributions:
+        from latens.array.kernels.noisy_or.jensen_numba import LEAST_WEIGHT, weigh_ones
+
         bounds, columns = _ones(batch)
         rate, leak = _geometric(q)
         log_on, log_off = q.usage.mean_log
@@ -265,6 +266,8 @@ class JensenNoisyOr:
         self, q: RatePosterior, batch: Rows, local: Attributions, times: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Counts by cause (K, D) and by leak (D,), and what the ones add to each row's bound (n,)."""
+        from latens.array.kernels.noisy_or.jensen_numba import count_lit
+
         rate, leak = _geometric(q)
         caused, leaked, level = np.zeros(rate.shape), np.zeros(len(leak)), np.empty(len(batch))
         count_lit(*_ones(batch), rate, leak, local.on, local.weight, times, caused, leaked, level)

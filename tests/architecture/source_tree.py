@@ -1,0 +1,16 @@
+"""The source tree as it is parsed, once for all tests of a process."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "latens"
+
+
+@cache
+def sources() -> dict[Path, ast.Module]:
+    """Every file of the package, by its path within it."""
+    return {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
