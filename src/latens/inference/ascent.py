@@ -81,11 +81,12 @@ def ascend(
     first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
+    expanding = isinstance(model, Expanding)  # asked once: of a protocol that takes as long as a small step
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
-                state, event = _expanded(model, state, trace, iterate, tol) or iterate(state)
+                state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
                 stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
@@ -135,7 +136,7 @@ def _expanded(
     One that gains so little that the ascent would end there is not taken: of rows with missing entries the model only
     guesses where to go, and a plain iteration may gain more.
     """
-    if not trace or state.stats is None or not isinstance(model, Expanding):
+    if not trace or state.stats is None:
         return None
     q = model.expanded(state.q, state.stats)
     if q is state.q:

@@ -129,15 +129,15 @@ def load(path: str | os.PathLike[str], *, custom: Iterable[type] = (), max_bytes
         raise FileRefused(f"{path} is refused: it is {kind}, not a file.")
     with open(path, "rb") as file, custom_records(custom):
         try:
-            return _model_in(*read_archive(file, max_bytes))
+            header, arrays = read_archive(file, max_bytes)
+            return _model_in(header, arrays, dropped=upgrade(header, arrays))
         except FileRefused as error:
             raise FileRefused(f"{path} is refused: {error}") from error.__cause__
 
 
-def _model_in(header: dict[str, Any], arrays: list[Any]) -> Any:
-    """The estimator that a header and its arrays describe."""
-    left = upgrade(header, arrays)
-    used = left.intersection(range(len(arrays)))
+def _model_in(header: dict[str, Any], arrays: list[Any], dropped: Iterable[int] = ()) -> Any:
+    """The estimator that a header of the present version describes; nothing refers to `dropped` arrays any more."""
+    used = set(dropped).intersection(range(len(arrays)))
 
     def take(number: int) -> Any:
         if type(number) is not int or not 0 <= number < len(arrays):

@@ -16,7 +16,7 @@ from latens.errors import LatensWarning, collect_warnings
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.rows.data import InMemory
 from latens.inference.ascent import ascend
-from latens.inference.search.grown import grown
+from latens.inference.search.moves import starts_with_one_more
 
 __all__ = ["FEW_ASKED", "height_with_one_more"]
 
@@ -38,8 +38,8 @@ def height_with_one_more(estimator: Any, context: FitContext) -> float:
                      log_scale=context.units.log_scale)  # fmt: skip
     with collect_warnings(owner=ascent), warnings.catch_warnings():  # they are not of the fit
         warnings.simplefilter("ignore", LatensWarning)
-        starts = list(grown(model, state, context.sample, context.rng)) or _starts_with(k + 1, estimator, context)
-        fits = [ascent(start) for start in starts]
+        larger = list(starts_with_one_more(model, state, context.sample, context.rng))
+        fits = [ascent(start) for start in larger or _starts_with(k + 1, estimator, context)]
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
     return max((fit.elbo for fit in fits), default=math.nan)

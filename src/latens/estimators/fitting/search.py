@@ -23,8 +23,8 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.search.grown import grown
 from latens.inference.search.journal import Record
+from latens.inference.search.moves import starts_with_one_more
 from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
 from latens.system.seeds import seed_beside
@@ -74,7 +74,7 @@ class FitSearch:
         starts = [State(q) for restart in range(times) for q in self._starts_of_restart(model, context, restart)]
         if context.smaller is None:
             return starts
-        return [*starts, *grown(model, context.smaller._state, context.sample, context.rng)]
+        return [*starts, *starts_with_one_more(model, context.smaller._state, context.sample, context.rng)]
 
     def _starts_of_restart(self, model: Any, context: FitContext, restart: int) -> Sequence[Posterior]:
         """One; more where nothing short of a whole search tells which is better."""

@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, State
+from latens.core import Fit, Iteration, Movable, State
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import labelled
 
-__all__ = ["improve", "longer"]
+__all__ = ["improve", "longer", "starts_with_one_more"]
+
+MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
 
@@ -165,3 +167,12 @@ class _Hopeless:
 
 def _relabelled(fit: Fit, restart: int) -> tuple[Any, ...]:
     return tuple(replace(event, restart=restart) for event in fit.trace)
+
+
+def starts_with_one_more(model: Any, state: State, sample: Any, rng: np.random.Generator) -> Iterator[State]:
+    """Starts with one component more than a fit has, as moves propose it; none where they propose nothing."""
+    if not isinstance(model, Movable):
+        return iter(())
+    k = state.q.n_components + 1
+    proposed = model.candidates(state.q, state.stats, sample, rng, k)
+    return islice((State(q) for q in proposed if q.n_components == k), MOST_LARGER_STARTS)
