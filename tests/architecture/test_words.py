@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
-from pathlib import Path
+from collections import Counter
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "latens"
+import latens
+import latens.nets
+from latens.io.registry import estimators, records
+from tests.architecture.source_tree import PACKAGE, ROOT, sources
 
 # former names, and what each is called now
 RENAMED = {
@@ -33,11 +36,13 @@ def names(source: str) -> set[str]:
 
 
 def test_former_names_do_not_come_back() -> None:
+    former = re.compile(rf"\b(?:{'|'.join(RENAMED)})\b")  # in a comment, too: only names are counted below
     found = {
         f"{path.relative_to(ROOT)}: {name}, now {RENAMED[name]}"
         for folder in ("src", "tests", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
-        for name in names(path.read_text("utf-8")) & RENAMED.keys()
+        if former.search(source := path.read_text("utf-8"))
+        for name in names(source) & RENAMED.keys()
     }
     assert sorted(found) == []
 
@@ -61,3 +66,23 @@ def test_pages_do_not_use_former_names() -> None:
 
 def test_a_former_name_would_be_noticed() -> None:
     assert names("told = 1  # settle\n") & RENAMED.keys() == {"told"}
+
+
+def test_a_class_that_files_or_users_see_has_a_name_of_its_own() -> None:
+    """Experiments are a list of equals, each with its own settings, which no other file imports."""
+    trees = [tree for path, tree in sources().items() if path.parts[0] != "experiments"]
+    classes = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    seen = {*records(), *estimators(), *latens.__all__, *latens.nets.__all__}
+    assert {name for name in seen if classes[name] > 1} == set()
+
+
+def test_no_experiment_uses_the_settings_of_another() -> None:
+    imported = [
+        f"{path}: {alias.name}"
+        for path, tree in sources().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == "Settings"
+    ]
+    assert imported == []

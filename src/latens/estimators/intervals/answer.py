@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from latens.array import Floats
-from latens.estimators.intervals.students import Tails
+from latens.estimators.intervals.students import IntervalTails
 from latens.estimators.intervals.table import PublishedNumber
 
 __all__ = ["Answer", "reach_of", "with_better"]
@@ -26,7 +26,7 @@ class Answer:
     missing: Floats  # (m,), share of missing information
     draws: Floats | None = None  # (n, m), in the units of the data, where intervals are their quantiles
     n_std: float = math.inf  # refits that std was taken from; few make its ends uncertain
-    tails: Tails | None = None  # None: normal on the link's scale, as far as n_std goes
+    tails: IntervalTails | None = None  # None: normal on the link's scale, as far as n_std goes
 
 
 def reach_of(answer: Answer, upper: float) -> Floats:
@@ -45,7 +45,7 @@ def with_better(
     """The answer with what is known better of some of its numbers."""
     at, size = {number: i for i, number in enumerate(numbers)}, len(numbers)
     places = [at[number] for number in better]
-    tails = Tails(np.full(size, math.inf), np.ones(size))
+    tails = IntervalTails(np.full(size, math.inf), np.ones(size))
     parts = [(answer.estimate, known.estimate), (answer.std, known.std), (answer.missing, known.missing)]
     if known.tails is not None:
         parts += list(zip(tails, known.tails, strict=True))

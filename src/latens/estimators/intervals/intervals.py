@@ -25,7 +25,7 @@ from latens.estimators.intervals.draws import (
     stacked,
 )
 from latens.estimators.intervals.other_fits import Components, not_compared, with_other_fits
-from latens.estimators.intervals.students import Tails, tails_of
+from latens.estimators.intervals.students import IntervalTails, tails_of
 from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
@@ -476,7 +476,7 @@ class Intervals(DataOfFit):
         tails = self._tails_of(numbers, std)
         return numbers, Answer(estimate, std, why.tolist(), response.missing(jacobian), tails=tails)
 
-    def _tails_of(self, numbers: list[PublishedNumber], std: Floats) -> Tails:
+    def _tails_of(self, numbers: list[PublishedNumber], std: Floats) -> IntervalTails:
         return tails_of(
             numbers,
             std,

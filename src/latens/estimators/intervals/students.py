@@ -18,13 +18,13 @@ import numpy as np
 from latens.array import Floats
 from latens.estimators.intervals.table import AXES, COVARIANCES, PublishedNumber
 
-__all__ = ["Tails", "tails_of"]
+__all__ = ["IntervalTails", "tails_of"]
 
 LOCATIONS = ("means", "components", "mixing", "mean", "intercept", "intercepts", "covariate_coefficients")
 FEWEST = 1.0  # degrees of freedom that a tail has at least
 
 
-class Tails(NamedTuple):
+class IntervalTails(NamedTuple):
     """(m,) each; normal tails have infinitely many degrees of freedom."""
 
     freedom: Floats
@@ -39,7 +39,7 @@ def tails_of(
     n_columns: int,
     n_components: int,
     covariance_type: str = "",
-) -> Tails:
+) -> IntervalTails:
     """Of numbers with these standard deviations on the scales of their links; those without noise are normal."""
     at = {(n.parameter, n.view, n.place): i for i, n in enumerate(numbers)}
     freedom, widening = np.full(len(numbers), math.inf), np.ones(len(numbers))
@@ -57,4 +57,4 @@ def tails_of(
             found = 2 / float(std[own]) ** 2
             freedom[i] = max(found - n_columns + 1 if "e" in axes else found, FEWEST)
             widening[i] = math.sqrt(max(found / freedom[i], 1.0))
-    return Tails(freedom, widening)
+    return IntervalTails(freedom, widening)
