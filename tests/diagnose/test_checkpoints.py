@@ -56,10 +56,9 @@ def numbers(found: Any) -> list[float]:
 
 @pytest.mark.parametrize("job", [swept, halved, suggested])
 def test_a_job_that_died_goes_on_to_the_same_answer(job: Any, tmp_path: Path) -> None:
-    whole = job()
     with pytest.MonkeyPatch.context() as patch:
         all_steps = dying(patch, 10**9)
-        assert numbers(job()) == numbers(whole)
+        whole = job()
     died_at = all_steps[0] * 2 // 3
     with pytest.MonkeyPatch.context() as patch:
         dying(patch, died_at)

@@ -43,7 +43,7 @@ def tiny_rows(rng: np.random.Generator, k: int, holes: bool) -> Rows:
     return Rows(np.where(seen, x, 0.0), seen, weight) if holes else Rows(x, None, weight)
 
 
-def gap_to_the_evidence(case: Case, model_for: Callable[[int], Any], seed: int, holes: bool, steps: int = 300) -> float:
+def gap_to_the_evidence(case: Case, model_for: Callable[[int], Any], seed: int, holes: bool, steps: int = 100) -> float:
     """Evidence less bound after some steps, in nats: never negative."""
     rng = np.random.default_rng(1000 + seed)
     k = 1 + seed % case.most_components
@@ -98,15 +98,19 @@ def global_hill(case: Case, model_for: Callable[[int], Any], holes: bool) -> Hil
     rows = random_rows(rng, 40, 3, holes=holes, weighted=True)
     model, q = midway(case, rows, 2, rng, model_for(3))
     stats = model.statistics(rows, model.local_step(q, rows))
+    heights: list[float] = []
     for _ in range(400):
         q, stats = advance(model, q, stats)
+        heights.append(bound(model, q, stats))
+        if heights[-20:] == heights[-1:] * 20:  # settled to the last digit
+            break
     return Hill(lambda at: bound(model, at, stats), q, size_of_terms(model, q, stats), 0.05)
 
 
 def local_hill(case: Case, model_for: Callable[[int], Any], holes: bool) -> Hill:
     """The bound about a settled local posterior, the globals fixed."""
     rng = np.random.default_rng(6)
-    rows = random_rows(rng, 12, 3, holes=holes, weighted=True)
+    rows = random_rows(rng, 6, 3, holes=holes, weighted=True)
     model, q = midway(case, rows, 3, rng, model_for(3))
     local = settled(model, q, rows)
     scale = size_of_terms(model, q, model.statistics(rows, local))

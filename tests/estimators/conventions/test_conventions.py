@@ -44,7 +44,8 @@ def flat(components: Any) -> np.ndarray:
 
 
 def test_scikit_learn_finds_no_fault(subject: Subject) -> None:
-    assert complaints(subject.make(max_iter=1000) if subject.supervised else subject.make()) == []
+    # a few iterations will do for components: no check is about convergence
+    assert complaints(subject.make(max_iter=1000 if subject.supervised else 5)) == []
 
 
 def test_no_check_is_switched_off_by_a_tag(subject: Subject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,18 @@ def noise(kind: str, seed: int, n: int = 200, d: int = 5) -> np.ndarray:
     return x if kind == "real" else (x > 0.3).astype(float)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_noise_has_nothing_in_it_and_every_answer_is_of_that_shape(name: str) -> None:
+@cache
+def nothing(name: str) -> tuple[Any, np.ndarray]:
+    """A model that was given noise, and the noise; look at it, and change only a copy."""
     make, kind = CASES[name]
     X = noise(kind, 0)
-    model = make()
     with pytest.warns(NothingFound, match="finds nothing"):
-        model.fit(X)
+        return make().fit(X), X
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_noise_has_nothing_in_it_and_every_answer_is_of_that_shape(name: str) -> None:
+    model, X = nothing(name)
     assert model.n_components_ == 0
     parts = model.components_
     for part in parts.values() if isinstance(parts, dict) else [parts]:
@@ -83,18 +89,25 @@ def something(name: str, kind: str) -> np.ndarray:
     return X
 
 
+@cache
+def found(name: str) -> tuple[Any, list[float]]:
+    """A model of rows in which there is something, and the bounds of all states that its fit visited."""
+    make, kind = {**CASES, **MIXTURES}[name]
+    heights: list[float] = []
+    model = make().set_params(callbacks=lambda event: heights.append(event.elbo))
+    with warnings.catch_warnings(action="ignore"):
+        return model.fit(something(name, kind)), heights
+
+
 @pytest.mark.parametrize("name", ["views", "noisy-or", "binary factors", "sources", "factors"])
 def test_something_is_not_taken_for_nothing(name: str) -> None:
-    make, kind = CASES[name]
-    X = something(name, kind)
-    with warnings.catch_warnings(action="error", category=NothingFound):
-        assert make().fit(X).n_components_ >= 1
+    model, _ = found(name)
+    assert model.n_components_ >= 1
+    assert "nothing-found" not in [each.code for each in model.warnings_]
 
 
 def test_nothing_can_be_saved_and_loaded(tmp_path: Any) -> None:
-    X = noise("real", 0)
-    with pytest.warns(NothingFound):
-        model = latens.NoisyICA(random_state=0).fit(X)
+    model, X = nothing("sources")
     latens.save(model, tmp_path / "nothing.latens")
     again = latens.load(tmp_path / "nothing.latens")
     assert again.n_components_ == 0
@@ -103,10 +116,7 @@ def test_nothing_can_be_saved_and_loaded(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("name", ["views", "noisy-or", "binary factors", "sources", "factors"])
 def test_nothing_has_a_page(name: str, tmp_path: Any) -> None:
-    make, kind = CASES[name]
-    X = noise(kind, 0)
-    with pytest.warns(NothingFound):
-        model = make().fit(X)
+    model, X = nothing(name)
     latens.report(model, X, tmp_path / "page.html")
     assert "finds nothing" in (tmp_path / "page.html").read_text()
 
@@ -147,7 +157,7 @@ def test_one_is_what_a_mixture_says_of_noise(name: str) -> None:
 @pytest.mark.parametrize("name", HEAVY)
 def test_tails_of_single_columns_are_no_components(name: str) -> None:
     make, _ = HEAVY[name]
-    x = np.random.default_rng(3).standard_t(5, size=(500, 4))
+    x = np.random.default_rng(3).standard_t(5, size=(300, 4))
     with warnings.catch_warnings(action="ignore"):
         assert make().fit(x).n_components_ == (1 if name in MIXTURES else 0)
 
@@ -211,11 +221,7 @@ def test_the_evidence_of_independent_binary_columns_counts_rows_as_often_as_they
 
 @pytest.mark.parametrize("name", {**CASES, **MIXTURES})
 def test_no_state_that_a_fit_has_visited_is_higher_than_its_answer(name: str) -> None:
-    make, kind = {**CASES, **MIXTURES}[name]
-    heights: list[float] = []
-    model = make().set_params(callbacks=lambda event: heights.append(event.elbo))
-    with warnings.catch_warnings(action="ignore"):
-        model.fit(something(name, kind))
+    model, heights = found(name)
     tol = model._tolerances()[0]  # nats a row; starts that differ by less are one, of which the first is gone on from
     assert model.elbo_ >= max(heights) - tol * 200
 

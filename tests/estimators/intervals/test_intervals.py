@@ -235,8 +235,8 @@ def test_columns_are_chosen_by_name(subject: Subject) -> None:
 def test_models_of_many_numbers_say_what_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("latens.estimators.intervals.intervals.REFIT_WORK", 0.0)  # as if rows were many
     rng = np.random.default_rng(5)
-    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 120)) + rng.normal(size=(60, 120))
-    model = quietly(latens.MultiViewFactorAnalysis(2, random_state=0, max_iter=20).fit, X)
+    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 60)) + rng.normal(size=(60, 60))
+    model = quietly(latens.MultiViewFactorAnalysis(3, random_state=0, max_iter=20).fit, X)
     assert quietly(model.intervals, X, method="mean-field").method == "mean-field"
     table = quietly(model.intervals, X)
     assert table.method == "response of noise_variance; mean-field of the others"
