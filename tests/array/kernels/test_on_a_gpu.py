@@ -93,6 +93,25 @@ def test_states_of_the_noisy_or(dtype: str, n_profiles: int, holes: bool) -> Non
         assert np.array_equal(np.sort(host(found[0])), np.sort(host(plain[0])))
 
 
+@pytest.mark.parametrize("n_causes", [1, 5, 40, 63])
+def test_ones_of_long_columns_are_shared_out_part_by_part(n_causes: int) -> None:
+    rng = np.random.default_rng(n_causes)
+    effects = Effects(
+        profile=np.zeros(1),
+        odds=rng.normal(size=(1, n_causes)),
+        theta=rng.gamma(0.5, size=(n_causes, 9)),
+        leak=rng.gamma(0.3, size=9) + 1e-4,
+        dark=-rng.gamma(0.5, size=(n_causes, 9)),
+        dark_leak=-rng.gamma(0.1, size=9),
+    )
+    x = tensor(rng.random((3001, 9)) < np.linspace(0, 1, 9))
+    words = tensor(rng.integers(0, 2**n_causes, size=(3001, 7), dtype=np.uint64).astype(np.int64), "int64")
+    mass = tensor(rng.random((3001, 7)))
+    one, two = (share_kept(effects, x, lists, words, mass) for lists in (OnesOnGpu.of(x), None))
+    for name in ("used", "on", "caused", "leaked"):
+        assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-10), name
+
+
 def test_rows_without_a_one_and_columns_without_one() -> None:
     x = tensor(np.zeros((5, 4)))
     ones = OnesOnGpu.of(x)

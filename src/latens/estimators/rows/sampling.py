@@ -30,7 +30,7 @@ __all__ = [
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
-BLOCKS_IN_MEMORY = 32  # that a GPU could hold; the fewer the blocks, the less it waits for the host
+BLOCKS_IN_MEMORY = 16  # that a GPU could hold; the fewer the blocks, the less it waits for the host
 
 
 def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:

@@ -18,7 +18,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.kernels.noisy_or.states_triton import OnesOnGpu, improve_on_gpu, share_on_gpu
+from latens.array.kernels.noisy_or.states_triton import OnesOnGpu, count_on_gpu, improve_on_gpu, share_on_gpu
 from latens.array.kernels.on_off.sweeps import best_flips, distinct
 from latens.array.special import expit, logsumexp
 from latens.array.states import all_states, unpack
@@ -184,7 +184,10 @@ def share_kept(effects: Effects, x: Array, ones: Ones | OnesOnGpu | None, words:
     (k, d), n_profiles = effects.theta.shape, len(effects.profile)
     if isinstance(ones, OnesOnGpu):
         caused, leaked = share_on_gpu(ones, like(effects.theta.T, x), like(effects.leak, x), words, mass)
-        used, on = _share_profiles(effects, unpack(words, k, x), mass)
+        if n_profiles == 1:
+            used, on = column_sums(mass).sum(keepdims=True), host(count_on_gpu(words, mass, k))[None]
+        else:
+            used, on = _share_profiles(effects, unpack(words, k, x), mass)
         return Shares(used, on, host(caused).T * effects.flash, host(leaked) * effects.first)
     if ones is not None:
         from latens.array.kernels.noisy_or.states_numba import share_ones

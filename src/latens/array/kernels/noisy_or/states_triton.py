@@ -3,7 +3,7 @@
 The plain form holds the level of every column under every state and flip; here a program holds those of one row, or of
 one column. Sums over rows are taken column by column and in a fixed order: the same rows give the same bits.
 
-`improve_on_gpu` and `share_on_gpu` are None where there is no Triton.
+`improve_on_gpu`, `share_on_gpu` and `count_on_gpu` are None where there is no Triton.
 """
 
 # mypy: ignore-errors
@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["OnesOnGpu", "improve_on_gpu", "share_on_gpu"]
+__all__ = ["OnesOnGpu", "count_on_gpu", "improve_on_gpu", "share_on_gpu"]
 
 N_ONES = 16  # of a row that a program holds at once
-N_ENTRIES = 64  # of a column, likewise
-N_IN_A_SUM = 2048  # entries of a column that one program adds up
+N_LANES = 32  # states that a program holds at once where it adds up over rows
+N_IN_A_SUM = 512  # ones of a column that one program adds up
 
 improve_on_gpu: Any = None
 share_on_gpu: Any = None
+count_on_gpu: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,38 +200,53 @@ if find_spec("triton") is not None:
         caused,
         leaked,
         K,
-        C,
         each,
-        slots: tl.constexpr,
+        C: tl.constexpr,
         width: tl.constexpr,
-        block: tl.constexpr,
+        lanes: tl.constexpr,
         terms: tl.constexpr,
     ):
-        """Of one column, `each` of its ones: how much of them each cause, and the leak, brought about."""
+        """Of one column, `each` of its ones: how much of them each cause, and the leak, brought about.
+
+        A lane takes one state of one row at a time, with all causes of it: lanes meet only at the end.
+        """
         column, part = tl.program_id(0), tl.program_id(1)
         first = tl.load(starts + column) + part * each
-        last = tl.minimum(tl.load(starts + column + 1), first + each)
-        slot, cause, at = tl.arange(0, slots), tl.arange(0, width), tl.arange(0, block)
-        real = theta.dtype.element_ty
-        blame, unknown = tl.zeros((width,), real), tl.zeros((block,), real)
+        n_pairs = (tl.minimum(tl.load(starts + column + 1), first + each) - first) * C
+        cause, lane = tl.arange(0, width), tl.arange(0, lanes)
+        bit = (tl.full((width,), 1, tl.int64) << cause)[:, None]
+        pull = tl.load(theta + column * K + cause, mask=cause < K, other=0.0)[:, None]
+        blame = tl.zeros((width, lanes), theta.dtype.element_ty)
+        unknown = tl.zeros((lanes,), theta.dtype.element_ty)
         ground = tl.load(leak + column)
-        for begin in range(first, last, block):
-            here = begin + at < last
-            row = tl.load(rows + begin + at, mask=here, other=0).to(tl.int64)
-            use = here[:, None] & (slot < C)[None, :]
-            word = tl.load(words + row[:, None] * C + slot[None, :], mask=use, other=0)
-            share = tl.load(mass + row[:, None] * C + slot[None, :], mask=use, other=0.0)
-            a = tl.zeros((block, slots), real) + ground
-            for b in range(K):
-                a += tl.where(((word >> b) & 1) != 0, tl.load(theta + column * K + b), 0.0)
+        for begin in range(0, n_pairs, lanes):
+            pair = begin + lane
+            here = pair < n_pairs
+            row = tl.load(rows + first + pair // C, mask=here, other=0).to(tl.int64)
+            word = tl.load(words + row * C + pair % C, mask=here, other=0)
+            share = tl.load(mass + row * C + pair % C, mask=here, other=0.0)
+            is_on = (word[None, :] & bit) != 0
+            a = ground + tl.sum(tl.where(is_on, pull, 0.0), axis=0)
             share = share / _lit(tl.maximum(a, TINY), terms)
-            unknown += tl.sum(share, axis=1)
-            for b in range(K):
-                of_cause = tl.sum(tl.sum(tl.where(((word >> b) & 1) != 0, share, 0.0), axis=1), axis=0)
-                blame += tl.where(cause == b, of_cause, 0.0)
+            unknown += share
+            blame += tl.where(is_on, share[None, :], 0.0)
         here = (part * tl.num_programs(0) + column).to(tl.int64)
-        tl.store(caused + here * K + cause, blame, mask=cause < K)
+        tl.store(caused + here * K + cause, tl.sum(blame, axis=1), mask=cause < K)
         tl.store(leaked + here, tl.sum(unknown, axis=0))
+
+    @triton.jit
+    def _count(words, mass, counted, n_pairs, each, K, width: tl.constexpr, lanes: tl.constexpr):
+        """Of `each` states of all rows: how much mass has each cause on."""
+        part = tl.program_id(0).to(tl.int64)
+        cause, lane = tl.arange(0, width), tl.arange(0, lanes)
+        bit = (tl.full((width,), 1, tl.int64) << cause)[:, None]
+        total = tl.zeros((width, lanes), mass.dtype.element_ty)
+        for begin in range(0, each, lanes):
+            pair = part * each + begin + lane
+            word = tl.load(words + pair, mask=pair < n_pairs, other=0)
+            share = tl.load(mass + pair, mask=pair < n_pairs, other=0.0)
+            total += tl.where((word[None, :] & bit) != 0, share[None, :], 0.0)
+        tl.store(counted + part * K + cause, tl.sum(total, axis=1), mask=cause < K)
 
     def improve_on_gpu(ones, theta, leak, dark, profile, odds, words, n_parents, n_rounds):
         """States and scores (n, C); theta (D, K), dark (1 or n, K), odds (P, K)."""
@@ -279,12 +295,22 @@ if find_spec("triton") is not None:
             caused,
             leaked,
             k,
-            c,
             N_IN_A_SUM,
-            slots=triton.next_power_of_2(c),
+            C=c,
             width=triton.next_power_of_2(k),
-            block=N_ENTRIES,
+            lanes=N_LANES,
             terms=_n_terms(theta),
-            num_warps=4,
+            num_warps=1,
         )
         return caused.double().sum(0), leaked.double().sum(0)
+
+    def count_on_gpu(words, mass, k):
+        """(K,), sum of mass (n, C) over the states that have each cause on."""
+        n_pairs, each = words.numel(), N_IN_A_SUM * N_LANES
+        parts = max(1, -(-n_pairs // each))
+        counted = mass.new_empty((parts, k))
+        width = triton.next_power_of_2(k)
+        _count[(parts,)](
+            words.contiguous(), mass.contiguous(), counted, n_pairs, each, k, width=width, lanes=N_LANES, num_warps=1
+        )
+        return counted.double().sum(0)
