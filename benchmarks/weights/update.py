@@ -68,7 +68,7 @@ def _rows(size: int, k: int, device: str, clock: Callable[[Callable[[], Any]], f
 
     def passes() -> None:
         measure = low_rank_update.measured(*state)
-        if not low_rank_update.ahead(*state, measure):
+        if not low_rank_update.update_on_device(*state, measure):
             low_rank_update.update(*state, measure.cpu().numpy())
 
     served = low_rank_update_triton.are_served(posterior._rows)
