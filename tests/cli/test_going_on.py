@@ -95,3 +95,28 @@ def test_a_fit_goes_on_with_its_own_model_for_as_long_as_is_asked(numbers: Path)
     assert "not converged when time was over: --max-time 0.002" in result.stdout
     assert latens.load("o.latens").max_time == 0.001
     assert "there is no file gone.latens" in call("fit", numbers, "--continue", "gone.latens").stderr
+
+
+def test_the_time_of_a_fit_is_for_trying_structures_and_all_sizes_together(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    suggest, fit = latens.suggest, latens.GaussianMixture.fit
+
+    def noted(table: Any, max_time: float, **options: Any) -> Any:
+        given.append(max_time)
+        return suggest(table, max_time=max_time, **options)
+
+    def fitted(self: Any, *arguments: Any, **options: Any) -> Any:
+        given.append(self.max_time)
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(latens, "suggest", noted)
+    monkeypatch.setattr(latens.GaussianMixture, "fit", fitted)
+    done("fit", numbers, "--max-time", "600", "--report", "none")
+    assert 290 < given[0] <= 300
+    assert 500 < given[-1] <= 600  # what was left of all
+    given.clear()
+    done("fit", numbers, "--model", "gaussian-mixture", "-k", "1:3", "--max-time", "600", "--report", "none")
+    assert given[0] <= 200 < given[1] <= 300 < given[2] <= 600
+    assert latens.load("n.latens").max_time == 600

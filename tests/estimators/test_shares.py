@@ -97,3 +97,15 @@ def test_turned_axes_keep_their_places_and_sides() -> None:
     mixed = (nearly * rng.choice([-1.0, 1.0], size=5)[:, None])[rng.permutation(5)]
     assert not np.allclose(mixed, nearly)
     np.testing.assert_array_equal(_in_place(mixed), nearly)
+
+
+def test_a_summary_whose_shares_do_not_fall_says_what_components_are_numbered_by() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 2))
+    loud = 1000 * (z[:, :1] + 0.3 * rng.normal(size=(300, 2)))  # one factor of two columns in a small unit
+    soft = z[:, 1:] + 0.3 * rng.normal(size=(300, 6))
+    model = latens.FactorAnalysis(2, random_state=0).fit(np.hstack([loud, soft]))
+    shares = [row[2] for row in model.summary().rows]
+    assert shares[1] > 2 * shares[0]
+    assert model.summary().note.startswith("numbered by variance in the units of the data")
+    assert "numbered by" not in latens.FactorAnalysis(2, random_state=0).fit(soft).summary().note

@@ -25,6 +25,7 @@ from latens.system.wording import listed
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
+    from latens.diagnose.budget import Budget
     from latens.intake import Intake
 
 __all__ = ["fit"]
@@ -37,6 +38,7 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
      r"--likelihood \1=negative-binomial --exposure total"),
     (r"np\.log1p of it", "--log1p all"),
     (r"Raise max_iter or tol", "Raise --max-iter"),
+    (r"used all max_time=\S+ seconds", "used all of --max-time"),
     (r"Raise max_time", "Raise --max-time"),
     (r"; elbo_history_ shows how it moved", ""),
     (r"n_components=(\d+) is an upper bound", r"-k \1 is an upper bound"),
@@ -83,7 +85,12 @@ NAMES = (
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
 @click.option("--n-init", type=click.IntRange(min=1), help="Starts; the best is kept.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="Iterations at most.")
-@click.option("--max-time", type=float, metavar="SECONDS", help="End a fit then, with the best state so far.")
+@click.option(
+    "--max-time",
+    type=float,
+    metavar="SECONDS",
+    help="For trying structures and fitting together; the best state so far is kept. Then the page is written.",
+)
 @click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep the fit there while it runs, and go on from it.")
 @click.option("--component-names", metavar="NAMES", help="Names of the components, commas between.")
 @click.option("--device", metavar="NAME", help="Where rows are held, such as cuda (needs torch).")
@@ -104,6 +111,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     Reads CSV, TSV, Parquet, Excel, npy, npz, h5ad, h5mu and mtx; says what it does with each column.
     """
     from latens.cli.model_names import Choice, check_kinds
+    from latens.diagnose.budget import Budget
 
     context, sizes = click.get_current_context(), _sizes(components)
     out, report = (None, None) if dry_run else _targets(file, reading["views"], out, report, force)
@@ -113,7 +121,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     table = read_table(file, groups=own_groups, **options)
     if max_time is not None and not max_time > 0:
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
-    trying = not dry_run and before is None
+    trying, budget = not dry_run and before is None, Budget(max_time)
     with FitProgress(quiet=quiet or as_json) as progress:
         if model == "auto" and trying and not reading["covariates"]:
             progress("trying structures")
@@ -123,7 +131,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         elif model == "auto" and asking:
             choice = Choice("multi-view", f"--{asking[0]} was given")
         else:
-            choice = _chosen(model, table, reading["target"], trying, max_time)
+            choice = _chosen(model, table, reading["target"], trying, budget.share(2))  # as long as the fit itself
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
     job = Job(table, choice, command=retyped(context, "fit"), call=typed, file=file)
@@ -140,12 +148,12 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         if as_json:
             click.echo(json.dumps(record(job, {}), indent=1))
         return
-    parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "max_time": max_time, "n_jobs": jobs}
+    parameters = {"random_state": seed, "n_init": n_init, "max_iter": max_iter, "n_jobs": jobs}
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
     _take_rows(job, given)
     _check_metadata(job, known)
-    _fit_sizes(job, sizes, parameters, before, quiet, device)
+    _fit_sizes(job, sizes, parameters, budget, before, quiet, device)
     if job.interrupted and report is not None:
         click.echo("interrupted: the page about the best state so far is written; Ctrl-C again leaves it out", err=True)
     if component_names is not None:
@@ -346,9 +354,18 @@ def _check_metadata(job: Job, known: Any) -> None:
 
 
 def _fit_sizes(
-    job: Job, sizes: list[int | None], parameters: dict[str, Any], before: Path | None, quiet: bool, device: str | None
+    job: Job,
+    sizes: list[int | None],
+    parameters: dict[str, Any],
+    budget: Budget,
+    before: Path | None,
+    quiet: bool,
+    device: str | None,
 ) -> None:
-    """Fit for each number of components; the highest bound is kept, as they are all Bayesian fits of the same rows."""
+    """Fit for each number of components; the highest bound is kept, as they are all Bayesian fits of the same rows.
+
+    Each has an equal share of the time that is left.
+    """
     from latens.cli.model_names import MODELS
 
     named = MODELS[job.choice.name]
@@ -356,9 +373,14 @@ def _fit_sizes(
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, FitProgress(quiet=quiet) as progress:
         warnings.simplefilter("always")
-        for size in sizes:
+        for done, size in enumerate(sizes):
+            seconds = budget.share(len(sizes) - done)
             model = named.build(
-                n_components=size, callbacks=[progress.iteration], likelihoods=likelihoods, **parameters
+                n_components=size,
+                callbacks=[progress.iteration],
+                likelihoods=likelihoods,
+                max_time=seconds,
+                **parameters,
             )
             if before is not None:
                 model = _loaded_to_go_on(before, model)
@@ -382,6 +404,8 @@ def _fit_sizes(
     job.seconds = time.perf_counter() - began
     shown = [each for each in caught if not issubclass(each.category, FitInterrupted | DeprecationWarning)]
     job.warnings += list(dict.fromkeys(_in_options(one_line(str(each.message))) for each in shown))
+    if budget.seconds is not None and hasattr(job.model, "max_time"):
+        job.model.set_params(max_time=budget.seconds)  # as it was asked for, whatever else took of it
     job.model.encodings_ = job.table.encodings
     if not hasattr(job.model, "feature_names_in_") and job.choice.name != "multi-view":
         import numpy as np

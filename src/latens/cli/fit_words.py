@@ -95,10 +95,10 @@ def _several(part: str) -> str:
 
 def _components(job: Job) -> list[str]:
     model = job.model
-    rows = [] if job.choice.name == "linear-regression" else _with_columns(job)
+    rows, order = ([], "") if job.choice.name == "linear-regression" else _with_columns(job)
     if rows:
         more = [f"... and {len(rows) - MOST_LINES} more"] if len(rows) > MOST_LINES else []
-        return [_lines_of_words(rows[:MOST_LINES]), *more]
+        return [_lines_of_words(rows[:MOST_LINES]), *more, *([f"({order})"] if order else [])]
     table = model.summary()
     lines = str(table).splitlines()
     if len(table) <= MOST_LINES:
@@ -106,15 +106,16 @@ def _components(job: Job) -> list[str]:
     return [*lines[: MOST_LINES + 1], f"... and {len(table) - MOST_LINES} more", *lines[len(table) + 1 :]]
 
 
-def _with_columns(job: Job) -> list[tuple[str, str, str]]:
-    """Name, share and strongest columns of each component, as the page has them; none where it has none."""
+def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
+    """Name, share and strongest columns of each component, as the page has them, and what numbers them."""
+    from latens.estimators.display.order_note import order_note
     from latens.report.subject import Entry
 
     entry = Entry(job.model, job.rows, given={name: value for name, value in job.given.items() if name in BESIDE})
     sizes, profile = entry.sizes, entry.profile
     if sizes is None or profile is None or entry.image_shape is not None or entry.n_components != len(sizes.share):
-        return []
-    return [
+        return [], ""
+    rows = [
         (
             name,
             f"{100 * sizes.share[k]:.1f} %",
@@ -125,6 +126,7 @@ def _with_columns(job: Job) -> list[tuple[str, str, str]]:
         )
         for k, name in enumerate(entry.labels)
     ]
+    return rows, order_note(job.model, sizes.share)
 
 
 def _lines_of_words(rows: list[tuple[str, str, str]]) -> str:

@@ -17,6 +17,7 @@ from latens.array.transfer import detached, host, is_sparse
 from latens.core import Rows, State
 from latens.estimators.association import associate
 from latens.estimators.display.likelihood_note import likelihood_note
+from latens.estimators.display.order_note import order_note
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
@@ -283,11 +284,13 @@ class Answers(Intervals, TransformerMixin):
             One row per component, in the order of all arrays: number, name, share, strongest features. Shares are those
             of the page: of the rows for clusters and classes, of the ones for causes of binary rows, else of the
             variance, each column in units of its own standard deviation. Where columns or views have likelihoods,
-            `note` says which, and that they were guessed.
+            `note` says which, and that they were guessed; and what components are numbered by, where shares do not
+            fall from one to the next.
         """
-        top = self.top_features()
-        rows = zip(range(self.n_components_), top, self._component_shares().tolist(), top.values(), strict=True)
-        return Table(("component", "name", "share", "top features"), tuple(rows), note=likelihood_note(self))
+        top, shares = self.top_features(), self._component_shares()
+        rows = zip(range(self.n_components_), top, shares.tolist(), top.values(), strict=True)
+        note = "\n".join(filter(None, (likelihood_note(self), order_note(self, shares))))
+        return Table(("component", "name", "share", "top features"), tuple(rows), note=note)
 
     def associate(self, metadata: Any, X: Any = None) -> Table:
         """Compare each component with each column of metadata.

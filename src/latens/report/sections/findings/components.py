@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 from markupsafe import Markup
 
+from latens.estimators.display.order_note import order_note
 from latens.report.charts.heat_table import MOST_WIDE, WRITTEN, component_name, heat_table, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
@@ -51,7 +52,8 @@ def listing(entry: Entry) -> Section | None:
     heads += ["strongest columns"] if rows and len(rows[0]) > len(heads) else []
     rows.append(("", "together", f"{100 * sizes.total:.1f} %", *[""] * (len(heads) - 3)))
     text = f"{sizes.note} The index is that of every array of the model"
-    text += ", ordered by variance in the units of the data." if entry.family in ("factors", "views") else "."
+    order = order_note(entry.model, sizes.share)
+    text += f"; components are {order}." if order else "."
     text += " (2×): twice the usual share." if profile is not None and profile.lift is not None else ""
     text += f" {MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
     data = {"names": entry.labels[:MOST_COMPONENTS]}
