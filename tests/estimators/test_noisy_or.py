@@ -63,6 +63,19 @@ def test_all_eight_pictures_are_found_and_their_number_too() -> None:
     assert np.mean((model.transform(X)[:, match.index] > 0.5) == (truth.codes > 0.5)) > 0.98
 
 
+@pytest.mark.parametrize(("n_columns", "n_causes"), [(6, 8), (30, 15)])
+def test_a_search_begins_with_half_as_many_causes_as_columns(n_columns: int, n_causes: int) -> None:
+    """At least 8: all of their combinations are listed, which is both the fastest and the tightest."""
+    rows, sizes = np.random.default_rng(0).random((200, n_columns)) < 0.3, list[int]()
+
+    def watch(event: Any) -> bool:
+        sizes.append(event.n_components)
+        return True  # the first iteration tells
+
+    NoisyOr(random_state=0, callbacks=watch).fit(1.0 * rows)
+    assert sizes[0] == n_causes
+
+
 def test_profiles_grow_where_causes_depend_on_each_other() -> None:
     rng = np.random.default_rng(3)
     kind = rng.random(2000) < 0.5

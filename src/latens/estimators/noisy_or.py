@@ -35,6 +35,7 @@ __all__ = ["NoisyOr"]
 
 MOST_EXACT = 14  # causes beyond which 2^K states of every row are out of reach
 FEW_EXACT = 8  # up to which "auto" lists them all
+FEW_CAUSES = 8  # that a search begins with at least
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
@@ -275,8 +276,10 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         return max(fewest, binary_evidence(all_or_sample(context.data, context.sample)))
 
     def _default_size(self, context: FitContext) -> int:
+        """Half as many as columns at first: causes with two columns of their own are not more, and fewer are faster."""
         most = {"exact": MOST_EXACT, "jensen": MOST_COMPONENTS}.get(self.e_step, MOST_SWITCHES)
-        return min(super()._default_size(context), most)
+        likely = context.growth * max(FEW_CAUSES, int(context.sample.x.shape[1]) // 2)
+        return min(super()._default_size(context), likely, most)
 
     def _start(
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, restart: int
