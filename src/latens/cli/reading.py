@@ -83,7 +83,7 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
 
 
 def read_arguments(*, groups: str | None = None, **options: Any) -> dict[str, Any]:
-    """What `latens.read` takes for these options of the command line."""
+    """What `latens.read` takes for these options of the command line, apart from files, which are the `views`."""
     options = {name: value for name, value in options.items() if name != "views"}
     for name in ("columns", "drop", "category", "covariates", "log1p"):
         options[name] = _names(options[name])

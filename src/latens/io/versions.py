@@ -33,7 +33,7 @@ class Step:
 
 
 def _sums_as_data(header: dict[str, Any], arrays: list[Any]) -> None:
-    """Until version 3 the sums that stand for all rows of a factor analysis were where its statistics are."""
+    """Files up to version 3 hold the sums that stand for all rows of a factor analysis as statistics, not as data."""
     for node in _nodes(header["fitted"]):
         stats = node["fields"].get("stats")
         if node["record"] == "State" and isinstance(stats, dict) and stats.get("record") in ("Scatter", "FewRows"):

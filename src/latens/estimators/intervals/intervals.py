@@ -544,6 +544,7 @@ class Intervals(DataOfFit):
         method: str,
         choice: Choice,
     ) -> IntervalTable:
+        """A row for each number of `choice`, and what is known of each component; all numbers count for the latter."""
         names, reach = [str(name) for name in self.get_feature_names_out()], reach_of(answer, 0.5 * (1 + level))
         missing = np.full(len(names), np.nan)
         rows = []

@@ -421,7 +421,7 @@ def check_weight(sample_weight: Any, x: Array) -> Array:
     """Weights (n,) of the rows x, in the library and dtype of x."""
     if is_foreign(sample_weight):
         sample_weight = host(sample_weight)
-    stand_in = np.empty((x.shape[0], 1))
+    stand_in = np.empty((x.shape[0], 1))  # scikit-learn asks for its length alone, and x may be of another library
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; give each row a number, 0 to leave it out.")
     try:

@@ -181,7 +181,8 @@ class Mixture:
             rows, columns = upper_indices(d)
             square = mean[:, rows] * mean[:, columns] + np.diag(variance)[rows, columns]
         elif square.shape[1]:
-            square = square + (variance if square.shape[1] == d else variance.sum())
+            by_column = square.shape[1] == d  # else clusters are round, and have one sum over all columns
+            square = square + (variance if by_column else variance.sum())
         xx = counts[:, None] * square
         xx = xx.sum(axis=0, keepdims=True) if self.tied else xx
         return ClusterStatistics(n, n * d, counts, counts[:, None], counts[:, None] * mean, xx, 0.0)
