@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,84 @@ class TestCsv:
         (tmp_path / "x.csv.gz").write_bytes(b"")
         with pytest.raises(ValueError, match=r"compressed.*unpack it, or store it as Parquet"):
             latens.scan(tmp_path / "x.csv.gz")
+
+
+def test_blocks_are_indexed_and_read_as_often_as_one_likes() -> None:
+    x = np.arange(14.0).reshape(7, 2)
+    found = latens.scan(x, block_rows=3)
+    assert [len(block) for block in found] == [len(block) for block in found] == [3, 3, 1]
+    np.testing.assert_array_equal(found[1], x[3:6])
+    np.testing.assert_array_equal(found[-1], x[6:])
+    with pytest.raises(IndexError):
+        found[3]
+
+
+@pytest.mark.extras
+class TestColumnsOfOtherNames:
+    """Answers about columns in another order would be wrong without a sign."""
+
+    X = np.random.default_rng(0).normal(size=(90, 3)) + 9 * np.repeat([[0.0], [1.0], [3.0]], 30, axis=0)
+
+    def path(self, folder: Path, names: str = "a,b,c") -> Path:
+        path = folder / "rows.csv"
+        np.savetxt(path, self.X, delimiter=",", header=names, comments="")
+        return path
+
+    @pytest.mark.parametrize("act", ["transform", "predict", "score", "partial_fit"])
+    def test_of_a_scan_they_are_refused(self, act: str, tmp_path: Path) -> None:
+        path = self.path(tmp_path)
+        model = latens.GaussianMixture(3, random_state=0).fit(latens.scan(path, block_rows=40))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.asarray(getattr(model, act)(latens.scan(path, block_rows=40)), dtype=object)
+        with pytest.raises(ValueError, match=r"in the same order: latens\.scan\(\.\.\., columns="):
+            getattr(model, act)(latens.scan(path, columns=["c", "b", "a"]))
+        other = self.path(tmp_path, "a,b,d")
+        with pytest.raises(ValueError, match=r"Unseen at fit time: 'd'\. Seen at fit time, yet now missing: 'c'\."):
+            getattr(model, act)(latens.scan(other))
+
+    def test_of_views_too(self, tmp_path: Path) -> None:
+        path = self.path(tmp_path)
+        one, two = (latens.scan(path, columns=names, block_rows=40) for names in (["a", "b"], ["b", "a"]))
+        model = latens.MultiViewFactorAnalysis(1, max_iter=2, tol=0, moves=False, random_state=0)
+        model.fit({"one": one, "other": latens.scan(path, columns=["c"], block_rows=40)})
+        rest = {"other": latens.scan(path, columns=["c"], block_rows=40)}
+        assert np.asarray(model.transform({"one": one, **rest})).shape == (90, model.n_components_)
+        with pytest.raises(ValueError, match="in the same order"):
+            model.transform({"one": two, **rest})
+
+    def test_of_a_dask_dataframe_too(self, tmp_path: Path) -> None:
+        import dask.dataframe
+        import pandas
+
+        model = latens.GaussianMixture(3, random_state=0).fit(latens.scan(self.path(tmp_path)))
+        frame = pandas.DataFrame(self.X, columns=["c", "b", "a"])
+        with pytest.raises(ValueError, match="in the same order"):
+            model.predict(dask.dataframe.from_pandas(frame, npartitions=2))
+
+
+@pytest.mark.extras
+def test_lines_of_more_fields_than_the_header_are_refused(tmp_path: Path) -> None:
+    lines = [f"{i},{i % 5}" for i in range(60)]
+    lines[40] += ",9"
+    (tmp_path / "long.csv").write_text("a,b\n" + "\n".join(lines))
+    found = latens.scan(tmp_path / "long.csv", block_rows=30)
+    assert found[0].shape == (30, 2)
+    with pytest.raises(ValueError, match=r"has more fields than the header's 2: '40,0,9'\. Mend it"):
+        found[1]
+
+
+@pytest.mark.extras
+def test_tables_in_memory_and_folders_of_other_files_say_what_to_give(tmp_path: Path) -> None:
+    import pandas
+    import pyarrow
+
+    frame = pandas.DataFrame({"a": [1.0, 2.0]})
+    for table in (frame, pyarrow.Table.from_pandas(frame)):
+        with pytest.raises(TypeError, match="is in memory already: give it to fit as it is"):
+            latens.scan(table)
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"holds files that are no Parquet; name those that are, by a pattern such as"):
+        latens.scan(tmp_path)
+    with pytest.raises(TypeError, match=r"suggest compares models on rows in memory.*latens\.suggest\(scan\[0\]\)"):
+        latens.suggest(latens.scan(np.eye(5)))

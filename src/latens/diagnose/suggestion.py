@@ -25,6 +25,8 @@ from latens.diagnose.comparison import CLEAR_ERRORS
 from latens.diagnose.result import Ranked, Result
 from latens.estimators.fitting.checkpoints import keeping_journals
 from latens.intake import Intake, read
+from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 from latens.system.seeds import generator, seed_beside
 from latens.system.summary_table import Table
 from latens.system.wording import listed
@@ -147,6 +149,11 @@ def suggest(
     """
     refuse_unseeded(checkpoint, random_state)
     rng, budget = generator(random_state), Budget(max_time)
+    if isinstance(X, Scan) or is_dask(X):
+        raise TypeError(
+            f"suggest compares models on rows in memory, and X is a {type(X).__name__} of blocks; give it some of the "
+            "rows, such as the first block of a scan, latens.suggest(scan[0]), or the head of a Dask dataframe."
+        )
     table = CellTable.of(X, rng)
     if table.n_columns < 2:
         raise ValueError(f"X has {table.n_columns} column that can be used; a hidden cell needs others beside it.")

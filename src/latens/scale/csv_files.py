@@ -64,6 +64,7 @@ class CsvReader:
             text = file.read(stop - start)
         wanted = list(dict.fromkeys([*numbers, *others]))
         names = [*self.names, *([" "] if self.dialect.trailing else [])]
+        self._refuse_longer(text)
         try:
             frame = pandas.read_csv(
                 io.BytesIO(text),
@@ -91,6 +92,26 @@ class CsvReader:
         return Block(
             as_numbers({name: read[name] for name in numbers}, self.path), {name: read[name] for name in others}
         )
+
+    def _refuse_longer(self, text: bytes) -> None:
+        """Fields beyond the header's would be left out without a word; of lines with quotes only the parser knows."""
+        separator = (self.dialect.separator or "").encode()
+        if len(separator) != 1 or QUOTE in text:
+            return
+        letters = np.frombuffer(text, dtype=np.uint8)
+        ends = np.append(np.flatnonzero(letters == NEWLINE), len(letters))
+        n_separators = np.append(0, np.cumsum(letters == ord(separator)))
+        most = self.n_columns - 1
+        for number in np.flatnonzero(np.diff(n_separators[ends], prepend=0) > most):
+            line = text[ends[number - 1] + 1 if number else 0 : ends[number]]
+            if self.dialect.comment:
+                line = line.partition(self.dialect.comment.encode())[0]
+            if line.rstrip(b"\r " + separator).count(separator) > most:
+                raise ValueError(
+                    f"a line of {self.path!r} has more fields than the header's {self.n_columns}: "
+                    f"{line[:80].decode(self.dialect.encoding, 'replace').strip()!r}. Mend it, or put quotes around "
+                    "values with separators."
+                )
 
 
 def csv_reader(path: str) -> CsvReader:

@@ -84,7 +84,13 @@ def parquet_reader(source: Any) -> ParquetReader:
     if not paths:
         raise FileNotFoundError(f"no file matches {str(source)!r}; check the name or the pattern.")
     given = paths[0] if len(paths) == 1 else paths
-    dataset = datasets.dataset(given, filesystem=system, format="parquet", partitioning="hive")
+    try:
+        dataset = datasets.dataset(given, filesystem=system, format="parquet", partitioning="hive")
+    except require("pyarrow", "table").ArrowInvalid as error:
+        raise ValueError(
+            f"{str(source)!r} holds files that are no Parquet; name those that are, by a pattern such as "
+            f"part-*.parquet: {error}"
+        ) from error
     return ParquetReader(dataset, tuple(Stamp.of(path, system) for path in dataset.files), system)
 
 

@@ -57,6 +57,10 @@ class Scan:
         """Measurements (n, D), block by block."""
         return (self.numbers(number) for number in range(self.n_blocks))
 
+    def __getitem__(self, number: int) -> Any:
+        """The same of one block; the last one is -1."""
+        return self.numbers(number)
+
     def numbers(self, number: int) -> Any:
         """The measurements (n, D) of one block."""
         return self.block(number).numbers
@@ -234,6 +238,11 @@ def _reader(source: Any) -> Reader:
     if callable(source) and not hasattr(source, "shape"):
         return IteratorReader(source)
     home = type(source).__module__.partition(".")[0]
+    if hasattr(source, "column_names") or (hasattr(source, "columns") and home in ("pandas", "polars")):
+        raise TypeError(
+            f"a {type(source).__name__} is in memory already: give it to fit as it is; what is scanned is a path, a "
+            "pattern of paths, a pyarrow dataset, a LazyFrame, or a function that returns an iterator."
+        )
     by_home: dict[str, Callable[[Any], Reader]] = {
         "pyarrow": parquet_reader,
         "zarr": zarr_reader,

@@ -83,10 +83,12 @@ def batch_by_batch(partial_fit: Method) -> Method:
         if not isinstance(X, Scan):
             return partial_fit(self, X, *rest, **options)
         refuse_roles(self, X)
+        if self.__sklearn_is_fitted__():
+            check_columns(self, X.feature_names, len(X.columns), reset=False)
         for number in range(X.n_blocks):
             block = X.block(number, *(() if X.weights is None else (X.weights,)))
             weight = {} if X.weights is None else {"sample_weight": block.others[str(X.weights)]}
-            partial_fit(self, block.numbers, *rest, **options, **weight, **X.known(number))
+            _OnNumbers(partial_fit, self, rest, options)(block.numbers, **weight, **X.known(number))
         return self
 
     return cast("Method", fit_batches)
@@ -102,6 +104,8 @@ def lazily(method: Method) -> Method:
             check_columns(self, X.feature_names, len(X.columns), reset=False)
             return LazyRows(_OnNumbers(method, self, rest, options), X)
         if is_dask(X):
+            if hasattr(X, "columns"):
+                check_columns(self, tuple(map(str, X.columns)), len(X.columns), reset=False)
             return map_chunks(_OnNumbers(method, to_be_sent(self), rest, options), X)
         return method(self, X, *rest, **options)
 

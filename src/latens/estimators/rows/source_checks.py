@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names
 
 from latens.core import Rows, Source
 from latens.errors import ValuesCut, caller_level
@@ -16,8 +15,9 @@ from latens.estimators.rows.exposures import ExposureColumn
 from latens.models.mixture.features import EXPOSURE
 from latens.scale.dask_blocks import dask_source
 from latens.scale.scan import Known, Scan
+from latens.system.wording import listed
 
-__all__ = ["check_columns", "check_source", "refuse_roles"]
+__all__ = ["check_columns", "check_source", "compare_names", "refuse_roles"]
 
 
 def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
@@ -69,7 +69,7 @@ def check_columns(estimator: Any, names: tuple[str, ...] | None, n_columns: int,
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return
     if names is not None and hasattr(estimator, "feature_names_in_"):
-        _check_feature_names(estimator, _Named(names), reset=False)
+        compare_names([str(name) for name in estimator.feature_names_in_], list(names))
     if n_columns != estimator.n_features_in_:
         raise ValueError(
             f"X has {n_columns} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
@@ -77,18 +77,22 @@ def check_columns(estimator: Any, names: tuple[str, ...] | None, n_columns: int,
         )
 
 
-class _Named:
-    """Column names in the form that scikit-learn reads them from."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.columns = list(names)
-        self.shape = (0, len(names))
-
-    def __dataframe__(self) -> _Named:
-        return self
-
-    def column_names(self) -> list[str]:
-        return self.columns
+def compare_names(fitted: list[str], names: list[str]) -> None:
+    """Answers about columns in another order would be wrong without a sign."""
+    if names == fitted:
+        return
+    differences = [
+        f"{what}: {listed(sorted(found), 8)}."
+        for what, found in (
+            ("Unseen at fit time", set(names) - set(fitted)),
+            ("Seen at fit time, yet now missing", set(fitted) - set(names)),
+        )
+        if found
+    ]
+    order = "They must be in the same order: latens.scan(..., columns=list(model.feature_names_in_))."
+    raise ValueError(
+        " ".join(["The feature names should match those that were passed during fit.", *(differences or [order])])
+    )
 
 
 def _counted_rows(rows: Rows) -> Rows:

@@ -20,7 +20,7 @@ from latens.estimators.multi_view.tables.row_names import group_numbers, groups_
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.rows.exposures import ExposureColumn
 from latens.estimators.rows.lazy import LazyRows
-from latens.estimators.rows.source_checks import check_columns
+from latens.estimators.rows.source_checks import check_columns, compare_names
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
@@ -54,6 +54,10 @@ def in_view_blocks(method: Method) -> Method:
                 f"{given[0]} cannot be given beside a scan; name a column of groups, exposures or covariates in "
                 "latens.scan."
             )
+        for view, features in zip(self.layout_.views, self.layout_.as_read.features, strict=True):
+            names = scans[view].feature_names if view in scans else scans[""].feature_names if "" in scans else None
+            if names is not None and set(names) & set(features):  # else features of the fit had no names
+                compare_names(list(features), list(names))
         blocks = ViewBlocks(scans, bool(self.layout_.groups))
         return LazyRows(lambda block: method(self, block.views, **{**asked, **block.known}), blocks)
 
