@@ -10,7 +10,8 @@ is known from the memberships p_nk, and is divided out instead of counting rows 
     covariates   log P(c_n = k) / P(c_n = 0) = x_n'b_k, fitted to the assignments by maximum likelihood of
                  sum_n log sum_k P(c_n = k) H_{k s_n}                                               (Vermunt 2010)
 
-Neither counts that the clusters themselves are estimated.
+Clusters are estimated, and so is H (`ErrorRates`): its error comes in parts, each of which adds (dt / dH) dH to the
+error of an estimate t, together with that of the row it comes from.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scipy.special import log_softmax
 
 from latens.array import Floats, Index
 from latens.estimators.association import as_numbers, metadata_columns
+from latens.estimators.intervals.error_rates import ErrorRates, rates_of
 from latens.system.summary_table import Table
 
 __all__ = ["Assigned", "covariates_table", "outcomes_table"]
@@ -40,6 +42,7 @@ class Assigned:
 
     memberships: Floats  # (n, K)
     names: tuple[str, ...]
+    estimated: ErrorRates | None = None  # where it is counted that clusters are estimated
 
     def __post_init__(self) -> None:
         smallest = np.linalg.svd(self.errors, compute_uv=False)[-1]
@@ -57,14 +60,30 @@ class Assigned:
     @property
     def errors(self) -> Floats:
         """(K, K), how probable it is that a row of cluster k is assigned to s."""
-        shown = np.eye(len(self.names))[self.labels]
-        mass = np.maximum(self.memberships.sum(axis=0), np.finfo(float).tiny)
-        return np.asarray(self.memberships.T @ shown / mass[:, None])
+        return rates_of(self.memberships, self.labels) if self.estimated is None else self.estimated.rates
 
     @property
     def weights(self) -> Floats:
         """(n, K), how much each row counts for each cluster; rows add up to 1."""
         return np.asarray(np.linalg.inv(self.errors)[self.labels])
+
+    def with_drift(self, own: Floats, keep: Index, slopes: Floats) -> Floats:
+        """(m, J), independent parts of the error of J numbers: `own` (n', J) of the rows `keep`, and that of H.
+
+        The slopes of the numbers by H are (J, K, K).
+        """
+        if self.estimated is None:
+            return own
+        by_row, others = (np.tensordot(part, slopes, axes=((1, 2), (1, 2)))
+                          for part in (self.estimated.by_row, self.estimated.others))  # fmt: skip
+        by_row[keep] += own
+        return np.concatenate([by_row, others])
+
+    @property
+    def note(self) -> str:
+        if self.estimated is None:
+            return "intervals and p take the clusters as known"
+        return "intervals and p count that the clusters are estimated"
 
 
 def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] | None, level: float) -> Table:
@@ -77,11 +96,10 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
         alone), p and adjusted p (that all clusters are alike, Wald), n.
     """
     rows = list[tuple[Any, ...]]()
-    weights = assigned.weights
-    for column, values in metadata_columns(metadata, len(weights), row_names).items():
+    for column, values in metadata_columns(metadata, len(assigned.labels), row_names).items():
         parts, keep = _indicators(column, values)
         shown, y = np.eye(len(assigned.names))[assigned.labels[keep]], np.column_stack(list(parts.values()))[keep]
-        means, covariance = _means(weights[keep], y)
+        means, covariance = _means(assigned, keep, y)
         p = _all_alike(means, covariance)
         half = stats.norm.isf(0.5 * (1 - level)) * np.sqrt(np.maximum(np.einsum("jjkk->jk", covariance), 0.0))
         naive = shown.T @ y / np.maximum(shown.sum(axis=0), 1.0)[:, None]
@@ -97,7 +115,7 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
     by_column = {row[0]: row[7] for row in rows}
     adjusted = dict(zip(by_column, stats.false_discovery_control(list(by_column.values())), strict=True))
     columns = ("column", "of", "cluster", "estimate", "low", "high", "uncorrected", "p", "adjusted p", "n")
-    return Table(columns, tuple((*row[:8], float(adjusted[row[0]]), row[8]) for row in rows))
+    return Table(columns, tuple((*row[:8], float(adjusted[row[0]]), row[8]) for row in rows), note=assigned.note)
 
 
 def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] | None, level: float) -> Table:
@@ -112,7 +130,7 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
     if len(assigned.names) < 2:
         raise ValueError("there is one cluster, whose odds go with nothing; ask for outcomes.")
     design, names, keep = _design(metadata_columns(metadata, len(assigned.labels), row_names))
-    slopes, covariance = _logit(design, np.log(np.maximum(assigned.errors[:, assigned.labels[keep]].T, 1e-300)))
+    slopes, covariance = _logit(assigned, keep, design)
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0)).reshape(slopes.shape)
     wide, rows = float(stats.norm.isf(0.5 * (1 - level))), list[tuple[Any, ...]]()
     for k, cluster in enumerate(assigned.names[1:]):
@@ -124,7 +142,9 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
     adjusted = np.ones(len(rows))
     adjusted[tested] = stats.false_discovery_control([rows[i][7] for i in tested])
     columns = ("cluster", "against", "covariate", "log odds", "low", "high", "odds ratio", "p", "adjusted p", "n")
-    return Table(columns, tuple((*row, float(adjusted[i]), len(keep)) for i, row in enumerate(rows)))
+    return Table(
+        columns, tuple((*row, float(adjusted[i]), len(keep)) for i, row in enumerate(rows)), note=assigned.note
+    )
 
 
 INTERCEPT = "(intercept)"
@@ -148,12 +168,20 @@ def _indicators(column: str, values: list[Any]) -> tuple[dict[str, Floats], Inde
     return {level: np.array([float(text == level) for text in texts]) for level in levels}, keep
 
 
-def _means(weights: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """(J, K) means of J variables in each cluster, and their covariances (J, J, K, K)."""
+def _means(assigned: Assigned, keep: Index, y: Floats) -> tuple[Floats, Floats]:
+    """(J, K) means of J variables in each cluster over rows `keep`, and their covariances (J, J, K, K)."""
+    weights, inverse = assigned.weights[keep], np.linalg.inv(assigned.errors)
     mass = weights.sum(axis=0)
     means = (weights.T @ y / mass[:, None]).T
-    apart = weights[:, None, :] * (y[:, :, None] - means) / mass  # (n, J, K)
-    return means, np.einsum("njk,nil->jikl", apart, apart)
+    own = weights[:, None, :] * (y[:, :, None] - means) / mass  # (n', J, K)
+    # the same summed over the rows of an assignment, (K, J, K), of which inverse' dH inverse is taken
+    shown = np.eye(len(assigned.names))[assigned.labels[keep]]
+    apart = np.tensordot(shown, (y[:, :, None] - means) / mass, axes=(0, 0))
+    slopes = -np.einsum("sa,sjk,bk->jkab", inverse, apart, inverse)
+    shape = (len(keep), means.size)
+    error = assigned.with_drift(own.reshape(shape), keep, slopes.reshape(means.size, *inverse.shape))
+    error = error.reshape(-1, *means.shape)
+    return means, np.einsum("njk,nil->jikl", error, error)
 
 
 def _all_alike(means: Floats, covariance: Floats) -> float:
@@ -188,9 +216,11 @@ def _design(columns: dict[str, list[Any]]) -> tuple[Floats, list[str], Index]:
     return np.column_stack([np.ones(len(known)), *parts])[keep], names, keep
 
 
-def _logit(x: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
-    """(K - 1, P) slopes by maximum likelihood, and their robust covariance; log H of the assignments is (n, K)."""
+def _logit(assigned: Assigned, keep: Index, x: Floats) -> tuple[Floats, Floats]:
+    """(K - 1, P) slopes by maximum likelihood over rows `keep` with design x (n', P), and their robust covariance."""
     n, p = x.shape
+    labels, errors = assigned.labels[keep], np.maximum(assigned.errors, 1e-300)
+    log_errors = np.log(errors[:, labels].T)
     k = log_errors.shape[1]
     scale = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
     z = x / scale
@@ -210,11 +240,14 @@ def _logit(x: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     _, after, before = chances(found.x)
     own = (after - before)[:, 1:]
     scores = (own[:, :, None] * z[:, None, :]).reshape(n, -1)
-    bend = _spread(before[:, 1:]) - _spread(after[:, 1:])  # (n, K - 1, K - 1)
+    spread = _spread(after)
+    bend = _spread(before[:, 1:]) - spread[:, 1:, 1:]  # (n, K - 1, K - 1)
     information = np.einsum("nkl,np,nq->kplq", bend, z, z).reshape(scores.shape[1], -1)
     inverse = np.linalg.pinv(information, hermitian=True)
-    unit = np.tile(scale, k - 1)
-    covariance = inverse @ (scores.T @ scores) @ inverse / unit[:, None] / unit
+    by_log = np.einsum("nkc,np,ns->kpcs", spread[:, 1:], z, np.eye(k)[labels])  # slopes of scores by log H
+    by_errors = np.tensordot(inverse, (by_log / errors).reshape(-1, k, k), axes=1)
+    error = assigned.with_drift(scores @ inverse, keep, by_errors) / np.tile(scale, k - 1)
+    covariance = error.T @ error
     return found.x.reshape(k - 1, p) / scale, covariance
 
 

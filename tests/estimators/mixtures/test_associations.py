@@ -10,6 +10,7 @@ import pytest
 
 import latens
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
+from latens.estimators.intervals.error_rates import ErrorRates, rates_of
 
 MEANS, SLOPE = np.array([0.0, 3.0]), 1.2
 N = 4000
@@ -121,3 +122,96 @@ def test_what_cannot_be_compared_is_refused() -> None:
         Assigned(np.full((10, 2), 0.5), ("a", "b"))
     with pytest.raises(ValueError, match="no value in any row"):
         model.associate({"y": [None] * N}, items)
+
+
+def test_error_rates_move_with_each_row_as_a_fit_does_in_which_it_counts_more() -> None:
+    items, more = people()[0][:300], 0.5
+    model = latens.LatentClassAnalysis(2, prune=False, n_init=1, random_state=0, n_jobs=1, tol=1e-11, max_iter=5000)
+    share = np.asarray(model.fit(items).predict_proba(items))
+    estimated, labels = model._error_rates(items, share, {}), share.argmax(axis=1)
+    assert estimated is not None
+    assert not len(estimated.others)
+    for n in (0, 7, 50):
+        moved = []
+        for sign in (1, -1):
+            weight = np.ones(len(items))
+            weight[n] += sign * more
+            other = model.__class__(**model.get_params()).fit(items, sample_weight=weight)
+            own = np.asarray(other.predict_proba(items))
+            if np.abs(own - share).max() > 0.5:  # the same classes under other numbers
+                own = own[:, ::-1]
+            moved.append(rates_of(weight[:, None] * own, labels))
+        slope = (moved[0] - moved[1]) / (2 * more)
+        assert estimated.by_row[n] == pytest.approx(slope, rel=0.1, abs=2e-5)
+
+
+def test_error_rates_are_those_of_rows_that_the_fit_has_not_seen() -> None:
+    rng, gaps = np.random.default_rng(0), []
+    for _ in range(12):
+        label = rng.integers(2, size=80)
+        items = (rng.random((80, 6)) < np.where(label == 1, 0.75, 0.25)[:, None]).astype(float)
+        model = latens.LatentClassAnalysis(2, prune=False, n_init=1, random_state=0, n_jobs=1).fit(items)
+        share = np.asarray(model.predict_proba(items))
+        order, assigned = np.argsort(model.means_.sum(axis=1)), share.argmax(axis=1)
+        estimated = model._error_rates(items, share, {})
+        assert estimated is not None
+        true = rates_of(np.eye(2)[label], np.argsort(order)[assigned])
+        gaps.append([np.trace(each[order][:, order] - true) for each in (rates_of(share, assigned), estimated.rates)])
+    hopeful, fair = np.mean(gaps, axis=0)
+    assert hopeful > 0.08  # clusters suit the rows they were fitted to
+    assert abs(fair) < 0.5 * hopeful
+
+
+def _estimates(share: np.ndarray, y: np.ndarray, role: str, estimated: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Estimates and their variances."""
+    make, name = (outcomes_table, "estimate") if role == "outcomes" else (covariates_table, "log odds")
+    table = make(Assigned(share, ("a", "b"), estimated), {"y": y}, None, 0.95)
+    return np.array(table[name]), ((np.array(table["high"]) - np.array(table["low"])) / 2 / 1.959964) ** 2
+
+
+@pytest.mark.parametrize("role", ["outcomes", "covariates"])
+def test_errors_of_rates_widen_intervals_by_what_they_move_estimates(role: str) -> None:
+    rng, step = np.random.default_rng(0), 1e-4
+    label = rng.integers(2, size=400)
+    y = label + rng.normal(size=400)
+
+    def share(away: float) -> np.ndarray:
+        """Memberships whose error rates are .8 and .2, the first cluster's moved by `away`."""
+        sure = np.where(label == 0, 0.8, 0.2)
+        base = np.column_stack([sure, 1 - sure])
+        move = np.array([1.0, -1.0])[label] / np.bincount(label)[label]  # keeps the sum over all rows
+        base[:, 0] += away * base[:, 0].sum() * move
+        return base
+
+    up, at, down = (Assigned(share(away), ("a", "b")).errors for away in (step, 0.0, -step))
+    towards = (up - down) / (2 * step)
+    slope = (_estimates(share(step), y, role)[0] - _estimates(share(-step), y, role)[0]) / (2 * step)
+    assert at[0, 0] + towards[0, 0] > at[0, 0]
+    part, none = 0.05 * towards, np.zeros((400, 2, 2))
+    narrow, wide = (
+        _estimates(share(0.0), y, role, estimated)[1] for estimated in (None, ErrorRates(at, none, part[None]))
+    )
+    assert wide - narrow == pytest.approx((0.05 * slope) ** 2, rel=1e-3)
+    # of the rows themselves, it goes with their own outcome
+    by_row = none.copy()
+    by_row[0] = part
+    together = _estimates(share(0.0), y, role, ErrorRates(at, by_row, none[:0]))[1]
+    assert not np.allclose(together, wide)
+    assert np.all(together < 2 * (narrow + (0.05 * slope) ** 2))
+
+
+def test_rows_that_the_fit_has_not_seen_and_large_posteriors_are_told() -> None:
+    items, y, _, _, model = people()
+    of_fit = model.associate({"y": y}, items)
+    other = model.associate({"y": y[: N // 2]}, items[: N // 2])
+    assert of_fit.note == other.note == "intervals and p count that the clusters are estimated"
+    known = outcomes_table(Assigned(np.asarray(model.predict_proba(items)), ("class0", "class1")), {"y": y}, None, 0.95)
+    assert known.note == "intervals and p take the clusters as known"
+    assert known["estimate"] == pytest.approx(of_fit["estimate"], abs=0.05)
+    for of, low, high in zip(known["cluster"], known["low"], known["high"], strict=True):
+        at = of_fit["cluster"].index(of)
+        assert 1.1 < (of_fit["high"][at] - of_fit["low"][at]) / (high - low) < 3
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(80, 30)) + 4 * rng.integers(2, size=80)[:, None]
+    large = latens.GaussianMixture(2, n_init=1, random_state=0, prune=False).fit(wide)
+    assert "as known" in large.associate({"y": rng.normal(size=80)}, wide).note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -23,6 +24,7 @@ from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.information_criteria import InformationCriteria
+from latens.estimators.intervals.error_rates import ErrorRates, error_rates
 from latens.estimators.parameters import (
     all_or_nothing,
     keep_warnings,
@@ -34,7 +36,7 @@ from latens.estimators.parameters import (
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily, to_be_sent
-from latens.estimators.rows.sampling import column_variances, filled
+from latens.estimators.rows.sampling import blocks, column_variances, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -50,6 +52,8 @@ from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.families.student_columns import StudentColumns
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
+from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 from latens.system.summary_table import Table
 
 __all__ = ["MixtureEstimator", "normal_prior"]
@@ -244,7 +248,9 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
         Columns as outcomes: the mean of numbers and the shares of labels in each cluster (Bolck, Croon and Hagenaars).
         Columns as covariates: how the odds of clusters go with all of them together (maximum likelihood, Vermunt).
-        That the clusters themselves are estimated is not counted.
+        Intervals count that the clusters themselves are estimated, as long as the posterior has at most 500
+        coordinates and rows are in memory; the table's `note` says whether they do. A fit that was given weights or
+        known labels takes its own rows for others, which changes intervals little.
 
         Parameters
         ----------
@@ -270,9 +276,26 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         role, level = one_of("role", role, ["outcomes", "covariates"]), probability("level", level)
         row_names = self._codes_of(X, **beside)[1]
         share = np.asarray(host(self.predict_proba(X, **beside)), dtype=np.float64)
-        assigned = Assigned(share, tuple(map(str, self.get_feature_names_out())))
+        estimated = self._error_rates(X, share, beside) if share.shape[1] > 1 else None
+        assigned = Assigned(share, tuple(map(str, self.get_feature_names_out())), estimated)
         table = outcomes_table if role == "outcomes" else covariates_table
         return table(assigned, metadata, row_names, level)
+
+    def _error_rates(self, X: Any, share: Floats, beside: dict[str, Any]) -> ErrorRates | None:
+        """Error rates of assignments, clusters being estimated; None of rows that are read in blocks."""
+        if isinstance(X, Scan) or is_dask(X):
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said of these rows already
+            rows = self._units.enter(self._rows_of_fit(X, **beside))
+        try:
+            self._check_same_data(
+                self._statistics(self._state.q, blocks(rows, self._model.floats_per_row(self.n_components_)))
+            )
+            of_fit = True
+        except ValueError:  # other rows
+            of_fit = False
+        return error_rates(self._model, self.posterior_, rows, share, float(self._state.stats.n), of_fit)
 
     def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""

@@ -220,7 +220,9 @@ class ClassAnswers(MixtureEstimator):
 
         Columns as outcomes: the mean of numbers and the shares of labels in each class (Bolck, Croon and Hagenaars).
         Columns as covariates: how the odds of classes go with all of them together (maximum likelihood, Vermunt).
-        That the classes themselves are estimated is not counted.
+        Intervals count that the classes themselves are estimated, as long as the posterior has at most 500 coordinates
+        and rows are in memory; the table's `note` says whether they do. A fit that was given weights or known labels
+        takes its own rows for others, which changes intervals little.
 
         Parameters
         ----------
