@@ -1,9 +1,21 @@
-"""Whether nothing is found where nothing is: noise of several kinds and sizes, every estimator."""
+"""Whether nothing is found where nothing is: noise of several kinds and sizes, every estimator.
+
+The design, fixed before anything was fitted: 100 data sets for each estimator,
+
+    rows        columns 2, 10, 50
+    50          12  12  12
+    500         12  12  12
+    10,000       8   8   6
+    100,000      3   2   1
+
+of the kinds that the estimator takes in turn: normal entries, Student-t of 5 degrees, 0 and 1 with a frequency of each
+column's own. Every set has a seed of its own, default fits, one thread. Answers are put on file one by one, so that a
+run that was broken off goes on.
+"""
 
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -11,6 +23,7 @@ import numpy as np
 
 import latens
 from benchmarks.clocks import cpu_seconds
+from benchmarks.records import answers, slug
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Count, Row, Table, at_least
 
@@ -26,16 +39,25 @@ CASES: dict[str, tuple[Any, int, tuple[str, ...]]] = {  # estimator, what it say
     "NoisyICA": (latens.NoisyICA, 0, ("normal", "t5")),
     "NoisyOr": (latens.NoisyOr, 0, ("bernoulli",)),
 }
-ROWS, COLUMNS = (50, 500, 10_000, 100_000), (2, 10, 50)
-MOST_ENTRIES = 10**6
+SETS = {  # data sets of each size
+    **{(50, d): 12 for d in (2, 10, 50)},
+    **{(500, d): 12 for d in (2, 10, 50)},
+    (10_000, 2): 8,
+    (10_000, 10): 8,
+    (10_000, 50): 6,
+    (100_000, 2): 3,
+    (100_000, 10): 2,
+    (100_000, 50): 1,
+}
+QUICK_SETS = {(50, 2): 1, (50, 10): 1, (500, 2): 1}
 GOAL = 0.98
 
 
-def design(name: str) -> list[tuple[str, str, int, int]]:
-    """(estimator, kind, rows, columns) of every row of the table, fixed before anything is fitted."""
-    rows, columns = (ROWS, COLUMNS) if name == "full" else (ROWS[:2], COLUMNS[:2])
-    sizes = [(n, d) for n in rows for d in columns if n * d <= MOST_ENTRIES]
-    return [(who, kind, n, d) for who, (_, _, kinds) in CASES.items() for kind in kinds for n, d in sizes]
+def design(name: str, who: str) -> list[tuple[str, int, int, int]]:
+    """(kind, rows, columns, seed) of every data set of an estimator, the small ones first."""
+    sets, kinds = SETS if name == "full" else QUICK_SETS, CASES[who][2]
+    sizes = [size for size in sorted(sets, key=lambda size: size[0] * size[1]) for _ in range(sets[size])]
+    return [(kinds[seed % len(kinds)], *size, seed) for seed, size in enumerate(sizes)]
 
 
 def noise(kind: str, n: int, d: int, seed: int) -> np.ndarray:
@@ -50,45 +72,38 @@ def noise(kind: str, n: int, d: int, seed: int) -> np.ndarray:
 
 def run(setting: Setting) -> list[Table]:
     """Default fits of noise; a fit is right that finds nothing, or one cluster."""
-    cases = design(setting.name)
-    seeds = {case: range(1 if setting.name != "full" else 10 if case[2] <= 10_000 else 2) for case in cases}
-    tasks = [(*case, seed) for case in sorted(cases, key=lambda case: -case[2] * case[3]) for seed in seeds[case]]
-    if setting.jobs == 1:
-        found = dict(zip(tasks, map(_number, tasks), strict=True))
-    else:
-        with ProcessPoolExecutor(setting.jobs) as pool:
-            found = dict(zip(tasks, pool.map(_number, tasks), strict=True))
-    rows = [_row(case, [found[*case, seed] for seed in seeds[case]]) for case in cases]
-    return [Table("Nothing in noise", [*rows, *_totals(rows)])]
+    rows, totals = [], []
+    for who in filter(setting.asks_for, CASES):
+        sets = design(setting.name, who)
+        path = setting.results / f"noise-{slug(who)}-{setting.name}.jsonl"
+        found = answers(path, partial(_number, setting.name, who), len(sets), setting.jobs)
+        cells = [_cells(who, size, sets, found) for size in dict.fromkeys(each[:3] for each in sets)]
+        right = Count(sum(cell["right"].hits for cell in cells), len(sets))
+        rows += [Row(cell) for cell in cells]
+        totals.append(Row({"model": who, "noise": "all", "right": right}, {"right": at_least(GOAL)}))
+    return [Table("Nothing in noise", [*rows, *totals])]
 
 
-def _number(task: tuple[str, str, int, int, int]) -> tuple[int, float]:
-    """Components found, and CPU seconds."""
-    who, kind, n, d, seed = task
-    x, estimator = noise(kind, n, d, seed), CASES[who][0]
+def _number(setting: str, who: str, number: int) -> tuple[int, float]:
+    """Components found in one data set, and CPU seconds."""
+    x, estimator = noise(*design(setting, who)[number]), CASES[who][0]
 
-    def number() -> int:
+    def n_found() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return int(estimator(random_state=0, n_jobs=1).fit(x).n_components_)
 
-    cpu, found = cpu_seconds(number)
+    cpu, found = cpu_seconds(n_found)
     return found, cpu
 
 
-def _row(case: tuple[str, str, int, int], found: list[tuple[int, float]]) -> Row:
-    who, kind, n, d = case
-    numbers = [number for number, _ in found]
+def _cells(
+    who: str, size: tuple[str, int, int], sets: list[tuple[str, int, int, int]], found: list[tuple[int, float]]
+) -> dict[str, Any]:
+    """What was found in all sets of one kind and size."""
+    here = [answer for each, answer in zip(sets, found, strict=True) if each[:3] == size]
+    numbers = [number for number, _ in here]
+    kind, n, d = size
     right = Count(numbers.count(CASES[who][1]), len(numbers))
     cells = {"model": who, "noise": kind, "rows": n, "columns": d, "right": right, "most": max(numbers)}
-    return Row({**cells, "CPU s a fit": sum(cpu for _, cpu in found) / len(found)})
-
-
-def _totals(rows: list[Row]) -> list[Row]:
-    """Every estimator over all its noise, which is what the goal is for."""
-    totals = []
-    for who in CASES:
-        counts = [row.cells["right"] for row in rows if row.cells["model"] == who]
-        right = Count(sum(count.hits for count in counts), sum(count.total for count in counts))
-        totals.append(Row({"model": who, "noise": "all", "right": right}, {"right": at_least(GOAL)}))
-    return totals
+    return {**cells, "CPU s a fit": sum(cpu for _, cpu in here) / len(here)}

@@ -50,6 +50,22 @@ def test_it_comes_back_and_goes_on(name: str, tmp_path: Path) -> None:
     assert np.array_equal(model.coef_, loaded.coef_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_fewer_rows_than_columns_come_back_and_go_on(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30, 20))
+    y = X[:, 0] + rng.normal(size=30)
+    model = latens.BayesianLinearRegression(**SETTINGS[name]).fit(X[:12], y[:12])
+    loaded = latens.load(latens.save(model, tmp_path / "model.latens"))
+    for attribute in ("coef_", "coef_std_", "coef_covariance_", "intercept_", "elbo_"):
+        assert np.array_equal(getattr(loaded, attribute), getattr(model, attribute)), attribute
+    for at in (slice(12, 16), slice(16, 30)):  # still fewer, and more
+        model.partial_fit(X[at], y[at])
+        loaded.partial_fit(X[at], y[at])
+        assert np.array_equal(model.predict(X, return_std=True), loaded.predict(X, return_std=True))
+
+
 @pytest.mark.extras
 def test_names_of_columns_come_back(tmp_path: Path) -> None:
     import pandas as pd

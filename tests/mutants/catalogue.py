@@ -183,7 +183,7 @@ MODELS = (
     Mutant(
         "regression: weights are charged without their spread",
         "models/linear_regression.py",
-        "sizes = float(q.mean @ q.mean + np.trace(q.covariance))",
+        "sizes = float(q.mean @ q.mean + q.total_variance)",
         "sizes = float(q.mean @ q.mean)",
         "tests/exact/test_linear_regression.py",
     ),

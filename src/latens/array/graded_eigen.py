@@ -22,9 +22,11 @@ from scipy.linalg.lapack import dgejsv
 
 from latens.array import Floats
 
-__all__ = ["GradedAxes", "graded_axes"]
+__all__ = ["GradedAxes", "graded_axes", "spanned_axes"]
 
 ALIKE = 1e3  # ratio of sizes up to which an eigensolver loses little
+MANY_COLUMNS = 2000  # beyond them products of columns cost minutes, and fewer digits have to do
+ROUGHLY_ALIKE = 1e6  # a ratio that leaves four digits
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,13 @@ class GradedAxes:
 
     size: Floats  # (D,), of the columns
     values: Floats  # (R,), positive
-    scaled: Floats  # (D, D), size times V; the last D - R columns are directions that no row moved along
+    scaled: Floats  # (D, D), size times V; the last D - R columns are directions that no row moved along, or left out
     root: Floats  # (R, D), sqrt(values) V'; root'root is X'X
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `scaled` has directions that no row moved along, too."""
+        return bool(self.scaled.shape[1] == len(self.size))
 
 
 def graded_axes(gram: Floats) -> GradedAxes:
@@ -66,6 +73,30 @@ def graded_axes(gram: Floats) -> GradedAxes:
         moved = moved - still @ solve_triangular(corner, basis.T @ (moved / size[:, None])[order])
         still = solve_triangular(corner, still.T, trans="T").T
     return GradedAxes(size, lengths**2, np.hstack([(moved / half) @ turn * lengths, still]), turn.T @ root)
+
+
+def spanned_axes(rows: Floats) -> GradedAxes | None:
+    """Of X'X where X (N, D) has fewer rows than columns: the R directions that rows span, and no others.
+
+    None where columns differ in size by so much that the largest of them would lose their digits.
+
+    Examples
+    --------
+    >>> axes = spanned_axes(np.array([[3.0, 0.0, 4.0]]))
+    >>> axes.values, axes.scaled.shape, axes.is_whole
+    (array([25.]), (3, 1), False)
+    """
+    n_columns = rows.shape[1]
+    size = np.sqrt(np.einsum("nd,nd->d", rows, rows))
+    largest = float(size.max()) or 1.0
+    size = np.where(size > 0, size, largest)
+    if largest >= (ALIKE if n_columns <= MANY_COLUMNS else ROUGHLY_ALIKE) * float(size.min()):
+        return None
+    _, lengths, directions = np.linalg.svd(rows / largest, full_matrices=False)
+    values = lengths**2
+    there = values > 8 * n_columns * np.finfo(float).eps * float(values[0])  # the rest is rounding
+    lengths, directions = lengths[there] * largest, directions[there]
+    return GradedAxes(np.full(n_columns, largest), lengths**2, directions.T * largest, lengths[:, None] * directions)
 
 
 def _singular(root: Floats) -> tuple[Floats, Floats]:

@@ -15,24 +15,27 @@ columns about their means and c = V'theta,
 A flat intercept takes one degree of freedom; without one nu = n. The prior of the weights given rho is that of the
 estimates, so that these are the posterior means at one point of the grid. Columns of one size share one half-Cauchy;
 the mean over columns keeps a few large ones from ruling out weights that only small columns need, and makes the answer
-the same in another unit of all columns. Cost O(D^3) once, O(D) for a point of the grid.
+the same in another unit of all columns. Cost O(D^3) once, O(D) for a point of the grid; of N < D rows O(N^2 D) once:
+axes are then the directions V that rows span, and all others have the spread 1 / rho.
 
-References: Gelman (2006) for the half-Cauchy; O'Hagan & Forster (2004), chapter 11.
+References: Gelman (2006) for the half-Cauchy; O'Hagan & Forster (2004), chapter 11; Wallace (1959).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammainc, gammaincinv, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import gammainc, gammaincinv, gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from latens.array import Floats
 
 if TYPE_CHECKING:
-    from latens.models.linear_regression import LinearRegression, RegressionSums, Spectrum
+    from latens.models.linear_regression import LinearRegression, Moments
+    from latens.models.regression_sums import Spectrum
 
 __all__ = ["RegressionIntegral", "integrated"]
 
@@ -40,8 +43,9 @@ GRID_POINTS = 97  # at least; more where a posterior is so wide that they would 
 COARSE_STEP = 0.25  # e-folds of rho, in the search for where its posterior lies
 REACH = 40.0  # e-folds beyond the data's own scales, to either side, of that search
 NEGLIGIBLE = 12.0  # nats below the highest weight: the grid ends there
-QUANTILE_STEPS = 60  # of Newton's method held within a bracket; six are enough for most
+QUANTILE_STEPS = 60  # of Halley's method held within a bracket; two are enough for most
 QUANTILE_DIGITS = 1e-10  # of the bracket's width
+NEAR = 1e-3  # of the level: a step from as near as that leaves about the cube of it
 BLOCK_ROWS = 4096  # rows whose quantiles are found together
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -55,9 +59,12 @@ class RegressionIntegral:
     noise: Floats  # (J,), variance of the noise: its scale RSS / nu, or 1 / beta
     dof: float  # degrees of freedom, inf where beta is known at each point
     noise_known: bool  # whether beta is one given number
-    axes: Floats  # (D, D), weights = axes @ coordinates
-    centres: Floats  # (D, J), means of the coordinates
-    spreads: Floats  # (D, J), their variances in units of the noise
+    axes: (
+        Floats  # (D, R), R = D unless rows are few: weights = axes @ coordinates / unit, and what lies beside the axes
+    )
+    unit: Floats  # (D,), what each column is divided by
+    centres: Floats  # (R, J), means of the coordinates
+    spreads: Floats  # (R, J), their variances in units of the noise
     level: float  # mean of y and of the rows, 0 without an intercept
     middle: Floats  # (D,)
     per_row: float  # 1 / n with an intercept, else 0: what it adds to a variance, in units of the noise
@@ -69,19 +76,39 @@ class RegressionIntegral:
         within = self.spreads @ (self.shares * self.noise * heavy)
         gaps = self.centres - (self.centres @ self.shares)[:, None]
         between = (gaps * self.shares) @ gaps.T
-        return np.asarray(self.axes @ (np.diag(within) + between) @ self.axes.T)
+        if self._is_whole:
+            found = self.axes @ (np.diag(within) + between) @ self.axes.T
+        else:
+            beside = float((1 / self.ratios) @ (self.shares * self.noise * heavy))
+            found = self.axes @ (np.diag(within - beside) + between) @ self.axes.T
+            found[np.diag_indices_from(found)] += beside
+        return np.asarray(found / self.unit / self.unit[:, None])
 
     def weight_quantiles(self, levels: tuple[float, ...]) -> Floats:
         """(len(levels), D)."""
-        scales = np.sqrt((self.axes**2 @ self.spreads) * self.noise)
-        return self._quantiles(self.axes @ self.centres, scales, levels)
+        parts = []
+        for at in range(0, len(self.axes), BLOCK_ROWS):
+            centres, scales = self.weight_mixtures(slice(at, at + BLOCK_ROWS))
+            parts.append(self._quantiles(centres, scales, levels))
+        return np.concatenate(parts, axis=1)
+
+    def weight_mixtures(self, columns: slice = slice(None)) -> tuple[Floats, Floats]:
+        """Centres and scales of weights at each point of the grid, (D, J) each, or of some of the columns."""
+        axes, unit = self.axes[columns], self.unit[columns, None]
+        spreads = axes**2 @ self.spreads
+        if not self._is_whole:
+            spreads += np.maximum(1 - np.sum(axes**2, axis=1), 0.0)[:, None] / self.ratios
+        return axes @ self.centres / unit, np.sqrt(spreads * self.noise) / unit
 
     def line_quantiles(self, x: Floats, levels: tuple[float, ...], *, noise: bool) -> Floats:
         """(len(levels), n), of the line at rows x (n, D), or of new targets there; x = 0 is the intercept."""
         parts = []
         for at in range(0, len(x), BLOCK_ROWS):
-            coordinates = (x[at : at + BLOCK_ROWS] - self.middle) @ self.axes
+            rows = (x[at : at + BLOCK_ROWS] - self.middle) / self.unit
+            coordinates = rows @ self.axes
             spreads = coordinates**2 @ self.spreads + self.per_row + noise
+            if not self._is_whole:
+                spreads += np.sum((rows - coordinates @ self.axes.T) ** 2, axis=1)[:, None] / self.ratios
             parts.append(self._quantiles(coordinates @ self.centres, np.sqrt(spreads * self.noise), levels))
         return self.level + np.concatenate(parts, axis=1) if parts else np.zeros((len(levels), 0))
 
@@ -95,10 +122,10 @@ class RegressionIntegral:
             return np.exp(np.interp(levels, middle, np.log(self.noise[order])))
         half = 0.5 * self.dof  # the precision is Gamma(half, half * noise) at each point
 
-        def below(log_precision: Floats) -> tuple[Floats, Floats]:
+        def below(log_precision: Floats, _: Any) -> tuple[Floats, Floats, Floats]:
             x = half * self.noise * np.exp(log_precision)[:, None]
             density = np.exp(half * np.log(x) - x - gammaln(half))  # of the logarithm
-            return gammainc(half, x) @ self.shares, density @ self.shares
+            return gammainc(half, x) @ self.shares, density @ self.shares, (density * (half - x)) @ self.shares
 
         found = []
         for level in levels:
@@ -116,16 +143,26 @@ class RegressionIntegral:
         noise = self.noise[at]
         if np.isfinite(self.dof):
             noise = noise * self.dof / rng.chisquare(self.dof, n)
-        steps = rng.normal(size=(n, len(self.axes))) * np.sqrt(self.spreads[:, at].T * noise[:, None])
+        steps = rng.normal(size=(n, len(self.axes)))
+        along, scales = steps, np.sqrt(self.spreads[:, at].T * noise[:, None])
+        if not self._is_whole:
+            along = steps @ self.axes
+            steps = (steps - along @ self.axes.T) * np.sqrt(noise / self.ratios[at])[:, None]
         line = self.level + rng.normal(size=n) * np.sqrt(noise * self.per_row)
-        return np.asarray((self.centres[:, at].T + steps) @ self.axes.T), line, noise
+        weights = (self.centres[:, at].T + along * scales) @ self.axes.T
+        return np.asarray((weights if self._is_whole else weights + steps) / self.unit), line, noise
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether there are axes for all directions."""
+        return bool(self.axes.shape[0] == self.axes.shape[1])
 
     def _quantiles(self, centres: Floats, scales: Floats, levels: tuple[float, ...]) -> Floats:
         """(len(levels), n), of mixtures with these centres and scales (n, J)."""
         return np.stack([_mixture_quantile(self.shares, centres, scales, self.dof, level) for level in levels])
 
 
-def integrated(model: LinearRegression, stats: RegressionSums) -> RegressionIntegral | None:
+def integrated(model: LinearRegression, stats: Moments) -> RegressionIntegral | None:
     """The posterior with alpha and beta integrated out; None where both were given, or no row tells of the noise."""
     dof = stats.n - model.intercept
     weights_free, noise_free = isinstance(model.alpha, str), isinstance(model.beta, str)
@@ -139,7 +176,7 @@ def integrated(model: LinearRegression, stats: RegressionSums) -> RegressionInte
     else:
         noise = np.full(len(ratios), 1 / float(model.beta)) if weights_free else ratios / float(model.alpha)
     r = len(at.axes.values)
-    spreads = np.tile(1 / ratios, (model.n_features, 1))
+    spreads = np.tile(1 / ratios, (at.axes.scaled.shape[1], 1))
     spreads[:r] = 1 / (at.axes.values[:, None] + ratios)
     centres = np.zeros_like(spreads)
     centres[:r] = (np.sqrt(at.axes.values) * at.heights)[:, None] * spreads[:r]
@@ -149,7 +186,8 @@ def integrated(model: LinearRegression, stats: RegressionSums) -> RegressionInte
         noise,
         dof if noise_free and weights_free else np.inf,
         not noise_free,
-        at.axes.scaled / at.axes.size[:, None] / unit[:, None],
+        at.axes.scaled / at.axes.size[:, None],
+        unit,
         centres,
         spreads,
         stats.y / stats.n if model.intercept else 0.0,
@@ -169,13 +207,23 @@ def _log_weights(model: LinearRegression, at: Spectrum, dof: float, columns: Flo
         # the flat intercept takes half a log beta
         evidence = at.log_evidences(alpha, alpha / ratios, model.resolution)
         return np.asarray(evidence - 0.5 * model.intercept * np.log(alpha / ratios))
-    strengths = columns[:, None] - logs  # log (r s_d)^2
-    half_cauchy = logsumexp(0.5 * strengths - np.logaddexp(0.0, strengths), axis=0)
+    half_cauchy = _log_half_cauchys(columns, logs)
     if not isinstance(model.beta, str):
         beta = float(model.beta)
         return np.asarray(at.log_evidences(ratios * beta, beta, model.resolution) + half_cauchy)
     volume = -0.5 * np.sum(np.log1p(at.axes.values[:, None] / ratios), axis=0)
     return np.asarray(volume - 0.5 * dof * np.log(at.left(ratios, model.resolution)) + half_cauchy)
+
+
+def _log_half_cauchys(columns: Floats, logs: Floats) -> Floats:
+    """(J,), log sum_d [x_d / (1 + x_d^2)] of x_d^2 = the variance of a column over rho, given their logarithms.
+
+    Each is as large for x as for 1 / x: with x below 1, one exponential tells it.
+    """
+    apart = 0.5 * np.abs(columns[:, None] - logs)
+    least = apart.min(axis=0)
+    sizes = np.exp(least - apart)
+    return np.asarray(np.log(np.sum(sizes / (1 + sizes**2 * np.exp(-2 * least)), axis=0)) - least)
 
 
 def _grid(model: LinearRegression, at: Spectrum, dof: float, columns: Floats) -> tuple[Floats, Floats]:
@@ -196,41 +244,64 @@ def _mixture_quantile(shares: Floats, centres: Floats, scales: Floats, dof: floa
     """(n,), of mixtures of Student-t or Normal distributions with these centres and scales (n, J)."""
     own = centres + scales * (ndtri(level) if np.isinf(dof) else stdtrit(dof, level))
 
-    def below(at: Floats) -> tuple[Floats, Floats]:
-        z = (at[:, None] - centres) / scales
-        cdf, density = _normal(z) if np.isinf(dof) else _student(z, dof)
-        return cdf @ shares, (density / scales) @ shares
+    def mixture(at: Floats, which: Any, exact: bool = True) -> tuple[Floats, Floats, Floats]:
+        z = (at[:, None] - centres[which]) / scales[which]
+        cdf, density, steepness = _normal(z) if np.isinf(dof) else _student(z, dof, exact)
+        density /= scales[which]
+        return cdf @ shares, density @ shares, (density * steepness / scales[which]) @ shares
 
-    return _solved(below, level, own.min(axis=1), own.max(axis=1), own @ shares)
+    low, high, start = own.min(axis=1), own.max(axis=1), own @ shares
+    if not np.isinf(dof):  # whose distribution function is dear: one step by a cheap one comes near enough
+        start = _solved(partial(mixture, exact=False), level, low, high, start, 1)
+    return _solved(mixture, level, low, high, start)
 
 
-def _normal(z: Floats) -> tuple[Floats, Floats]:
-    """Distribution function and density."""
-    return np.asarray(ndtr(z), dtype=float), np.exp(-0.5 * (z**2 + LOG_2PI))
+def _normal(z: Floats) -> tuple[Floats, Floats, Floats]:
+    """Distribution function, density, and the slope of its logarithm."""
+    return np.asarray(ndtr(z), dtype=float), np.exp(-0.5 * (z**2 + LOG_2PI)), -z
 
 
-def _student(z: Floats, dof: float) -> tuple[Floats, Floats]:
-    """The same of a Student-t."""
+def _student(z: Floats, dof: float, exact: bool = True) -> tuple[Floats, Floats, Floats]:
+    """The same of a Student-t; the distribution function to a few digits, if that will do (Wallace, 1959)."""
     constant = gammaln(0.5 * (dof + 1)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
-    return np.asarray(stdtr(dof, z), dtype=float), np.exp(constant - 0.5 * (dof + 1) * np.log1p(z**2 / dof))
+    squares = z**2 / dof
+    logs = np.log1p(squares)
+    normal = (8 * dof + 1) / (8 * dof + 3) * np.sqrt(dof)
+    cdf = stdtr(dof, z) if exact else ndtr(np.copysign(normal * np.sqrt(logs), z))
+    density = np.exp(constant - 0.5 * (dof + 1) * logs)
+    return np.asarray(cdf, dtype=float), density, -(1 + 1 / dof) * z / (1 + squares)
 
 
 def _solved(
-    below: Callable[[Floats], tuple[Floats, Floats]], level: float, low: Floats, high: Floats, start: Floats
+    below: Callable[[Floats, Any], tuple[Floats, Floats, Floats]],
+    level: float,
+    low: Floats,
+    high: Floats,
+    start: Floats,
+    max_steps: int = QUANTILE_STEPS,
 ) -> Floats:
-    """Where a distribution function is `level`: Newton's method, by halves where a step would leave the bracket.
+    """Where distribution functions are `level`: Halley's method, by halves where a step would leave the bracket.
 
-    A point whose step has become small stays: it is an end of its own bracket, and half of that lies far away.
+    `below` gives functions and their first two derivatives at points, and is told which of them; those that are found
+    are not asked for again.
     """
-    at, digits = start, QUANTILE_DIGITS * np.maximum(high - low, np.finfo(float).tiny)
-    for _ in range(QUANTILE_STEPS):
-        cdf, density = below(at)
+    found, which = start.copy(), np.arange(len(start))
+    digits = QUANTILE_DIGITS * np.maximum(high - low, np.finfo(float).tiny)
+    at = start
+    for _ in range(max_steps):
+        cdf, density, slope = below(at, which)
         low, high = np.where(cdf < level, at, low), np.where(cdf < level, high, at)
         with np.errstate(divide="ignore", invalid="ignore"):
-            newton = at - (cdf - level) / density
-        settled = (np.abs(newton - at) <= digits) | (high - low <= digits)
-        if np.all(settled):
-            return at
-        new = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
-        at = np.where(settled, at, new)
-    return at
+            newton = (cdf - level) / density
+            step = newton / np.maximum(1 - 0.5 * newton * slope / density, 0.5)
+        inside = (at - step > low) & (at - step < high)
+        near = np.abs(cdf - level) <= NEAR * min(level, 1 - level)
+        settled = (np.abs(step) <= digits) | (high - low <= digits)
+        at = np.where(settled, at, np.where(inside, at - step, 0.5 * (low + high)))
+        found[which] = at
+        far = np.flatnonzero(~(settled | (near & inside)))
+        if not len(far):
+            break
+        which = which[far]
+        at, low, high, digits = at[far], low[far], high[far], digits[far]
+    return found

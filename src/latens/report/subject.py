@@ -116,7 +116,7 @@ class Entry:
     def family(self) -> str:
         """What kind of model it is, by what it publishes."""
         signs = {
-            "regression": "coef_covariance_",
+            "regression": "coef_std_",
             "views": "explained_",
             "sources": "mixing_",
             "classes": "impute_proba",

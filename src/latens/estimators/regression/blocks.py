@@ -11,7 +11,8 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows, Source, Survey, survey_rows
 from latens.estimators.regression.units import RegressionUnits
-from latens.models.linear_regression import RegressionSums, regression_sums
+from latens.models.linear_regression import Moments
+from latens.models.regression_sums import regression_sums
 from latens.scale.blocks import as_numbers
 from latens.scale.scan import Known, Scan, as_rows
 
@@ -67,7 +68,7 @@ class SumBlock:
 
     units: RegressionUnits
 
-    def __call__(self, rows: Rows, _: Any) -> tuple[None, RegressionSums]:
+    def __call__(self, rows: Rows, _: Any) -> tuple[None, Moments]:
         x, y = (np.asarray(host(values), dtype=np.float64) for values in (rows.x, rows.aux[TARGET]))
         weight = None if rows.weight is None else host(rows.weight)
         inside, target = self.units.enter(Rows(x)).x, self.units.target.enter(Rows(y[:, None])).x[:, 0]

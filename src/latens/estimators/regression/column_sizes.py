@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from latens.errors import DoubtfulScale, warn
-from latens.models.linear_regression import LinearRegression, RegressionSums
+from latens.models.linear_regression import LinearRegression, Moments
 
 __all__ = ["SHARED_PRIOR", "doubt_column_sizes", "too_different"]
 
@@ -15,7 +15,7 @@ MOST_DIFFERENT = 30.0  # largest over smallest standard deviation
 SHARED_PRIOR = "columns of very different sizes share one prior"
 
 
-def too_different(model: LinearRegression, sums: RegressionSums) -> bool:
+def too_different(model: LinearRegression, sums: Moments) -> bool:
     """Whether a prior that was found from the rows is shared by columns of very different standard deviations."""
     if model.standardized or not isinstance(model.alpha, str):  # a number that was given is the caller's own prior
         return False
@@ -23,7 +23,7 @@ def too_different(model: LinearRegression, sums: RegressionSums) -> bool:
     return bool(sizes.max() > MOST_DIFFERENT * sizes.min())
 
 
-def doubt_column_sizes(model: LinearRegression, sums: RegressionSums, names: Sequence[str], scale: float) -> None:
+def doubt_column_sizes(model: LinearRegression, sums: Moments, names: Sequence[str], scale: float) -> None:
     """Warn where columns are too different; `scale` is the unit of the sums in that of the data."""
     if not too_different(model, sums):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -40,21 +40,19 @@ from latens.estimators.rows.validation import check_weight, checked_table, encod
 from latens.inference.ascent import ascend
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import best_of
-from latens.models.linear_regression import (
-    LinearRegression,
-    RegressionPosterior,
-    RegressionSums,
-    expected,
-    regression_sums,
-)
+from latens.models.linear_regression import LinearRegression, Moments
 from latens.models.regression_integral import integrated
+from latens.models.regression_posterior import RegressionPosterior, expected
+from latens.models.regression_sums import regression_sums
 from latens.scale.scan import Scan
+from latens.system.memory import free_memory, in_words
 from latens.system.seeds import generator
 
 __all__ = ["BayesianLinearRegression"]
 
 LARGEST_STEP = 1e152  # a unit of weights whose square, times a variance in that unit, is still a number
 LARGEST_FLOAT = float(np.finfo(float).max)
+MATRICES = 4  # of D x D at once, while one is made
 
 
 class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookView, BaseEstimator):
@@ -95,7 +93,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         mixture of Student-t distributions; this is the standard deviation of the Normal with the same central 95 %
         interval, so that it is finite from two rows on.
     coef_covariance_ : array (D, D)
-        With `coef_std_` on its diagonal, squared, and the correlations of the same posterior.
+        With `coef_std_` on its diagonal, squared, and the correlations of the same posterior. Made when it is asked
+        for, and refused where memory is too small for it.
     intercept_ : float
         Expected target where all columns are 0, in the unit of y.
     weight_precision_, noise_precision_ : float
@@ -115,7 +114,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
     converged_ : bool
         Whether the gain of the bound fell below `tol`.
     posterior_ : RegressionPosterior
-        Mean and covariance of the weights, in the units of the model.
+        Mean and covariance of the weights, in the units of the model; of fewer rows than columns, variances along the
+        directions that rows span and in all others.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : array of str (D,)
@@ -287,8 +287,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
             return np.asarray((high - low) / WIDTH * self._units.target.scale)
         if not self._precisions_given:
             return np.full(len(x), np.inf)
-        gaps = x - self._center
-        return np.asarray(np.sqrt(np.sum(gaps @ self.coef_covariance_ * gaps, axis=1) + self._noise))
+        of_weights = self.posterior_.variances_of((x - self._center) * self._step)
+        return np.asarray(np.sqrt(of_weights + self._noise))
 
     def calculator(self) -> dict[str, Any]:
         """What it takes to answer `predict` for one row, as plain numbers; the page of `latens.report` computes so.
@@ -315,7 +315,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         X: Any,
         y: Any,
         sample_weight: Any,
-        before: RegressionSums | None,
+        before: Moments | None,
         *,
         streaming: bool,
         checkpoint: Checkpoint | None = None,
@@ -330,7 +330,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else check_weight(sample_weight, x)
         check_sizes(x, y, weight)
-        doubt_memory(2.0 * x.nbytes + 4 * x.itemsize * x.shape[1] ** 2)  # rows in other units; products of columns
+        # rows in other units; products of columns, or rows where these are fewer numbers
+        doubt_memory(2.0 * x.nbytes + 4 * x.itemsize * x.shape[1] * min(x.shape))
         centred = yes_or_no("fit_intercept", self.fit_intercept)
         units = RegressionUnits.of_pairs(x, y, weight, centred=centred) if fresh else self._units
         inside, target = units.enter(Rows(x)).x, units.target.enter(Rows(y[:, None])).x[:, 0]
@@ -369,7 +370,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self._solve(journal.once(lambda: source.total(SumBlock(units))), units, journal)
         return self
 
-    def _solve(self, sums: RegressionSums, units: RegressionUnits, journal: Record, *, streaming: bool = False) -> None:
+    def _solve(self, sums: Moments, units: RegressionUnits, journal: Record, *, streaming: bool = False) -> None:
         model = self._build(sums, units)
         if not streaming:  # the first rows of a stream do not tell the sizes of its columns
             doubt_column_sizes(model, sums, [str(name) for name in self._columns()], float(units.scale))
@@ -422,23 +423,38 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
                 float(expected(q.beta) / target_units.scale / target_units.scale), LARGEST_FLOAT
             )
         self._noise = (target_units.scale / expected(q.beta)) * target_units.scale * (1 + model.intercept / sums.n)
-        self.column_spread_ = np.sqrt(np.diag(sums.about(True)[0]) / sums.n) * units.scale
+        self.column_spread_ = np.sqrt(sums.sizes(True)[0] / sums.n) * units.scale
         self.elbo_, self.n_iter_, self.converged_ = fit.elbo, len(fit.trace), fit.converged
         self.elbo_history_ = np.array([event.elbo for event in fit.trace])
 
     def _keep_spread(self, q: RegressionPosterior, step: Floats, common: float) -> None:
         """`step` are the units of the weights of q, `common` is that of the integral."""
+        self.__dict__.pop("coef_covariance_", None)
+        if self._integral is not None:
+            low, high = self._integral.weight_quantiles(CENTRAL) * common
+            self.coef_std_ = (high - low) / WIDTH
+        elif self._precisions_given:
+            self.coef_std_ = np.sqrt(q.variances) * step
+        else:  # one row, of which an intercept takes all: nothing tells the noise
+            self.coef_std_ = np.full(len(q.mean), np.inf)
+
+    @cached_property
+    def coef_covariance_(self) -> Floats:
+        """(D, D), made when it is asked for: of many columns it may be larger than all else."""
+        check_is_fitted(self)
+        size, free = len(self.coef_), free_memory()
+        if free is not None and MATRICES * 8.0 * size**2 > free:
+            raise MemoryError(
+                f"coef_covariance_ of {size} columns takes {in_words(8.0 * size**2)}, {MATRICES} times that while it "
+                f"is made, and {in_words(free)} are free. coef_std_, intervals(), predict(X, return_std=True) and "
+                "sample_coef() need no such matrix."
+            )
         if self._integral is None:
-            self.coef_covariance_ = q.covariance * step * step[:, None]
-            if not self._precisions_given:  # one row, of which an intercept takes all: nothing tells the noise
-                self.coef_covariance_ = np.diag(np.full(len(q.mean), np.inf))
-            self.coef_std_ = np.sqrt(np.diag(self.coef_covariance_))
-            return
-        low, high = self._integral.weight_quantiles(CENTRAL) * common
-        self.coef_std_ = (high - low) / WIDTH
+            step = self._step
+            return self.posterior_.matrix * step * step[:, None] if self._precisions_given else np.diag(self.coef_std_)
         spread = self._integral.covariance
         ratio = self.coef_std_ / np.sqrt(np.diag(spread))
-        self.coef_covariance_ = spread * ratio * ratio[:, None]
+        return spread * ratio * ratio[:, None]
 
     @property
     def _precisions_given(self) -> bool:
@@ -447,14 +463,14 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
             return True
         return not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
 
-    def _build(self, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
+    def _build(self, sums: Moments, units: RegressionUnits) -> LinearRegression:
         return model_of(self, sums, units)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
 
 
-def _starts(model: LinearRegression, sums: RegressionSums) -> list[RegressionPosterior]:
+def _starts(model: LinearRegression, sums: Moments) -> list[RegressionPosterior]:
     """The posterior given prior or evident precisions; with Gamma posteriors the bound may have a top near either."""
     alpha, beta = ("evidence" if kind == "gamma" else kind for kind in (model.alpha, model.beta))
     evident = replace(model, alpha=alpha, beta=beta)

@@ -9,23 +9,23 @@ import numpy as np
 from latens.estimators.parameters import positive_number, yes_or_no
 from latens.estimators.priors import no_prior, variance_prior
 from latens.estimators.regression.units import RegressionUnits
-from latens.models.linear_regression import LinearRegression, RegressionSums
+from latens.models.linear_regression import LinearRegression, Moments
 
 __all__ = ["model_of", "weight_unit"]
 
 NAMES = ("evidence", "gamma")
 
 
-def model_of(estimator: Any, sums: RegressionSums, units: RegressionUnits) -> LinearRegression:
+def model_of(estimator: Any, sums: Moments, units: RegressionUnits) -> LinearRegression:
     """The model that the parameters of an estimator tell, in these units; the priors are of the size of the data."""
     target, intercept = units.target, bool(estimator.fit_intercept)
     standardized = yes_or_no("standardize", estimator.standardize)
     step = weight_unit(units, standardized)
-    xx, _, yy = sums.about(intercept)
+    sizes, yy = sums.sizes(intercept)
     resolution = _rounding(sums, float(target.origin[0]) / target.scale)
     spread = max(yy / sums.n, resolution)
-    width = 1.0 if standardized else float(np.trace(xx)) / (sums.n * len(xx)) or 1.0
-    variance = max(sums.about(True)[2] / sums.n, resolution)  # of y, with an intercept or without
+    width = 1.0 if standardized else float(np.sum(sizes)) / (sums.n * len(sizes)) or 1.0
+    variance = max(sums.sizes(True)[1] / sums.n, resolution)  # of y, with an intercept or without
     alpha, beta = (_precision(name, getattr(estimator, name)) for name in ("weight_precision", "noise_precision"))
     for name, kind in (("weight_variance_prior", alpha), ("noise_variance_prior", beta)):
         if kind != "gamma":
@@ -59,7 +59,7 @@ def _square(unit: float) -> float:
         return float(np.square(np.float64(unit)))
 
 
-def _rounding(sums: RegressionSums, origin: float) -> float:
+def _rounding(sums: Moments, origin: float) -> float:
     """The mean square of y that rounding alone may make; 1 where y is 0 and has no size."""
     size = float(np.finfo(float).eps) ** 2 * (sums.yy + 2 * origin * sums.y + sums.n * origin**2) / sums.n
     return float(size) if size > 0 else 1.0

@@ -20,8 +20,10 @@ from latens.estimators.regression.blocks import SumBlock, rows_with_target
 from latens.estimators.regression.column_sizes import SHARED_PRIOR, too_different
 from latens.estimators.regression.units import RegressionUnits
 from latens.estimators.rows.validation import check_weight, encoded_rows, is_foreign
-from latens.models.linear_regression import LinearRegression, RegressionPosterior, expected, regression_sums
+from latens.models.linear_regression import LinearRegression
 from latens.models.regression_integral import RegressionIntegral
+from latens.models.regression_posterior import RegressionPosterior, expected
+from latens.models.regression_sums import regression_sums
 from latens.scale.scan import Scan
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
@@ -225,12 +227,11 @@ class RegressionUncertainty:
 
     def _given_ends(self, ends: tuple[float, float]) -> dict[str, tuple[Floats, Floats, Floats]]:
         """The same given `weight_precision_` and `noise_precision_`: Normals, and a noise that is known."""
-        covariance = self.posterior_.covariance * self._step * self._step[:, None]
-        std = np.sqrt(np.diag(covariance))
+        std = np.sqrt(self.posterior_.variances) * self._step
         line = np.zeros(1)
         if self.fit_intercept:
             noise_of_mean = 1 / (self.noise_precision_ * self._state.stats.n)
-            line = np.sqrt(self._center @ covariance @ self._center + noise_of_mean)[None]
+            line = np.sqrt(self.posterior_.variances_of((self._center * self._step)[None]) + noise_of_mean)
         z, noise = ndtri(ends[1]), np.array([self.noise_precision_])
         return {
             "coef": (std, self.coef_ - z * std, self.coef_ + z * std),
@@ -248,9 +249,7 @@ class RegressionUncertainty:
         given = regression_sums(self._units.enter(Rows(x)).x, np.zeros(len(x)), weight)
         if isinstance(X, Scan):
             given = rows_with_target(X).total(SumBlock(self._units))
-        size = np.sqrt(np.diag(known.xx))
-        gap = np.abs(given.xx - known.xx) / np.maximum(np.outer(size, size), np.finfo(float).tiny)
-        if not np.isclose(given.n, known.n, rtol=1e-9) or gap.max(initial=0.0) > SAME_SUMS:
+        if not np.isclose(given.n, known.n, rtol=1e-9) or known.gap(given) > SAME_SUMS:
             raise ValueError(
                 f"X is not the data of the fit: it has {given.n:g} rows, fit was given {known.n:g}; or its columns "
                 "have other sums of squares and products. Give X and sample_weight as given to fit, or neither: the "

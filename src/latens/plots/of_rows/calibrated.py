@@ -78,7 +78,7 @@ def _of_estimator(model: Any, X: Any, y: Any, n_bins: int, label: str | None, ax
     name = type(model).__name__
     if X is None:
         raise ValueError(f"calibration of {name} needs rows: calibration(model, X{', y' * hasattr(model, 'coef_')}).")
-    if hasattr(model, "coef_covariance_"):
+    if hasattr(model, "coef_std_"):
         if y is None:
             raise ValueError(f"calibration of {name} needs targets: calibration(model, X, y).")
         mean, std = model.predict(X, return_std=True)

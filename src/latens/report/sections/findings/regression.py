@@ -20,7 +20,7 @@ MOST_DRAWN, MOST_LISTED = 24, 200  # of the columns; a page with more of them is
 def weights(entry: Entry) -> Section | None:
     """Precisions, all weights in a table, and the surest ones as intervals."""
     model = entry.model
-    if not hasattr(model, "coef_covariance_"):
+    if not hasattr(model, "coef_std_"):
         return None
     centres, errors = np.asarray(model.coef_), np.asarray(model.coef_std_)
     names = entry.columns or [f"column {i}" for i in range(len(centres))]
