@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from latens.array import Floats
+from latens.array import Floats, Index
 from latens.families.known_gamma import KnownGamma
 
 __all__ = ["Chart"]
@@ -31,6 +31,7 @@ Path = tuple[Any, ...]  # names of fields, and keys of mappings as ("key", name)
 Move = Callable[[Floats], Floats]  # coordinates of one field -> its value
 Pull = Callable[[Floats, Floats], Floats]  # its coordinates, derivatives by its value -> by its coordinates
 Moves = tuple[Move, Pull, int]  # and how many coordinates there are
+Names = dict[str, str]  # what names of axes in a record within others are called outside
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class _Leaf:
     move: Move
     pull: Pull
     size: int
+    domain: str
+    value: Floats
+    axes: tuple[str, ...]  # of the value, by the names that records give them
 
 
 class Chart:
@@ -54,7 +58,7 @@ class Chart:
 
     def __init__(self, point: Any) -> None:
         self.point = point
-        self._leaves = tuple(_leaves(point, ()))
+        self._leaves = tuple(_leaves(point, (), {}))
         self.size = sum(leaf.size for leaf in self._leaves)
         self.names = tuple(f"{_label(leaf.path)}[{i}]" for leaf in self._leaves for i in range(leaf.size))
 
@@ -78,6 +82,30 @@ class Chart:
             start += leaf.size
         return np.concatenate([np.zeros(0), *parts])
 
+    def places(self, axis: str) -> list[tuple[Path, Index | None]]:
+        """Of each field in turn: the record that the axis is of, and where along it each coordinate stands.
+
+        None where the field does not have that axis, has it twice, or has no other beside components.
+
+        >>> from latens.families.spike_slab import SpikeSlab
+        >>> chart = Chart(SpikeSlab(*np.full((3, 2, 1), 0.5), np.ones(1)))
+        >>> [None if places is None else places.tolist() for _, places in chart.places("d")]
+        [[0, 1], [0, 1], [0, 1], None]
+        """
+        found: list[tuple[Path, Index | None]] = []
+        for leaf in self._leaves:
+            at = None
+            if leaf.axes.count(axis) == 1 and (axis != "k" or len(leaf.axes) > 1):  # weights of components add up to 1
+                at = np.unravel_index(_entries(leaf), leaf.value.shape)[leaf.axes.index(axis)]
+            keys = [i for i, part in enumerate(leaf.path) if isinstance(part, tuple)]
+            found.append((leaf.path[: keys[-1] + 1] if keys else (), at))
+        return found
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many coordinates each field has."""
+        return [leaf.size for leaf in self._leaves]
+
     def along(self, i: int, step: float) -> Any:
         """The dataclass with coordinate i at `step`, the others at 0."""
         coordinates = np.zeros(self.size)
@@ -93,21 +121,49 @@ def _at_path(values: Mapping[str, Any], path: Path) -> Any:
     return values
 
 
-def _leaves(value: Any, path: Path) -> Iterator[_Leaf]:
+def _leaves(value: Any, path: Path, names: Names) -> Iterator[_Leaf]:
     for f in fields(value):
         part, domain, here = getattr(value, f.name), f.metadata.get("domain"), (*path, f.name)
+        within = {name: _outside(shape, names) for name, shape in f.metadata.get("within", {}).items()}
         if domain is not None:
-            move, pull, size = MOVES[domain](np.asarray(part, dtype=float))
+            x = np.asarray(part, dtype=float)
+            move, pull, size = MOVES[domain](x)
             if size:
-                yield _Leaf(here, move, pull, size)
+                yield _Leaf(here, move, pull, size, domain, x, _axes(f.metadata["shape"], x, names))
         elif f.metadata.get("transient") or isinstance(part, KnownGamma):
             continue
         elif is_dataclass(part):
-            yield from _leaves(part, here)
+            yield from _leaves(part, here, names | within)
         elif isinstance(part, Mapping):
             for key, inner in part.items():
                 if is_dataclass(inner):
-                    yield from _leaves(inner, (*here, ("key", key)))
+                    yield from _leaves(inner, (*here, ("key", key)), names | within)
+
+
+def _outside(shape: str, names: Names) -> str:
+    """A shape in the names of the record around it."""
+    return " ".join("|".join(names.get(name, name) for name in token.split("|")) for token in shape.split())
+
+
+def _axes(shape: str, x: Floats, names: Names) -> tuple[str, ...]:
+    """What each axis of x is called; "" where there is one entry, or where shapes do not say."""
+    shapes = [_outside(each, names).split() for each in shape.split(";")]
+    tokens = next((each for each in shapes if len(each) == x.ndim), [""] * x.ndim)
+    return tuple("" if size == 1 else token.split("|")[-1] for token, size in zip(tokens, x.shape, strict=True))
+
+
+def _entries(leaf: _Leaf) -> Index:
+    """(size,), which entry of its field, as if flat, each coordinate moves; of matrices one of the lower half."""
+    x = leaf.value
+    if leaf.domain == "unit":
+        return np.flatnonzero(_inside(x))
+    if leaf.domain == "simplex":
+        return np.flatnonzero(_movable(x))
+    if leaf.domain == "positive_definite":
+        rows, columns = np.tril_indices(x.shape[-1])
+        each = rows * x.shape[-1] + columns
+        return np.asarray(np.add.outer(np.arange(0, x.size, x.shape[-1] ** 2), each).ravel())
+    return np.arange(x.size)
 
 
 def _label(path: Path) -> str:
@@ -142,7 +198,7 @@ def _positive(x: Floats) -> Moves:
 
 
 def _unit(x: Floats) -> Moves:
-    inside = (x > 0) & (x < 1 - NEAR_1)  # the ends of the interval are infinitely far away
+    inside = _inside(x)
     logit = np.log(x[inside]) - np.log1p(-x[inside])
 
     def move(t: Floats) -> Floats:
@@ -157,9 +213,18 @@ def _unit(x: Floats) -> Moves:
     return move, pull, int(inside.sum())
 
 
-def _simplex(x: Floats) -> Moves:
+def _inside(x: Floats) -> Any:
+    return (x > 0) & (x < 1 - NEAR_1)  # the ends of the interval are infinitely far away
+
+
+def _movable(x: Floats) -> Any:
     free = x > 0
     np.put_along_axis(free, np.argmax(x, axis=-1)[..., None], False, axis=-1)
+    return free
+
+
+def _simplex(x: Floats) -> Moves:
+    free = _movable(x)
 
     def move(t: Floats) -> Floats:
         moved = x.copy()
@@ -168,7 +233,7 @@ def _simplex(x: Floats) -> Moves:
 
     def pull(t: Floats, slope: Floats) -> Floats:
         here = move(t)
-        return np.asarray(here * (slope - np.sum(here * slope, axis=-1, keepdims=True)))[free]
+        return np.asarray((here * (slope - np.sum(here * slope, axis=-1, keepdims=True)))[free])
 
     return move, pull, int(free.sum())
 

@@ -75,12 +75,18 @@ def test_rows_are_needed_and_must_be_those_of_the_fit() -> None:
         model.intervals(X + rng.normal(size=X.shape), method="bootstrap")
 
 
-def test_auto_refits_where_a_posterior_is_large_and_rows_are_few() -> None:
+def test_auto_refits_where_a_posterior_is_large_has_no_slopes_and_rows_are_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 16)) + np.where(np.arange(120)[:, None] % 2, 4.0, 0.0)
-    model = quietly(latens.GaussianMixture(4, prune=False, random_state=0).fit, X)
-    assert quietly(model.intervals, X).method == "bootstrap"
-    assert quietly(model.intervals, X, quantities="weights").method == "response"  # of a few numbers
-    assert quietly(model.intervals, method="mean-field").method == "mean-field"
-    with pytest.raises(ValueError, match="choose method='bootstrap'"):
-        model.intervals(X, method="response")
+    sloped = quietly(latens.GaussianMixture(4, prune=False, random_state=0).fit, X)
+    assert quietly(sloped.intervals, X).method.startswith("response in ")
+    assert quietly(sloped.intervals, X, quantities="weights").method == "response"  # of a few numbers
+    assert quietly(sloped.intervals, method="mean-field").method == "mean-field"
+    monkeypatch.setattr("latens.estimators.intervals.intervals.MOST_COORDINATES", 10)
+    ones = (np.random.default_rng(6).random((60, 6)) < 0.4).astype(float)
+    model = quietly(latens.NoisyOr(2, e_step="jensen", random_state=0).fit, ones)
+    assert quietly(model.intervals, ones).method == "bootstrap"
+    with pytest.raises(ValueError, match="Choose method='bootstrap'"):
+        model.intervals(ones, method="response")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latens
-from latens.estimators.intervals import intervals
+from latens.estimators.intervals import by_response, intervals
 from latens.inference.uncertainty import response_of_few
 from latens.inference.uncertainty.response_of_few import respond_few
 
@@ -53,29 +53,13 @@ def test_chosen_numbers_of_a_large_posterior_have_the_errors_of_all_second_deriv
         return found
 
     monkeypatch.setattr(intervals, "MOST_COORDINATES", 10)
-    monkeypatch.setattr(intervals, "respond_few", counted)
+    monkeypatch.setattr(by_response, "respond_few", counted)
     few = model.intervals(x, quantities=quantities)
     assert few.method == "response"
     assert [row[:4] for row in few.rows] == [row[:4] for row in dense.rows]
     assert few["std"] == pytest.approx(dense["std"], rel=0.02)
     assert few["sound"] == pytest.approx(dense["sound"])
     assert products[0][0] <= 10 * products[0][1]
-
-
-@pytest.mark.filterwarnings("ignore::latens.errors.AllKept")
-def test_more_numbers_than_can_be_told_one_by_one_are_refused_with_how_many_can(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    x = views(np.random.default_rng(0))
-    model = latens.MultiViewFactorAnalysis(2, random_state=0).fit(x)
-    monkeypatch.setattr(intervals, "MOST_COORDINATES", 10)
-    with pytest.raises(ValueError, match=r"response takes up to 10, and above .* numbers, none of them a share"):
-        model.intervals(x, method="response")
-    with pytest.raises(ValueError, match="choose"):
-        model.intervals(x, method="response", quantities="share")
-    monkeypatch.setattr(intervals, "CHOSEN_WORK", 100.0)
-    with pytest.raises(ValueError, match=r"above 1 numbers"):
-        model.intervals(x, method="response", quantities="components")
 
 
 @pytest.mark.filterwarnings("ignore::latens.errors.AllKept")

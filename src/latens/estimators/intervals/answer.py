@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from latens.array import Floats
 from latens.estimators.intervals.students import IntervalTails
-from latens.estimators.intervals.table import PublishedNumber
 
-__all__ = ["Answer", "reach_of", "with_better"]
+__all__ = ["Answer", "reach_of"]
 
 
 @dataclass(frozen=True)
@@ -37,19 +35,3 @@ def reach_of(answer: Answer, upper: float) -> Floats:
     freedom, widening = answer.tails
     few = np.isfinite(freedom)
     return np.asarray(widening * np.where(few, stdtrit(np.where(few, freedom, 1.0), upper), ndtri(upper)))
-
-
-def with_better(
-    numbers: Sequence[PublishedNumber], answer: Answer, better: Sequence[PublishedNumber], known: Answer
-) -> Answer:
-    """The answer with what is known better of some of its numbers."""
-    at, size = {number: i for i, number in enumerate(numbers)}, len(numbers)
-    places = [at[number] for number in better]
-    tails = IntervalTails(np.full(size, math.inf), np.ones(size))
-    parts = [(answer.estimate, known.estimate), (answer.std, known.std), (answer.missing, known.missing)]
-    if known.tails is not None:
-        parts += list(zip(tails, known.tails, strict=True))
-    for whole, part in parts:
-        whole[places] = part
-    why = dict(enumerate(answer.why)) | dict(zip(places, known.why, strict=True))
-    return replace(answer, why=list(why.values()), tails=tails)

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
-from latens.core import Compressing, Rows, Sloped, State, Walking
+from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
-from latens.estimators.intervals.answer import Answer, reach_of, with_better
-from latens.estimators.intervals.data_of_fit import DataOfFit
+from latens.estimators.intervals.answer import Answer, reach_of
+from latens.estimators.intervals.by_response import TURNED, ByResponse
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
     chosen,
@@ -25,7 +25,6 @@ from latens.estimators.intervals.draws import (
     stacked,
 )
 from latens.estimators.intervals.other_fits import Components, not_compared, with_other_fits
-from latens.estimators.intervals.students import IntervalTails, tails_of
 from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
@@ -43,15 +42,11 @@ from latens.inference.search.component_worth import fits_without
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
-from latens.inference.uncertainty.response import Response, respond
-from latens.inference.uncertainty.response_of_few import respond_few
-from latens.models.binary_factors.model import BinaryFactors
+from latens.inference.uncertainty.response import respond
 from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN
 from latens.models.multi_view.model import MultiView
 from latens.models.noisy_ica.model import NoisyIca
-from latens.models.noisy_or.jensen import JensenNoisyOr
-from latens.models.noisy_or.model import NoisyOrCauses
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 from latens.system.seeds import generator
@@ -62,8 +57,6 @@ __all__ = ["Intervals"]
 
 METHODS = ("auto", "response", "mean-field", "bootstrap", "gibbs")
 MOST_COORDINATES = 500  # up to which all second derivatives are taken
-CHOSEN_WORK = 5e6  # coordinates times numbers, up to which response tells of chosen numbers above, one by one
-LEADING = ("weights", "usage", "noise_variance")  # told one by one of large posteriors where nothing was chosen
 N_DRAWS = 400  # of the posterior, for mean field
 N_REFITS = 40  # of the bootstrap
 REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
@@ -71,14 +64,9 @@ N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
-UNSETTLED = 0.05  # nats still to be gained above which differences say little
-TURNED = "not identified: factors may be turned into each other"
-AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
-NOT_ASKED = "what its component is worth was not asked: choose quantities= or components="
-SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
 
 
-class Intervals(DataOfFit):
+class Intervals(ByResponse):
     """Mixed into every estimator; reads the fitted model, its posterior and its publication."""
 
     if TYPE_CHECKING:
@@ -124,10 +112,10 @@ class Intervals(DataOfFit):
             call unless `random_state` is a number. "gibbs" draws from the posterior itself: mixtures, factor analysis
             and ICA with `prior="ard"`, binary factors and noisy-OR with exact steps, views of measurements and yes/no
             entries; points, such as the tails of ICA, stay points. "auto" is response while the posterior
-            has at most 500 coordinates, and of larger ones for numbers that `quantities` and `components` choose, one
-            by one while they times the coordinates are at most five million; else bootstrap where X is given and rows
-            are few enough for it to end in seconds, and else mean field, but for weights, usage, noise and shares as
-            far as they are few enough to be told one by one; where a component is worth fewer than 3 nats,
+            has at most 500 coordinates; of larger ones response in the few directions that codes leave unknown, where
+            slopes are in closed form and the time is that of a few fits, and one by one for up to 20 numbers that
+            `quantities`, `components` and `features` choose; else bootstrap where X is given and rows are few enough
+            for it to end in seconds, and else mean field; where a component is worth fewer than 3 nats,
             there are at most 2,000 rows and X is given, gibbs if the model can and its draws tell single components:
             factors of `FactorAnalysis` turn from draw to draw.
         quantities : str or sequence of str, optional
@@ -157,16 +145,23 @@ class Intervals(DataOfFit):
         large = n_coordinates > MOST_COORDINATES
         asked = large and not (quantities is None and components is None and features is None)
         one_by_one = self._few_chosen(numbers, choice) if asked else []
-        if method == "response" and large and not one_by_one:
-            raise ValueError(
-                f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}, and above "
-                f"{CHOSEN_WORK / n_coordinates:.0f} numbers, none of them a share, that quantities=, components= "
-                "and features= choose. Do so, or choose method='bootstrap', or 'mean-field', whose intervals are too "
-                "narrow."
-            )
         known, automatic = not_compared(self.n_components_), method == "auto"
         has_rows = X is not None or isinstance(self._model, Compressing)
-        if one_by_one and method in ("auto", "response") and has_rows:
+        at_once = None
+        if large and (method == "response" or (automatic and has_rows)) and not one_by_one:
+            if self._can_respond_to_all():
+                with one_blas_thread():
+                    at_once = self._many_answer(numbers, *self._data_of_fit(X, fit_params))
+            if method == "response" and at_once is None:
+                raise ValueError(
+                    f"the posterior has {n_coordinates:,} coordinates; response takes up to {MOST_COORDINATES}, and "
+                    "more where slopes are in closed form and columns meet in the codes alone. Choose "
+                    "method='bootstrap', or 'mean-field', whose intervals are too narrow."
+                )
+        if at_once is not None:
+            numbers, answer, known, n_directions = at_once
+            method = f"response in {n_directions} directions"
+        elif one_by_one and method in ("auto", "response") and has_rows:
             method = "response"
             with one_blas_thread():
                 numbers, answer, known = self._few_answer(one_by_one, *self._data_of_fit(X, fit_params))
@@ -184,14 +179,6 @@ class Intervals(DataOfFit):
             method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._units))
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
-            leading = self._leading(numbers) if automatic and not asked and has_rows else []
-            if leading:
-                method = (
-                    f"response of {', '.join(dict.fromkeys(n.parameter for n in leading))}; mean-field of the others"
-                )
-                with one_blas_thread():
-                    better = self._few_answer(leading, *self._data_of_fit(X, fit_params), compare=False)[1]
-                answer = with_better(numbers, answer, leading, better)
         else:
             method = "response"
             with one_blas_thread():
@@ -286,7 +273,8 @@ class Intervals(DataOfFit):
             return not_compared(self.n_components_, math.inf)
         q = self.posterior_ if q is None else q
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
-        own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter in self._names_of_own()]
+        published = self._names_of_own()
+        own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter in published]
         with np.errstate(divide="ignore"):
             entered = np.array([LINKS[numbers[i].link].enter(answer.estimate[i]) for i in own])
         return with_other_fits(
@@ -398,112 +386,6 @@ class Intervals(DataOfFit):
         self._doubt(numbers, why)
         return numbers, Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
 
-    def _leading(self, numbers: list[PublishedNumber]) -> list[PublishedNumber]:
-        """Weights, usage and noise of a large posterior, as far as they are few enough."""
-        found: list[PublishedNumber] = []
-        for name in LEADING:
-            more = [number for number in numbers if number.parameter == name]
-            if more and self._few_chosen([*found, *more], Choice(LEADING)):
-                found += more
-        return found
-
-    def _few_chosen(self, numbers: list[PublishedNumber], choice: Choice) -> list[PublishedNumber]:
-        """Numbers that were asked for, where they are few and the model has slopes; none else."""
-        own = self._names_of_own()
-        few = [number for number in numbers if number.parameter in own and choice.holds(number)]
-        model, stats = self._model, self._state.stats
-        if not isinstance(model, Sloped) or isinstance(model, Walking):
-            return []
-        closed = isinstance(model, Compressing) or model.slopes(self._state.q, stats) is not None
-        return few if closed and len(few) * Chart(self.posterior_).size <= CHOSEN_WORK else []
-
-    def _few_answer(
-        self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep, *, compare: bool = True
-    ) -> tuple[list[PublishedNumber], Answer, Components]:
-        """Numbers one by one, and what their components are worth."""
-
-        def quantity(q: Any) -> Floats:
-            return values_of(self._publish(q, self._state.stats, self._units), numbers)
-
-        few = respond_few(self._model, batches, self.posterior_, quantity, sweep=sweep)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, few.values, strict=True)])
-        why = np.where(few.settled, "", "ten products with the curvature did not settle it").astype(object)
-        why[~np.isfinite(few.std)] = "not identified by the rows"
-        why[~np.isfinite(slopes)] = "at an end of its range"
-        why[self._may_be_turned(numbers)] = TURNED
-        self._doubt(numbers, why)
-        std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
-        of = {number.component for number in numbers if number.component is not None}
-        tails = self._tails_of(numbers, std)
-        if not compare:
-            why[[not words and n.component is not None for n, words in zip(numbers, why, strict=True)]] = NOT_ASKED
-        answer = Answer(few.values, std, why.tolist(), few.missing, tails=tails)
-        known = self._known_of_components(numbers, answer, batches, sweep, which=of) if of and compare else None
-        return numbers, answer, known or not_compared(self.n_components_)
-
-    def _response_answer(
-        self, numbers: list[PublishedNumber], response: Response
-    ) -> tuple[list[PublishedNumber], Answer]:
-        """Numbers that the model estimates, not those it fixes, and what is known of them."""
-
-        def quantity(q: Any, stats: Any) -> Floats:
-            return values_of(self._published(q, stats), numbers)
-
-        estimate, jacobian = quantity(response.chart.point, response.stats), response.jacobian(quantity)
-        moved = np.flatnonzero(np.any(jacobian != 0, axis=1))
-        numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
-        shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
-        std, held = response.std(jacobian), _depends_on_held(response, jacobian)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, estimate, strict=True)])
-            entered = np.array([LINKS[n.link].enter(v) for n, v in zip(numbers, estimate, strict=True)])
-            entered = np.where(np.isfinite(std), entered + slopes * shift, entered)
-            estimate = np.array([LINKS[n.link].leave(v) for n, v in zip(numbers, entered, strict=True)])
-        why = np.full(len(numbers), "", dtype=object)
-        if response.decrement > UNSETTLED:
-            why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
-        why[held] = "at an end of its range"
-        unknown = ~np.isfinite(std)
-        partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, unknown, strict=True) if lost}
-        at_floor = any(parameter == "noise_variance" for parameter, _, _ in partners)
-        for i, number in enumerate(numbers):
-            if (number.parameter, number.component, number.view) in partners:
-                why[i] = _unidentified(number, bool(unknown[i]), at_floor)
-        why[~np.isfinite(entered)] = "at an end of its range"
-        self._doubt(numbers, why)
-        std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
-        tails = self._tails_of(numbers, std)
-        return numbers, Answer(estimate, std, why.tolist(), response.missing(jacobian), tails=tails)
-
-    def _tails_of(self, numbers: list[PublishedNumber], std: Floats) -> IntervalTails:
-        return tails_of(
-            numbers,
-            std,
-            n_rows=float(self._state.stats.n),
-            n_columns=len(self._units.origin),
-            n_components=self.n_components_,
-            covariance_type=getattr(self, "covariance_type", ""),
-        )
-
-    def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
-        """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
-        free = isinstance(self._model, Factors) and self.n_components_ > 1
-        return [free and number.parameter == "components" for number in numbers]
-
-    def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
-        """Write down why numbers are not sound whatever their curvature."""
-        model = self._model
-        listed = isinstance(model, BinaryFactors | NoisyOrCauses) and not model.exact_local(self.posterior_)
-        if listed or isinstance(model, JensenNoisyOr):
-            why[why == ""] = "biased: posteriors of rows are approximate"
-        inclusion = self._publish(self.posterior_, self._state.stats, self._units).get("inclusion")
-        for i, number in enumerate(numbers):
-            if inclusion is not None and number.parameter == "components" and why[i] == "":
-                share = inclusion[number.view][number.place]
-                if SURE_INCLUSION < share < 1 - SURE_INCLUSION:
-                    why[i] = f"in or out is not decided: inclusion {share:.2f}"
-
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)
         draw = partial(self._publish, stats=self._state.stats, units=self._units)
@@ -575,22 +457,3 @@ class Intervals(DataOfFit):
 def _own_stream(rng: np.random.Generator) -> np.random.Generator:
     """Random numbers that are not those of the seed itself, from which people also make their data."""
     return rng.spawn(1)[0]
-
-
-def _unidentified(number: PublishedNumber, unknown: bool, at_floor: bool) -> str:
-    """Why nothing sound is said of a number that is unknown, or of which others of its kind are."""
-    if at_floor and number.parameter == "mean":  # rows do tell it; a factor that is the column itself hides it
-        return AT_FLOOR
-    if unknown:
-        return "not identified by the rows"
-    others = "those of other columns" if number.component is None else "other entries of its component"
-    return f"{others} are not identified"
-
-
-def _depends_on_held(response: Response, jacobian: Floats) -> Any:
-    """(m,), whether a number moves with a coordinate that stands at an end of its range."""
-    held = np.isin(response.chart.names, response.held)
-    if not held.any():
-        return np.zeros(len(jacobian), dtype=bool)
-    parts = np.abs(jacobian)
-    return parts[:, held].max(axis=1) > 1e-3 * np.maximum(parts.max(axis=1), np.finfo(float).tiny)

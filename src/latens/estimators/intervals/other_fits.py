@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from latens.array import Floats
-from latens.estimators.intervals.table import LINKS, PublishedNumber, values_of, with_component
+from latens.array import Floats, Index
+from latens.estimators.intervals.table import LINKS, PublishedNumber, component_axis
 from latens.inference.search.component_worth import FitWithout
 
 __all__ = ["Components", "not_compared", "with_other_fits"]
@@ -90,30 +90,49 @@ def _compared(
         return gone, []
     apart = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
     for each in range(k):
+        kinds = _by_kind([numbers[i] for i in own[each]], entered[own[each]], std[own[each]])
         for other in range(k - 1):
-            apart[each, other] = min(
-                _apart(published, [numbers[i] for i in own[each]], entered[own[each]], std[own[each]], other, sign)
-                for sign in ((1.0, -1.0) if signed else (1.0,))
-            )
+            signs = (1.0, -1.0) if signed else (1.0,)
+            apart[each, other] = min(_apart(published, kinds, other, sign) for sign in signs)
     paired, partners = linear_sum_assignment(apart[:, :, 0])
     missing = int(np.setdiff1d(np.arange(k), paired)[0])
     return missing, [int(i) for i, j in zip(paired, partners, strict=True) if not apart[i, j, 1] <= SAME]
 
 
-def _apart(
-    published: Mapping[str, Any],
-    numbers: Sequence[PublishedNumber],
-    entered: Floats,
-    std: Floats,
-    other: int,
-    sign: float,
-) -> tuple[float, float]:
+@dataclass(frozen=True)
+class _Kind:
+    """Numbers of one component that are found, and linked, alike."""
+
+    first: PublishedNumber
+    places: Index  # (m, n of axes)
+    entered: Floats  # (m,)
+    std: Floats  # (m,)
+
+
+def _by_kind(numbers: Sequence[PublishedNumber], entered: Floats, std: Floats) -> list[_Kind]:
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for i, number in enumerate(numbers):
+        groups.setdefault((number.parameter, number.view, number.link), []).append(i)
+    return [
+        _Kind(numbers[at[0]], np.array([numbers[i].place for i in at]), entered[at], std[at]) for at in groups.values()
+    ]
+
+
+def _apart(published: Mapping[str, Any], kinds: Sequence[_Kind], other: int, sign: float) -> tuple[float, float]:
     """Standard deviations between a component and one of the other fit: on average, and of the kind farthest apart."""
-    values = values_of(published, [with_component(number, other) for number in numbers])
-    turned = np.array([sign if number.parameter in NAMED_LOADINGS else 1.0 for number in numbers])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        there = np.array([LINKS[n.link].enter(v) for n, v in zip(numbers, turned * values, strict=True)])
-        gaps = np.fmin(np.abs(there - entered) / std, FARTHEST)  # also where one is at an end of its range
-    kinds = np.array([number.parameter for number in numbers])
-    by_kind = [float(np.sqrt(np.mean(gaps[kinds == kind] ** 2))) for kind in dict.fromkeys(kinds.tolist())]
-    return float(np.mean(gaps)), max(by_kind)
+    squares: dict[str, list[Floats]] = {}
+    for kind in kinds:
+        name, view = kind.first.parameter, kind.first.view
+        value = published[name]
+        places = kind.places.copy()
+        places[:, component_axis(name)] = other
+        values = np.asarray(value[view] if isinstance(value, Mapping) else value, dtype=float)[tuple(places.T)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            there = LINKS[kind.first.link].enter((sign if name in NAMED_LOADINGS else 1.0) * values)
+            gaps = np.fmin(
+                np.abs(there - kind.entered) / kind.std, FARTHEST
+            )  # also where one is at an end of its range
+        squares.setdefault(name, []).append(gaps)
+    gaps_by_name = [np.concatenate(parts) for parts in squares.values()]
+    by_kind = [float(np.sqrt(np.mean(gaps**2))) for gaps in gaps_by_name]
+    return float(np.mean(np.concatenate(gaps_by_name))), max(by_kind)

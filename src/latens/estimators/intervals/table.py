@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ __all__ = [
     "IntervalTable",
     "Link",
     "PublishedNumber",
+    "component_axis",
     "published_numbers",
+    "value_finder",
     "values_of",
-    "with_component",
 ]
 
 INTERVAL_COLUMNS = (
@@ -160,19 +161,29 @@ class Choice:
         return number.parameter in self.parameters and of_component and of_column
 
 
-def with_component(number: PublishedNumber, component: int) -> PublishedNumber:
-    """The same number of another component."""
-    at = AXES.get(number.parameter, ("k", ""))[0].index("k")  # covariances of clusters have it first
-    place = (*number.place[:at], component, *number.place[at + 1 :])
-    return replace(number, place=place, component=component)
+def component_axis(parameter: str) -> int:
+    """Which axis of what is published counts components; covariances of clusters have it first."""
+    return AXES.get(parameter, ("k", ""))[0].index("k")
 
 
 def values_of(published: Mapping[str, Any], numbers: Sequence[PublishedNumber]) -> Floats:
     """(m,), the numbers in a publication."""
-    arrays = {
-        (name, view): np.asarray(array, dtype=float)
-        for name, value in published.items()
-        if name in AXES or name == "covariances"
-        for view, array in (value if isinstance(value, Mapping) else {"": value}).items()
-    }
-    return np.array([arrays[number.parameter, number.view][number.place] for number in numbers])
+    return value_finder(numbers)(published)
+
+
+def value_finder(numbers: Sequence[PublishedNumber]) -> Callable[[Mapping[str, Any]], Floats]:
+    """What finds the numbers in one publication after another."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, number in enumerate(numbers):
+        groups.setdefault((number.parameter, number.view), []).append(i)
+    places = {key: tuple(np.array([numbers[i].place for i in at]).T) for key, at in groups.items()}
+
+    def find(published: Mapping[str, Any]) -> Floats:
+        found = np.empty(len(numbers))
+        for (name, view), at in groups.items():
+            value = published[name]
+            array = np.asarray(value[view] if isinstance(value, Mapping) else value, dtype=float)
+            found[at] = array[places[name, view]]
+        return found
+
+    return find

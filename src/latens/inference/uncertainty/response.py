@@ -43,7 +43,7 @@ from latens.inference.ascent import ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 
-__all__ = ["NO_CURVATURE", "SETTLED", "STEP", "Response", "ascend_to", "respond", "settle_block"]
+__all__ = ["NO_CURVATURE", "SETTLED", "SHORT_STEP", "STEP", "Response", "ascend_to", "respond", "settle_block"]
 
 STEP = 1e-3  # of a coordinate, in differences
 SHORT_STEP = 3e-5  # the same of slopes in closed form where local steps are exact: only rounding limits it

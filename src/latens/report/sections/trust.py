@@ -39,7 +39,7 @@ def trust(entry: Entry) -> Section | None:
     notes += [certainty.note] if certainty.note else []
     table = None
     if certainty.table is not None and len(certainty.table.rows):
-        method = METHODS.get(certainty.table.method)
+        method = METHODS.get(certainty.table.method.split()[0])  # what follows says how far it went
         notes += [method] if method else []
         table = _table(entry)
         if len(certainty.table.rows) > MOST_INTERVALS:

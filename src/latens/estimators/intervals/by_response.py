@@ -1,0 +1,222 @@
+"""How sure published numbers are by linear response: all of them, those that were chosen, all of a large posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latens.array import Floats
+from latens.core import Compressing, Sloped, Walking
+from latens.core.coordinates import Chart
+from latens.estimators.intervals.answer import Answer
+from latens.estimators.intervals.data_of_fit import DataOfFit
+from latens.estimators.intervals.other_fits import Components, not_compared
+from latens.estimators.intervals.students import IntervalTails, tails_of
+from latens.estimators.intervals.table import LINKS, Choice, PublishedNumber, value_finder, values_of
+from latens.inference.sweep import Sweep
+from latens.inference.uncertainty.response import Response
+from latens.inference.uncertainty.response_of_few import respond_few
+from latens.inference.uncertainty.response_of_many import respond_many
+from latens.models.binary_factors.model import BinaryFactors
+from latens.models.factor_analysis.model import Factors
+from latens.models.noisy_or.jensen import JensenNoisyOr
+from latens.models.noisy_or.model import NoisyOrCauses
+
+__all__ = ["TURNED", "ByResponse"]
+
+ONE_BY_ONE = 20  # chosen numbers of a large posterior, above which telling all at once takes less
+CHOSEN_WORK = 5e6  # coordinates times numbers, up to which they are told one by one
+MOST_OF_ALL = 500_000  # coordinates, up to which all numbers of a large posterior are told
+REPEATED_WORK = 1e7  # rows, times scratch numbers of a row, the same where local steps are repeated: about a minute
+UNSETTLED = 0.05  # nats still to be gained above which differences say little
+FAR = 0.5  # standard deviations that a number of a large posterior may be from its optimum
+TURNED = "not identified: factors may be turned into each other"
+AT_END = "at an end of its range"
+AT_FLOOR = "noise of a column is at its floor (a Heywood case), where curvature does not tell means"
+SURE_INCLUSION = 0.05  # from 0 or 1, beyond which a loading is in or out
+
+
+class ByResponse(DataOfFit):
+    """Mixed into `Intervals`."""
+
+    if TYPE_CHECKING:
+        posterior_: Any
+        n_components_: int
+        _publish: Callable[..., dict[str, Any]]
+        _published: Callable[[Any, Any], dict[str, Any]]
+        _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
+        _names_of_own: Callable[[], Collection[str]]
+        _known_of_components: Callable[..., Components]
+        _bound_terms: Callable[[Any, Any], dict[str, float]]
+
+    def _response_answer(
+        self, numbers: list[PublishedNumber], response: Response
+    ) -> tuple[list[PublishedNumber], Answer]:
+        """Numbers that the model estimates, not those it fixes, and what is known of them."""
+
+        def quantity(q: Any, stats: Any) -> Floats:
+            return values_of(self._published(q, stats), numbers)
+
+        estimate, jacobian = quantity(response.chart.point, response.stats), response.jacobian(quantity)
+        moved = np.flatnonzero(np.any(jacobian != 0, axis=1))
+        numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
+        shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
+        why = np.full(len(numbers), "", dtype=object)
+        if response.decrement > UNSETTLED:
+            why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
+        why[_depends_on_held(response, jacobian)] = AT_END
+        return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
+
+    def _judged(
+        self,
+        numbers: list[PublishedNumber],
+        estimate: Floats,
+        shift: Floats,
+        std: Floats,
+        missing: Floats,
+        why: Any,
+    ) -> Answer:
+        """Numbers (m,) moved by `shift` to the top, with what is known of them; `why` says what is wrong already."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, estimate, strict=True)])
+            entered = np.array([LINKS[n.link].enter(v) for n, v in zip(numbers, estimate, strict=True)])
+            entered = np.where(np.isfinite(std), entered + slopes * shift, entered)
+            estimate = np.array([LINKS[n.link].leave(v) for n, v in zip(numbers, entered, strict=True)])
+        unknown = ~np.isfinite(std)
+        partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, unknown, strict=True) if lost}
+        at_floor = any(parameter == "noise_variance" for parameter, _, _ in partners)
+        for i, number in enumerate(numbers):
+            if (number.parameter, number.component, number.view) in partners:
+                why[i] = _unidentified(number, bool(unknown[i]), at_floor)
+        why[~np.isfinite(entered)] = AT_END
+        self._doubt(numbers, why)
+        with np.errstate(invalid="ignore"):
+            std = np.where(np.isfinite(entered), std * np.abs(slopes), np.inf)
+        return Answer(estimate, std, why.tolist(), missing, tails=self._tails_of(numbers, std))
+
+    def _few_chosen(self, numbers: list[PublishedNumber], choice: Choice) -> list[PublishedNumber]:
+        """Numbers that were asked for, where they are few and the model has slopes; none else."""
+        own = self._names_of_own()
+        few = [number for number in numbers if number.parameter in own and choice.holds(number)]
+        few_enough = len(few) <= ONE_BY_ONE and len(few) * Chart(self.posterior_).size <= CHOSEN_WORK
+        return few if few_enough and self._is_sloped() else []
+
+    def _few_answer(
+        self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep
+    ) -> tuple[list[PublishedNumber], Answer, Components]:
+        """Numbers one by one, and what their components are worth."""
+
+        def quantity(q: Any) -> Floats:
+            return values_of(self._publish(q, self._state.stats, self._units), numbers)
+
+        few = respond_few(self._model, batches, self.posterior_, quantity, sweep=sweep)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, few.values, strict=True)])
+        why = np.where(few.settled, "", "ten products with the curvature did not settle it").astype(object)
+        why[~np.isfinite(few.std)] = "not identified by the rows"
+        why[~np.isfinite(slopes)] = AT_END
+        why[self._may_be_turned(numbers)] = TURNED
+        self._doubt(numbers, why)
+        std = np.where(np.isfinite(slopes), few.std * np.abs(slopes), np.inf)
+        of = {number.component for number in numbers if number.component is not None}
+        tails = self._tails_of(numbers, std)
+        answer = Answer(few.values, std, why.tolist(), few.missing, tails=tails)
+        known = self._known_of_components(numbers, answer, batches, sweep, which=of) if of else None
+        return numbers, answer, known or not_compared(self.n_components_)
+
+    def _many_answer(
+        self, numbers: list[PublishedNumber], batches: Sequence[Any], sweep: Sweep
+    ) -> tuple[list[PublishedNumber], Answer, Components, int] | None:
+        """All numbers of a large posterior, what components are worth, and the directions that it took."""
+        names = self._names_of_own()
+        own = [number for number in numbers if number.parameter in names]
+        others = [number for number in numbers if number.parameter not in names]
+        find = value_finder(own)
+        found = respond_many(
+            self._model,
+            batches,
+            self.posterior_,
+            lambda q: find(self._publish(q, self._state.stats, self._units)),
+            lambda q, stats: values_of(self._extra_numbers(q, stats), others),
+            sweep=sweep,
+        )
+        if found is None:
+            return None
+        moved = np.flatnonzero(found.moves)
+        numbers = [(own + others)[i] for i in moved]
+        std, shift = found.std[moved], found.shift[moved]
+        why = np.where(found.settled[moved], "", f"{found.n_directions} directions did not settle it").astype(object)
+        with np.errstate(invalid="ignore"):
+            of_columns = moved < len(own)  # shares add up many small steps
+            why[of_columns & (np.abs(shift) > FAR * std)] = "the fit is far from its optimum"
+        why[found.held[moved]] = AT_END
+        answer = self._judged(numbers, found.values[moved], shift, std, found.missing[moved], why)
+        top = sum(self._bound_terms(found.top.q, found.stats).values())
+        known = self._known_of_components(numbers, answer, batches, sweep, found.top.q, top)
+        return numbers, answer, known, found.n_directions
+
+    def _is_sloped(self) -> bool:
+        """Whether slopes are in closed form."""
+        model, stats = self._model, self._state.stats
+        if not isinstance(model, Sloped) or isinstance(model, Walking):
+            return False
+        return isinstance(model, Compressing) or model.slopes(self._state.q, stats) is not None
+
+    def _can_respond_to_all(self) -> bool:
+        """Whether all numbers of a large posterior can be told at once in the time of a few fits."""
+        model, q = self._model, self.posterior_
+        if not self._is_sloped() or Chart(q).size > MOST_OF_ALL:
+            return False
+        if isinstance(model, Compressing) or model.exact_local(q):
+            return True
+        width = max(len(self._units.origin) * self.n_components_, model.floats_per_row(self.n_components_))
+        return bool(self._state.stats.n * width <= REPEATED_WORK)
+
+    def _tails_of(self, numbers: list[PublishedNumber], std: Floats) -> IntervalTails:
+        return tails_of(
+            numbers,
+            std,
+            n_rows=float(self._state.stats.n),
+            n_columns=len(self._units.origin),
+            n_components=self.n_components_,
+            covariance_type=getattr(self, "covariance_type", ""),
+        )
+
+    def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
+        """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
+        free = isinstance(self._model, Factors) and self.n_components_ > 1
+        return [free and number.parameter == "components" for number in numbers]
+
+    def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
+        """Write down why numbers are not sound whatever their curvature."""
+        model = self._model
+        listed = isinstance(model, BinaryFactors | NoisyOrCauses) and not model.exact_local(self.posterior_)
+        if listed or isinstance(model, JensenNoisyOr):
+            why[why == ""] = "biased: posteriors of rows are approximate"
+        inclusion = self._publish(self.posterior_, self._state.stats, self._units).get("inclusion")
+        for i, number in enumerate(numbers):
+            if inclusion is not None and number.parameter == "components" and why[i] == "":
+                share = inclusion[number.view][number.place]
+                if SURE_INCLUSION < share < 1 - SURE_INCLUSION:
+                    why[i] = f"in or out is not decided: inclusion {share:.2f}"
+
+
+def _unidentified(number: PublishedNumber, unknown: bool, at_floor: bool) -> str:
+    """Why nothing sound is said of a number that is unknown, or of which others of its kind are."""
+    if at_floor and number.parameter == "mean":  # rows do tell it; a factor that is the column itself hides it
+        return AT_FLOOR
+    if unknown:
+        return "not identified by the rows"
+    others = "those of other columns" if number.component is None else "other entries of its component"
+    return f"{others} are not identified"
+
+
+def _depends_on_held(response: Response, jacobian: Floats) -> Any:
+    """(m,), whether a number moves with a coordinate that stands at an end of its range."""
+    held = np.isin(response.chart.names, response.held)
+    if not held.any():
+        return np.zeros(len(jacobian), dtype=bool)
+    parts = np.abs(jacobian)
+    return parts[:, held].max(axis=1) > 1e-3 * np.maximum(parts.max(axis=1), np.finfo(float).tiny)

@@ -1,0 +1,206 @@
+"""Curvature at fixed sums of a large posterior: blocks, one for each column or component, beside a border.
+
+    -A  =  | D   E |      D block-diagonal: coordinates of one column, which at fixed sums meet no other column's
+           | E'  F |      F what belongs to no column: relevances, usage, weights
+
+    (-A)^-1 = R R'        R = | L   -D^-1 E M |      L L' = D^-1,  M M' = (F - E' D^-1 E)^-1
+                              | 0       M     |
+
+One product with A moves a coordinate of every block at once, so that as many products as a block has coordinates, and
+one for each coordinate of the border, make the whole matrix. A product along random signs tells whether it is right.
+
+References: Curtis, Powell & Reid (1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from latens.array import Floats, Index
+from latens.core.coordinates import Chart
+
+__all__ = ["Arrow", "Blocks", "arrow_of", "blocks_of"]
+
+MOST_PRODUCTS = 1000  # with A, to make it
+MOST_ENTRIES = 5e7  # of all blocks together
+AT_ONCE = 200  # blocks, or numbers, whose matrices are held at the same time
+TINY = 1e-12  # of the largest entry of a column: what differences leave of 0
+APART = 1e-3  # relative error of a product, above which blocks are not those of A
+FLAT = 1e-7  # eigenvalues of a block in units of its diagonal, below which nothing is known of a direction
+Product = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Which coordinates belong together."""
+
+    slots: Index  # (G, p), coordinates of each block; P where it has fewer
+    border: Index  # (b,)
+    size: int  # P
+
+    @property
+    def n_products(self) -> int:
+        return int(self.slots.shape[1]) + len(self.border)
+
+    def gathered(self, v: Floats) -> Floats:
+        """(G, p, ...), entries of v (P, ...) block by block; 0 where there is none."""
+        padded = np.concatenate([v, np.zeros((1, *v.shape[1:]))])
+        return np.asarray(padded[self.slots])
+
+    def scattered(self, parts: Floats, rest: Floats) -> Floats:
+        """(P,), from entries (G, p) and those of the border (b,)."""
+        v = np.zeros(self.size + 1)
+        v[self.slots] = parts
+        v[self.border] = rest
+        return v[:-1]
+
+    def moved(self, slot: int) -> Floats:
+        """(P,), 1 for one coordinate of each block."""
+        v = np.zeros(self.size + 1)
+        v[self.slots[:, slot]] = 1.0
+        return v[:-1]
+
+
+def blocks_of(chart: Chart) -> list[Blocks]:
+    """Ways to part the coordinates, by column and by component, that which takes the fewest products first."""
+    found = [_by_axis(chart, axis) for axis in ("d", "k")]
+    fit = [b for b in found if b.n_products <= MOST_PRODUCTS and b.slots.size * b.slots.shape[1] <= MOST_ENTRIES]
+    return sorted(fit, key=lambda blocks: blocks.n_products)
+
+
+def _by_axis(chart: Chart, axis: str) -> Blocks:
+    owner, starts = np.full(chart.size, -1), np.cumsum([0, *chart.sizes])
+    records: dict[object, int] = {}  # columns of one view come after those of another
+    used = 0
+    for (record, at), start, stop in zip(chart.places(axis), starts, starts[1:], strict=False):
+        if at is None:
+            continue
+        if record not in records:
+            records[record], used = used, used + 10**9
+        owner[start:stop] = records[record] + at
+    inner = np.flatnonzero(owner >= 0)
+    names, which = np.unique(owner[inner], return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    counts = np.bincount(which, minlength=len(names))
+    within = np.arange(len(inner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slots = np.full((len(names), counts.max(initial=0)), chart.size)
+    slots[which[order], within] = inner[order]
+    return Blocks(slots, np.flatnonzero(owner < 0), chart.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """-A, of which only coordinates that curve it are kept: others do not move."""
+
+    blocks: Blocks
+    inner: Floats  # (G, p, p), D, symmetric
+    side: csr_array  # (G p, b), E
+    corner: Floats  # (b, b), F
+    free: Floats  # (P,), 1 or 0
+
+    @cached_property
+    def root(self) -> Floats:
+        """(G, p, p), L, symmetric but for the units of coordinates."""
+        return _root(self.inner)
+
+    @cached_property
+    def corner_root(self) -> Floats:
+        """(b, b), M."""
+        (n_blocks, p, _), left = self.inner.shape, self.corner.copy()
+        for first in range(0, n_blocks, AT_ONCE):
+            some = self.root[first : first + AT_ONCE]
+            beside = self.side[first * p : (first + len(some)) * p].toarray().reshape(len(some), p, -1)
+            beside = (np.swapaxes(some, 1, 2) @ beside).reshape(len(some) * p, -1)
+            left -= beside.T @ beside
+        return np.asarray(_root(0.5 * (left + left.T)[None])[0])
+
+    @property
+    def own(self) -> Floats:
+        """(P,), the diagonal; 1 where a coordinate is held."""
+        return self.blocks.scattered(np.einsum("gpp->gp", self.inner), np.diagonal(self.corner))
+
+    def holding(self, held: Any) -> Arrow:
+        """The same with more coordinates, a mask (P,), that do not move."""
+        blocks, free = self.blocks, self.free * ~held
+        kept, rest = blocks.gathered(free), free[blocks.border]
+        inner = np.where(np.eye(kept.shape[1]) > kept[:, :, None], 1.0, self.inner * kept[:, :, None] * kept[:, None])
+        corner = np.where(np.eye(len(rest)) > rest, 1.0, self.corner * rest * rest[:, None])
+        side = csr_array(self.side.multiply(kept.reshape(-1, 1)).multiply(rest))
+        return Arrow(blocks, inner, side, corner, free)
+
+    def times(self, v: Floats) -> Floats:
+        """-A v."""
+        parts, rest = self.blocks.gathered(v), v[self.blocks.border]
+        inner = _each_times(self.inner, parts) + (self.side @ rest).reshape(parts.shape)
+        return self.blocks.scattered(inner, self.side.T @ parts.ravel() + self.corner @ rest)
+
+    def spread(self, u: Floats) -> Floats:
+        """R u, from coordinates in which (-A)^-1 is the identity."""
+        turned = self.corner_root @ u[self.blocks.border]
+        parts = self.blocks.gathered(u)
+        beside = _each_times(np.swapaxes(self.root, 1, 2), (self.side @ turned).reshape(parts.shape))
+        return self.blocks.scattered(_each_times(self.root, parts - beside), turned) * self.free
+
+    def pulled(self, v: Floats) -> Floats:
+        """R' v."""
+        v = v * self.free
+        parts = _each_times(np.swapaxes(self.root, 1, 2), self.blocks.gathered(v))
+        rest = v[self.blocks.border] - self.side.T @ _each_times(self.root, parts).ravel()
+        return self.blocks.scattered(parts, self.corner_root.T @ rest)
+
+    def lengths(self, block: Index, own: Floats, border: Floats) -> Floats:
+        """(m,), squared lengths of R' v for vectors that are in one block each, (m, p), and in the border, (m, b)."""
+        free, (n, p), found = self.blocks.gathered(self.free), own.shape, np.empty(len(own))
+        border = border * self.free[self.blocks.border]
+        for first in range(0, n, AT_ONCE):
+            at = block[first : first + AT_ONCE]
+            parts = _each_times(np.swapaxes(self.root[at], 1, 2), own[first : first + AT_ONCE] * free[at])
+            whole = _each_times(self.root[at], parts)
+            places, rows = (at[:, None] * p + np.arange(p)).ravel(), np.repeat(np.arange(len(at)), p)
+            outer = csr_array((whole.ravel(), (rows, places)), shape=(len(at), self.side.shape[0])) @ self.side
+            rest = (border[first : first + AT_ONCE] - outer.toarray()) @ self.corner_root
+            found[first : first + AT_ONCE] = np.sum(parts**2, axis=1) + np.sum(rest**2, axis=1)
+        return found
+
+
+def _each_times(matrices: Floats, vectors: Floats) -> Floats:
+    """(G, p), each of G matrices times its vector."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
+
+
+def _root(matrices: Floats) -> Floats:
+    """(..., p, p), whose product with its transpose is the inverse; next to nothing is known of flat directions."""
+    own = np.einsum("...pp->...p", matrices)
+    size = np.sqrt(np.where(own > 0, own, 1.0))
+    scaled = matrices / size[..., :, None] / size[..., None, :]
+    values, vectors = np.linalg.eigh(scaled)
+    # turned back, so that a coordinate that is held stays by itself
+    half = vectors / np.sqrt(np.maximum(values, FLAT))[..., None, :] @ np.swapaxes(vectors, -1, -2)
+    return np.asarray(half / size[..., :, None])
+
+
+def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
+    """-A from products with it; None where other blocks meet. Coordinates that curve less than `least` are held."""
+    (n_blocks, p), b, border = blocks.slots.shape, len(blocks.border), blocks.border
+    inner, corner, side = np.zeros((n_blocks, p, p)), np.zeros((b, b)), []
+    for slot in range(p):
+        inner[:, :, slot] = blocks.gathered(product(blocks.moved(slot)))
+    for i, at in enumerate(border):
+        column = product((np.arange(blocks.size) == at).astype(float))
+        beside, corner[:, i] = blocks.gathered(column).reshape(-1, 1), column[border]
+        side.append(csr_array(np.where(np.abs(beside) > TINY * np.abs(column).max(initial=0.0), beside, 0.0)))
+    inner, corner = 0.5 * (inner + np.swapaxes(inner, 1, 2)), 0.5 * (corner + corner.T)
+    whole = hstack(side, format="csr") if side else csr_array((n_blocks * p, 0))
+    everything = Arrow(blocks, inner, whole, corner, np.ones(blocks.size))
+    own = everything.own
+    arrow = everything.holding(own <= least)
+    scale = arrow.free / np.sqrt(np.maximum(own, least))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size) * scale
+    gap, there = scale * (arrow.times(signs) - product(signs)), scale * arrow.times(signs)
+    return arrow if gap @ gap <= APART**2 * (there @ there) else None
