@@ -294,8 +294,8 @@ ESTIMATORS = (
     Mutant(
         "missing entries take part in the unit of the rows",
         "estimators/rows/units.py",
-        "gaps = (block.x / largest - like(mean, block.x)) * block.mask",
-        "gaps = block.x / largest - like(mean, block.x)",
+        "gaps = (block.x / divisor - like(mean, block.x)) * block.mask",
+        "gaps = block.x / divisor - like(mean, block.x)",
         "tests/estimators/rows/test_units_and_sampling.py",
     ),
     Mutant(

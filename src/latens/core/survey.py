@@ -83,10 +83,10 @@ class Survey:
         return len(self.patterns) < MOST_PATTERNS
 
     @property
-    def largest(self) -> float:
-        """Size of the largest observed entry, 0 where there is none."""
-        seen = self.count > 0
-        return float(max(np.max(np.abs(self.low[seen]), initial=0.0), np.max(np.abs(self.high[seen]), initial=0.0)))
+    def sizes(self) -> Floats:
+        """(D,), the largest observed entry of each column without its sign, 0 where there is none."""
+        ends = np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.where(self.count > 0, ends, 0.0)
 
 
 def survey_rows(rows: Rows) -> Survey:

@@ -85,7 +85,6 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
     sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
-    own_units: ClassVar[bool] = False  # whether units of single columns are to change nothing
     takes_exposure: ClassVar[bool] = False  # whether rows may bring exposures of their counts, in `fit` and in answers
 
     def __init__(
@@ -197,13 +196,13 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
             if until is None and self.max_time is not None:
                 until = time.monotonic() + self.max_time
             over = None if until is None else partial(_has_passed, until)
-            sample = data.sample(self.sample_size)
+            sample = data.sample(self.sample_size, data.column_exponents() if self._own_units else None)
             before = self._units if self._goes_on(data) else None
             centred = self._centred if centred is None else centred
             units = before or self._units_of(data, sample, centred)
             units.check_range()
             rng = generator(self.random_state) if rng is None else rng
-            sample = without_units(units.enter(sample)) if self.own_units else units.enter(sample)
+            sample = without_units(units.enter(sample)) if self._own_units else units.enter(sample)
             context = FitContext(
                 *(data, data, sample, units, rng),
                 over=over,
@@ -301,8 +300,13 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 self._see_batch(rows)
         return self
 
+    @property
+    def _own_units(self) -> bool:
+        """Whether each column has a unit of its own, so that units of single columns change nothing."""
+        return False
+
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
-        return data.units(centred=centred, scaled=self._scaled)
+        return data.units(centred=centred, scaled=self._scaled, by_column=self._own_units)
 
     def _goes_on(self, data: Data) -> bool:
         """Whether a warm start has something to go on from: a fit of as many columns, to the same question."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.states import MOST_SWITCHES
-from latens.core import Fit, Rows, Statistics
+from latens.core import Fit, Statistics
 from latens.errors import FitInterrupted
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.checkpoints import Checkpoint
@@ -22,7 +22,7 @@ from latens.estimators.fitting.known_codes import KnownCodes
 from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
 from latens.estimators.parameters import all_or_nothing, given_array, one_of, positive_number, whole_number, yes_or_no
 from latens.estimators.priors import WEAK, beta_prior, no_prior, variance_prior
-from latens.estimators.rows.data import Data, check_data, units_of_columns
+from latens.estimators.rows.data import check_data
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
 from latens.families.beta import Beta
@@ -280,14 +280,13 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         check_is_fitted(self)
         return (self._loadings > positive_number("threshold", threshold, zero=True)).astype(float)
 
-    def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
-        """Columns that have noise of their own have a unit of their own, so that none leads for being large.
+    @property
+    def _own_units(self) -> bool:
+        """Columns that have noise of their own, so that none leads for being large.
 
         A prior of their noise is given in the unit of all.
         """
-        if self.noise != "diagonal" or self.noise_variance_prior is not None:
-            return super()._units_of(data, sample, centred)
-        return units_of_columns(data, range(data.n_columns), centred=centred)
+        return self.noise == "diagonal" and self.noise_variance_prior is None
 
     def _build(self, context: FitContext) -> BinaryFactors:
         sample = context.sample

@@ -9,8 +9,11 @@ judges a file: what is no header stays as it is, and is refused where it is deco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from latens.io.views_of_version_2 import measurements_alone
 
@@ -40,6 +43,21 @@ def _sums_as_data(header: dict[str, Any], arrays: list[Any]) -> None:
             node["fields"].update(stats=None, data=stats)
 
 
+def _entries_by_column(header: dict[str, Any], arrays: list[Any]) -> None:
+    """Files up to version 4 count the observed entries of clusters over all columns, which had one unit.
+
+    With one unit only the sum matters: each column gets the same part of it.
+    """
+    for node in _nodes(header["fitted"]):
+        parts = node["fields"]
+        if node["record"] != "ClusterStatistics" or type(parts.get("entries")) not in (int, float):
+            continue
+        with suppress(AttributeError, IndexError, KeyError, TypeError):
+            d = arrays[parts["x"]["array"]].shape[1]
+            arrays.append(np.full(d, parts["entries"] / max(d, 1)))
+            parts["entries"] = {"array": len(arrays) - 1}
+
+
 STEPS: dict[int, Step] = {
     1: Step(records={"Fitted": "EstimatorState"}, fields={"Fitted": {"kept": "attributes"}}),
     2: Step(
@@ -61,7 +79,7 @@ STEPS: dict[int, Step] = {
         change=measurements_alone,
     ),
     3: Step(change=_sums_as_data),
-    4: Step(records={"FactorPosterior": "FactorAnalysisPosterior"}),
+    4: Step(records={"FactorPosterior": "FactorAnalysisPosterior"}, change=_entries_by_column),
 }
 
 

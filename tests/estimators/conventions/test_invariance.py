@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import math
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+import latens
 from latens.estimators.rows import sampling
 from tests.estimators.subjects import VARIANTS, Subject, shared_fit, table, targets
 
@@ -146,3 +150,36 @@ def test_a_stream_may_begin_with_a_fit_and_refuses_other_columns(complete: Case)
         complete.subject.stream_to(model, complete.X[:, :3])
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is before[name] for name in before)
+
+
+OWN_UNITS: dict[str, Any] = {
+    "full clusters": latens.GaussianMixture(4, random_state=0),
+    "tied clusters": latens.GaussianMixture(4, covariance_type="tied", random_state=0),
+    "diagonal clusters": latens.GaussianMixture(4, covariance_type="diag", random_state=0),
+    "classes": latens.LatentClassAnalysis(3, random_state=0),
+    "sources": latens.NoisyICA(2, random_state=0, max_iter=30),
+    "causes": latens.BinaryFactorAnalysis(3, noise="diagonal", random_state=0, max_iter=30),
+}
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("name", OWN_UNITS)
+def test_columns_in_units_of_powers_of_two_give_the_same_bits(name: str, holes: bool) -> None:
+    """Of models whose columns have noise of their own, from a sample of the rows; signs go by the largest loading."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(90, 5)) @ rng.normal(size=(5, 5)) + 3 * rng.integers(0, 3, size=(90, 1))
+    if holes:
+        x[rng.random(x.shape) < 0.1] = np.nan
+    exponents = np.array([0, 7, -3, 12, -20])
+    models = []
+    for unit in (np.ones(5), 2.0**exponents):
+        model = clone(OWN_UNITS[name])
+        model.sample_size = 30
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            models.append(model.fit(x * unit))
+    one, other = models
+    volume = math.log(2) * float(exponents @ np.sum(~np.isnan(x), axis=0))
+    assert np.array_equal(np.abs(one.transform(x)), np.abs(other.transform(x * 2.0**exponents)))
+    assert len(one.elbo_history_) == len(other.elbo_history_)
+    assert other.elbo_ + volume == pytest.approx(one.elbo_, rel=1e-13)

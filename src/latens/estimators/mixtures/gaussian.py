@@ -123,8 +123,6 @@ class GaussianMixture(MixtureEstimator):
     ((300,), (300,))
     """
 
-    own_units = True
-
     def __init__(
         self,
         n_components: int | None = None,
@@ -206,7 +204,10 @@ class GaussianMixture(MixtureEstimator):
 
     @property
     def covariance_prior_(self) -> Floats | float:
-        scatter = self._units.leave_variance(self._prior_of("clusters", "scatter")[0])
+        scatter = self._prior_of("clusters", "scatter")[0]
+        if self.covariance_type in ("full", "tied"):
+            return self._units.leave_covariance(scatter)
+        scatter = self._units.leave_variance(scatter)
         return float(scatter[0]) if self.covariance_type == "spherical" else scatter
 
     @property
@@ -224,6 +225,11 @@ class GaussianMixture(MixtureEstimator):
     @property
     def _centred(self) -> bool:
         return True
+
+    @property
+    def _own_units(self) -> bool:
+        """Where clusters have a variance for each column; one that columns share has their common unit."""
+        return self.covariance_type in ("full", "tied", "diag")
 
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         units = super()._units_of(data, sample, centred)
@@ -269,8 +275,8 @@ class GaussianMixture(MixtureEstimator):
             noise = positive_number("noise_variance", self.noise_variance)
             spread: Any = variance.mean()
             if self.mean_prior_variance is not None:
-                spread = _squared(positive_number("mean_prior_variance", self.mean_prior_variance), units)
-            return NormalMeans(np.full((1, 1), _squared(noise, units)), mean[None], np.full((1, 1), spread))
+                spread = units.enter_variance(positive_number("mean_prior_variance", self.mean_prior_variance))
+            return NormalMeans(np.full((1, 1), units.enter_variance(noise)), mean[None], np.full((1, 1), spread))
         _, inside, strength = normal_prior(x, self._default_size(context))
         if self.mean_precision_prior is not None:
             strength = positive_number("mean_precision_prior", self.mean_precision_prior)
@@ -297,7 +303,8 @@ class GaussianMixture(MixtureEstimator):
         return dof
 
     def _scatter(self, shape: tuple[int, ...], units: Units) -> Floats:
-        scatter: Floats = _squared(self._given("covariance_prior", shape), units)
+        given = self._given("covariance_prior", shape)
+        scatter: Floats = units.enter_covariance(given) if given.ndim == 2 else units.enter_variance(given)
         values = np.linalg.eigvalsh(scatter) if scatter.ndim == 2 else scatter
         if not np.all(values > 0) or (scatter.ndim == 2 and not np.allclose(scatter, scatter.T)):
             raise ValueError(
@@ -318,14 +325,16 @@ class GaussianMixture(MixtureEstimator):
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         clusters: Any = q.clusters
         covariance, precision, root = _shapes(self.covariance_type, clusters.covariance)
-        means = units.leave(clusters.mean)
+        means, dense = units.leave(clusters.mean), self.covariance_type in ("full", "tied")
+        leave = units.leave_covariance if dense else units.leave_variance
+        enter = units.enter_covariance if dense else units.enter_variance
         public = {
             "weights": q.weights.mean,
             "means": means,
             "components": means,
-            "covariances": units.leave_variance(covariance),
-            "precisions": precision / units.scale / units.scale,
-            "precisions_cholesky": root / units.scale,
+            "covariances": leave(covariance),
+            "precisions": enter(precision),
+            "precisions_cholesky": root / (np.expand_dims(units.scale, -1) if dense else units.scale),
         }
         if isinstance(q.weights, Dirichlet | Sticks):
             public["weight_concentration"] = q.weights.concentration
@@ -353,11 +362,6 @@ def _shapes(kind: str, covariance: Floats) -> tuple[Floats, Floats, Floats]:
 def _moved(position: Floats, units: Units) -> Floats:
     """A position in the data, in model units."""
     return units.enter_direction(position - units.origin)
-
-
-def _squared(variance: Any, units: Units) -> Any:
-    """Variances of the data in model units."""
-    return units.enter_direction(units.enter_direction(variance))
 
 
 def _precision(context: FitContext) -> Floats:

@@ -36,7 +36,7 @@ from latens.estimators.mixtures.exposed_rows import (
     with_exposure,
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
-from latens.estimators.rows.data import Data, InMemory, check_data, units_of_columns
+from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
@@ -434,7 +434,11 @@ class LatentClassAnalysis(ClassAnswers):
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
         """Real columns about their means, each in its own unit; the others as they are."""
         real = [d for d, kind in enumerate(self.columns_.kinds) if kind in MEASUREMENTS]
-        return units_of_columns(data, real, centred=centred)
+        return data.units(centred=centred, scaled=True, by_column=True).only_of(real)
+
+    @property
+    def _own_units(self) -> bool:
+        return True
 
     def _build(self, context: FitContext) -> Mixture:
         sample = context.sample

@@ -209,7 +209,7 @@ class NoisyICA(VariationalTransformer):
             Their posterior standard deviations, with `return_std`.
         """
         mean, variance = self._ask(X, lambda rows, local: self._model.codes(rows, local))
-        scale = self._scale(self.posterior_)
+        scale = self._scale(self.posterior_, self._units)
         mean = mean * like(1 / scale, mean)
         if not return_std:
             return mean
@@ -236,7 +236,7 @@ class NoisyICA(VariationalTransformer):
         keep = np.ones(self.n_components_)
         for number in () if exclude is None else exclude:
             keep[whole_number("exclude", number, 0, self.n_components_ - 1, "sources are numbered from 0")] = 0.0
-        codes = codes * like(keep * self._scale(self.posterior_), codes)
+        codes = codes * like(keep * self._scale(self.posterior_, self._units), codes)
         return self._units.leave(self._model.reconstruct(self.posterior_, codes))
 
     def sample(self, n_samples: int = 1, globals: str = "each") -> tuple[Floats, Floats]:
@@ -257,7 +257,7 @@ class NoisyICA(VariationalTransformer):
             In units of their standard deviations.
         """
         rows, codes = self._draw(n_samples, globals)
-        return self._units.leave(rows), codes / self._scale(self.posterior_)
+        return self._units.leave(rows), codes / self._scale(self.posterior_, self._units)
 
     @property
     def components_(self) -> Floats:
@@ -368,23 +368,28 @@ class NoisyICA(VariationalTransformer):
             )
         return np.zeros(k, dtype=bool)
 
-    def _scale(self, q: IcaPosterior) -> Floats:
+    @property
+    def _own_units(self) -> bool:
+        """Sensors have noise of their own, and loadings are measured by it."""
+        return True
+
+    def _scale(self, q: IcaPosterior, units: Units) -> Floats:
         """(K,), size of a published unit of each source in the model's, with the sign that it is published with."""
-        mean = q.loadings.mean[: q.n_components]
+        mean = units.leave_direction(q.loadings.mean[: q.n_components])
         largest = np.take_along_axis(mean, np.argmax(np.abs(mean), axis=1)[:, None], axis=1)[:, 0]
         return np.where(largest < 0, -q.size, q.size)
 
     def _publish(self, q: IcaPosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         k, w = q.n_components, q.loadings
         like_fit = k == self.posterior_.n_components  # its draws have its scale
-        scale = self._scale(self.posterior_ if like_fit else q)
-        loadings = units.leave_direction(w.mean[:k] * scale[:, None])
+        scale = self._scale(self.posterior_ if like_fit else q, units)
+        loadings = w.mean[:k] * scale[:, None]
         weights = np.sqrt(w.tau / w.tau.max())
         inverse = np.linalg.pinv((loadings * weights).T / (largest := np.abs(loadings).max(initial=0.0) or 1.0))
         center = w.mean[k] if self.fit_intercept else np.zeros(w.mean.shape[1])
         public = {
-            "mixing": loadings.T,
-            "unmixing": inverse * weights / largest,
+            "mixing": units.leave_direction(loadings).T,
+            "unmixing": units.enter_direction(inverse * weights / largest),
             "levels": q.shapes.split,
             "noise_variance": units.leave_variance(w.mean_noise),
             "mean": units.leave(center),

@@ -6,7 +6,7 @@ InBlocks    a source: files, iterators, chunks on a cluster; only one block of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,13 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from latens.array import Floats
+from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept
 from latens.estimators.rows.sampling import blocks, chosen_rows, sample_rows
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
-from latens.estimators.rows.units import Units
+from latens.estimators.rows.units import Units, column_sizes, exponents_of
 from latens.estimators.rows.validation import check_rows, doubt_weights, occupied, with_known
 from latens.inference.search.surprise import badly_explained
 from latens.inference.sweep import ThreadedSweep, serial_sweep, tree_sum
@@ -33,7 +33,7 @@ from latens.system.fingerprint import fingerprint
 from latens.system.optional_imports import is_dask
 from latens.system.scratch import PutAside, Scratch
 
-__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data", "units_of_columns"]
+__all__ = ["Data", "ForgetfulSweep", "InBlocks", "InMemory", "KeepingSweep", "check_data"]
 
 
 class Data(Protocol):
@@ -67,9 +67,13 @@ class Data(Protocol):
 
     def shuffled(self, size: int, rng: np.random.Generator) -> Iterator[Rows]: ...  # the same in another order
 
-    def sample(self, limit: int) -> Rows: ...
+    def sample(self, limit: int, exponents: Index | None = None) -> Rows: ...  # chosen in these units, powers of two
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Units: ...  # of all, or of some
+    def column_exponents(self) -> Index: ...  # (D,), powers of two below the largest entries of the columns
+
+    def units(
+        self, columns: slice | None = None, *, centred: bool, scaled: bool, by_column: bool = False
+    ) -> Units: ...  # of all columns or of some; one for all of them, or one for each
 
     def entered(self, units: Units, *, spare: bool = False) -> Data: ...  # with `spare` rows may be written over
 
@@ -127,11 +131,15 @@ class InMemory:
         order = rng.permutation(len(self.rows))
         return (self.rows.take(np.sort(order[at : at + size])) for at in range(0, len(order), size))
 
-    def sample(self, limit: int) -> Rows:
-        return sample_rows(self.rows, limit)
+    def sample(self, limit: int, exponents: Index | None = None) -> Rows:
+        return sample_rows(self.rows, limit, exponents)
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Units:
-        return Units.of(self.rows if columns is None else self.rows.columns(columns), centred=centred, scaled=scaled)
+    def column_exponents(self) -> Index:
+        return exponents_of(column_sizes(self.rows))
+
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool, by_column: bool = False) -> Units:
+        rows = self.rows if columns is None else self.rows.columns(columns)
+        return Units.of(rows, centred=centred, scaled=scaled, by_column=by_column)
 
     def entered(self, units: Units, *, spare: bool = False) -> InMemory:
         return InMemory(units.enter(self.rows, spare=spare))
@@ -210,12 +218,15 @@ class InBlocks:
     def n_blocks(self) -> int:
         return len(self.source.handles)
 
-    def sample(self, limit: int) -> Rows:
-        return sample_source(self.source, limit)
+    def sample(self, limit: int, exponents: Index | None = None) -> Rows:
+        return sample_source(self.source, limit, exponents)
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool) -> Units:
+    def column_exponents(self) -> Index:
+        return exponents_of(self.source.survey.sizes)
+
+    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool, by_column: bool = False) -> Units:
         survey = self.source.survey if columns is None else self.source.survey.columns(columns)
-        return Units.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled)
+        return Units.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled, by_column=by_column)
 
     def entered(self, units: Units, *, spare: bool = False) -> InBlocks:
         return self.changed(units.enter, by_row=True)
@@ -307,17 +318,6 @@ def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = N
         raise ValueError("every row that shows a value has sample_weight 0; give one of them a positive weight.")
     doubt_weights(rows)
     return InMemory(rows)
-
-
-def units_of_columns(data: Data, columns: Iterable[int], *, centred: bool) -> Units:
-    """These columns each in a unit of its own, about their means if so asked; the others as they are."""
-    origin, exponent = np.zeros(data.n_columns), np.zeros(data.n_columns, dtype=np.intp)
-    unseen = list[int]()
-    for at in columns:
-        own = data.units(slice(at, at + 1), centred=centred, scaled=True)
-        origin[at], exponent[at] = own.origin[0], own.exponent
-        unseen += [at] if own.unseen else []
-    return Units(origin, exponent, unseen=tuple(unseen))
 
 
 def _log_density(model: Model, q: Any, rows: Rows) -> Floats:

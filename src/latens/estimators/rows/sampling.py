@@ -55,13 +55,14 @@ def _device_floats(x: Array) -> int:
     return max(DEVICE_FLOATS, 1 << ((memory // 4 // BLOCKS_IN_MEMORY).bit_length() - 1))
 
 
-def sample_rows(rows: Rows, limit: int = 4096) -> Rows:
+def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -> Rows:
     """Host rows at equal steps of cumulative weight along a fixed order, up to `limit`; sparse rows stay sparse.
 
     As many as all rows count, or as are distinct where they count less: equal rows are in it as often as they are
-    common, and weights that add up to little leave none out.
+    common, and weights that add up to little leave none out. `exponents` (D,) are the powers of two that columns are
+    divided by for the order, so that their units have no part in it.
     """
-    keys = np.concatenate([_keys(block) for block in blocks(rows, 0)], axis=1)
+    keys = np.concatenate([_keys(block, exponents) for block in blocks(rows, 0)], axis=1)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
     if rows.weight is None:
         mass = np.arange(1.0, len(order) + 1)
@@ -130,11 +131,13 @@ def column_variances(x: Any) -> Floats:
     return np.maximum(np.asarray(x.multiply(x).mean(axis=0), dtype=np.float64) - mean**2, 0.0)
 
 
-def _keys(block: Rows) -> Floats:
+def _keys(block: Rows, exponents: Index | None = None) -> Floats:
     """(1 or 2, n), numbers that equal rows share and others do not, of values and of holes: the sample's order."""
-    block = side_by_side(block)
+    n_columns, block = block.x.shape[1], side_by_side(block)
     d = block.x.shape[1]
     fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
+    if exponents is not None:
+        fixed[0, :n_columns] = np.ldexp(fixed[0, :n_columns], -exponents)
     if is_sparse(block.x):
         return np.asarray(block.x @ fixed[0], dtype=np.float64)[None]
     xp = array_namespace(block.x)
@@ -149,13 +152,12 @@ def _keys(block: Rows) -> Floats:
     return np.concatenate([values, host(xp.sum(block.mask * like(fixed[1], block.x), axis=1))[None]])
 
 
-def row_keys(rows: Rows) -> Floats:
+def row_keys(rows: Rows, exponents: Index | None = None) -> Floats:
     """(2, n), the same with a key of missing entries also where none are missing: blocks of one table compare."""
-    rows = side_by_side(rows)
-    keys = _keys(rows)
+    keys = _keys(rows, exponents)
     if len(keys) == 2:
         return keys
-    d = rows.x.shape[1]
+    d = side_by_side(rows[:1]).x.shape[1]
     complete = _keys(Rows(np.zeros((1, d)), np.ones((1, d), dtype=bool)))[1]
     return np.concatenate([keys, np.full((1, len(rows)), complete)])
 

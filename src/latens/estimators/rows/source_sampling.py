@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from latens.array import Floats
+from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.core import Rows, Source
 from latens.estimators.rows.sampling import chosen_rows, row_keys, stacked
@@ -37,9 +38,9 @@ class Sketch:
         return Sketch(self.n + other.n, _smallest(np.concatenate([self.entries, other.entries])))
 
 
-def sample_source(source: Source, limit: int) -> Rows:
+def sample_source(source: Source, limit: int, exponents: Index | None = None) -> Rows:
     """Host rows at equal steps of cumulative weight along a fixed order; as many as are distinct, up to `limit`."""
-    sketch: Sketch = source.total_with(_sketch_block, range(len(source.handles)))
+    sketch: Sketch = source.total_with(partial(_sketch_block, exponents=exponents), range(len(source.handles)))
     found = sketch.entries
     order = np.lexsort((found["holes"], found["values"]))
     mass = np.cumsum(found["weight"][order])
@@ -95,13 +96,13 @@ class _SurpriseOfBlock:
         return None, none + Surprise(0, entries, entries, self.n_worst, self.n_spread)
 
 
-def _sketch_block(rows: Rows, block: int) -> tuple[None, Sketch]:
-    entries = _entries(rows, block)
+def _sketch_block(rows: Rows, block: int, exponents: Index | None) -> tuple[None, Sketch]:
+    entries = _entries(rows, block, exponents)
     return None, Sketch(rows.n, _smallest(entries.take(np.flatnonzero(entries["weight"] > 0))))
 
 
-def _entries(rows: Rows, block: int) -> NDArray[Any]:
-    keys = row_keys(rows)
+def _entries(rows: Rows, block: int, exponents: Index | None = None) -> NDArray[Any]:
+    keys = row_keys(rows, exponents)
     entries = np.zeros(len(rows), ENTRY)
     entries["values"], entries["holes"] = keys[0] + 0.0, keys[1]  # -0 and 0 are the same value
     entries["hash"] = _mixed(entries["values"]) ^ (_mixed(entries["holes"]) << np.uint64(1))

@@ -22,12 +22,13 @@ from latens.array.transfer import column_sums, host, is_sparse, like
 from latens.core import Rows, Survey
 from latens.estimators.rows.sampling import blocks
 
-__all__ = ["Units", "too_large"]
+__all__ = ["Units", "column_sizes", "exponents_of", "too_large"]
 
 MOST_EXPONENT = 505  # powers of two whose squares are still numbers
 MOST_SINGLE = 57  # the same in single precision
 ONE_STEP = 64  # powers of two by which rows are multiplied at once, in single precision too
 SURE = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
+TIE = 1e-9  # powers of two that are this close to half-way are rounded up
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
 
@@ -38,35 +39,45 @@ class Units:
     unseen: tuple[int, ...] = field(default=(), kw_only=True)  # columns no row has shown yet: their origin is free
 
     @classmethod
-    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True) -> Units:
-        """From the means and the spread of the observed entries; not centred where zero means something."""
+    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True, by_column: bool = False) -> Units:
+        """From the means and the spread of the observed entries; not centred where zero means something.
+
+        One unit for all columns, or one for each: where columns have noise of their own, none is to lead for its unit.
+        """
         d = rows.x.shape[1]
         if not scaled:
             return cls(np.zeros(d), 0)
         xp = array_namespace(rows.x)
         parts = blocks(rows, 2 * d)  # so that nothing of the size of the data is formed
-        largest = max(float(xp.max(xp.abs(block.x))) for block in parts)
+        sizes = column_sizes(rows)
         shown = sum(block.counts for block in parts)
         unseen = tuple(np.flatnonzero(shown == 0).tolist()) if centred else ()
-        if not largest > 0:
-            return cls(np.zeros(d), 0, unseen=unseen)
+        if not np.any(sizes > 0):
+            return cls(np.zeros(d), np.zeros(d, dtype=np.intp) if by_column else 0, unseen=unseen)
+        largest = _divisors(sizes, by_column)
+        divisor = like(largest, rows.x) if by_column else float(largest)
         counts, mean = np.maximum(shown, np.finfo(float).tiny), np.zeros(d)
         if centred:
-            mean = sum(column_sums(block.weigh(block.x / largest)) for block in parts) / counts
+            mean = sum(column_sums(block.weigh(block.x / divisor)) for block in parts) / counts
         squares = np.zeros(d)
         for block in parts:
-            gaps = (block.x / largest - like(mean, block.x)) * block.mask
+            gaps = (block.x / divisor - like(mean, block.x)) * block.mask
             squares += column_sums(block.weigh(gaps**2))
         rounding = float(xp.finfo(rows.x.dtype).eps)
         return cls._of_moments(counts, mean, squares, largest, rounding, centred, unseen, len(rows))
 
     @classmethod
-    def of_survey(cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool, scaled: bool = True) -> Units:
+    def of_survey(
+        cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool, scaled: bool = True, by_column: bool = False
+    ) -> Units:
         """The same from the moments of a survey, for rows that are read in blocks."""
-        d, largest = len(survey.mean), survey.largest
+        d, sizes = len(survey.mean), survey.sizes
         unseen = tuple(np.flatnonzero(survey.count == 0).tolist()) if centred and scaled else ()
-        if not scaled or not largest > 0:
-            return cls(np.zeros(d), 0, unseen=unseen)
+        if not scaled:
+            return cls(np.zeros(d), 0)
+        if not np.any(sizes > 0):
+            return cls(np.zeros(d), np.zeros(d, dtype=np.intp) if by_column else 0, unseen=unseen)
+        largest = _divisors(sizes, by_column)
         counts = np.maximum(survey.count, np.finfo(float).tiny)
         mean = survey.mean / largest if centred else np.zeros(d)
         squares = (survey.deviation / largest) ** 2
@@ -82,25 +93,27 @@ class Units:
         counts: Floats,
         mean: Floats,
         squares: Floats,
-        largest: float,
+        largest: Floats,
         rounding: float,
         centred: bool,
         unseen: tuple[int, ...],
         n_rows: int,
     ) -> Units:
-        """From moments of the columns in units of the largest entry."""
+        """From moments of the columns in units of `largest`, a number () or one for each column (D,)."""
         # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
         least = rounding if n_rows > 1 else 1.0
-        spread = max(math.sqrt(squares.sum() / counts.sum()), least)
-        exponent = max(-1000, min(1000, round(math.log2(spread) + math.log2(largest))))
+        by_column = largest.ndim == 1
+        variance = squares / counts if by_column else np.asarray(squares.sum() / counts.sum())
+        exponent = _rounded_exponent(np.maximum(np.sqrt(variance), least), largest)
+        whole: int | Index = exponent if by_column else int(exponent)
         if not centred:
-            return cls(np.zeros(len(mean)), exponent)
+            return cls(np.zeros(len(mean)), whole)
         origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
         if n_rows > 1:  # columns of small units have finer origins, down to the rounding of their means
             own = np.maximum(np.sqrt(squares / counts), SURE * least * np.abs(mean))
-            finer = np.minimum(np.log2(np.maximum(own, least**4)) + math.log2(largest), exponent)
-            origin = _on_grid(origin, np.maximum(np.round(finer), -1000).astype(np.intp))
-        return cls(origin, exponent, unseen=unseen)
+            finer = _rounded_exponent(np.maximum(own, least**4), largest)
+            origin = _on_grid(origin, np.minimum(finer, exponent))
+        return cls(origin, whole, unseen=unseen)
 
     def meeting(self, rows: Rows) -> Units:
         """The same with an origin for each column that these rows are the first to show: no sum knows of it yet.
@@ -145,6 +158,13 @@ class Units:
                 f"the entries of X are about {scale:.0e} in size, too {'large' if exponent > 0 else 'small'} "
                 f"to be squared; divide X by {scale:.0e} or so."
             )
+
+    def only_of(self, columns: Sequence[int]) -> Units:
+        """The same units of these columns; the others as they are."""
+        keep = np.isin(np.arange(len(self.origin)), columns)
+        exponent = np.where(keep, self.exponent, 0).astype(np.intp)
+        unseen = tuple(sorted({*self.unseen} & {*columns}))
+        return Units(np.where(keep, self.origin, 0.0), exponent, unseen=unseen)
 
     @property
     def log_scale(self) -> Any:
@@ -204,6 +224,40 @@ class Units:
 
     def leave_variance(self, x: Floats) -> Floats:
         return np.asarray(x * self.scale * self.scale)
+
+    def enter_variance(self, x: Any) -> Floats:
+        return np.asarray(x / self.scale / self.scale)
+
+    def leave_covariance(self, x: Floats) -> Floats:
+        """Covariances (..., D, D) in data units."""
+        return np.asarray(x * self.scale * np.expand_dims(self.scale, -1))
+
+    def enter_covariance(self, x: Floats) -> Floats:
+        return np.asarray(x / self.scale / np.expand_dims(self.scale, -1))
+
+
+def column_sizes(rows: Rows) -> Floats:
+    """(D,), the largest entry of each column without its sign, 0 where none is observed."""
+    xp = array_namespace(rows.x)
+    parts = [host(xp.max(xp.abs(block.x), axis=0)) for block in blocks(rows, 0)]
+    return np.asarray(np.max(parts, axis=0), dtype=np.float64)
+
+
+def exponents_of(sizes: Floats) -> Index:
+    """(D,), powers of two that bring such sizes to between 1/2 and 1; 0 where there is no size."""
+    return np.asarray(np.frexp(sizes)[1], dtype=np.intp)
+
+
+def _divisors(sizes: Floats, by_column: bool) -> Floats:
+    """What entries are divided by before they are squared: the largest of all, or of each column."""
+    return np.where(sizes > 0, sizes, 1.0) if by_column else np.asarray(sizes.max())
+
+
+def _rounded_exponent(spread: Floats, largest: Floats) -> Index:
+    """log2(spread * largest), rounded; exactly one more where `largest` is twice as large."""
+    fraction, exponent = np.frexp(largest)
+    power = np.log2(spread * fraction) + TIE  # a variance of 2 lies half-way, whatever its rounding
+    return np.asarray(np.clip(np.round(power) + exponent, -1000, 1000).astype(np.intp))
 
 
 def too_large(largest: float) -> ValueError:

@@ -91,7 +91,7 @@ class Memberships:
 @record
 class ClusterStatistics(Statistics):
     n: float
-    entries: float | Floats = sized("d")  # observed; one for each column where columns have units of their own
+    entries: Floats = sized("d")  # rows in which each column was observed
     counts: Floats = sized("k")  # sum q(c)
     seen: Floats = sized("k 1|d")  # the same over the rows in which column d was seen, or filled in
     x: Floats = sized("k d")  # sum q(c) x
@@ -140,9 +140,8 @@ class Mixture:
         if (rounding := self._rounding_of(batch)) is not None:
             xx = xx + self._spread(seen.sum(axis=0, keepdims=True) if self.tied else seen, rounding)
         entropy += total(batch.weigh(local.entropy))
-        if not isinstance(self.clusters, MixedColumns):
-            return ClusterStatistics(batch.n, float(batch.counts.sum()), counts, seen, x, xx, entropy)
-        return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, entropy, self._base_sums(batch))
+        base = self._base_sums(batch) if isinstance(self.clusters, MixedColumns) else np.zeros(0)
+        return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, entropy, base)
 
     def _look(self, q: MixturePosterior, batch: Rows) -> tuple[Array, Any]:
         """E[log pi_k + log p(x_n | theta_k)], (n, K), over what each entry may have been before it was rounded."""
@@ -185,7 +184,7 @@ class Mixture:
             square = square + (variance if by_column else variance.sum())
         xx = counts[:, None] * square
         xx = xx.sum(axis=0, keepdims=True) if self.tied else xx
-        return ClusterStatistics(n, n * d, counts, counts[:, None], counts[:, None] * mean, xx, 0.0)
+        return ClusterStatistics(n, np.full(d, n), counts, counts[:, None], counts[:, None] * mean, xx, 0.0)
 
     def global_step(self, q: MixturePosterior, stats: ClusterStatistics) -> MixturePosterior:
         prior = self.prior(len(stats.counts))

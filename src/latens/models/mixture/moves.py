@@ -31,6 +31,7 @@ N_SPLITS = 4  # splits tried
 N_SWAPS = 10  # pairs of a merge and a split tried
 N_ROUNDS = 5  # steps of the two-cluster fit that a split is
 N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
+MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between the halves of one
 FEWEST = 4  # rows of the sample that can be split
 
 
@@ -196,6 +197,8 @@ def _divided(
 ) -> MixturePosterior:
     """The groups, and two more clusters."""
     kept = stats.regroup(groups, model.tied)
+    if model.tied:
+        halves = _within_tied(q, stats, int(np.flatnonzero(groups.sum(axis=0) == 0)[0]), halves)
     seen = np.broadcast_to(halves.seen, (2, kept.seen.shape[1]))  # of filled rows, which show every column
     xx = kept.xx if model.tied else np.concatenate([kept.xx, halves.xx])
     edited = replace(
@@ -206,6 +209,23 @@ def _divided(
         xx=xx,
     )
     return model.global_step(q, edited)
+
+
+def _within_tied(q: MixturePosterior, stats: ClusterStatistics, which: int, halves: Any) -> Any:
+    """The halves of one cluster, about its own mean and no further apart than the scatter that all share allows.
+
+    Clusters that share a covariance have one sum of squares, of all rows; halves of a sample may leave less than
+    nothing of it, and no covariance.
+    """
+    n = halves.counts
+    mean = halves.x / np.maximum(n, np.finfo(float).tiny)[:, None]
+    centre = stats.x[which] / max(float(stats.counts[which]), np.finfo(float).tiny)
+    apart = mean[0] - mean[1]
+    precision: Floats = q.clusters.precision[0]  # type: ignore[union-attr]
+    used = float(n[0] * n[1] / max(n.sum(), np.finfo(float).tiny) * (apart @ precision @ apart) / stats.n)
+    apart = apart * min(1.0, np.sqrt(MOST_SCATTER / max(used, np.finfo(float).tiny)))
+    mean = centre + np.outer(n[::-1] * [1, -1] / max(n.sum(), np.finfo(float).tiny), apart)
+    return replace(halves, x=n[:, None] * mean)
 
 
 def _joining(k: int, i: int, j: int, without: int | None = None) -> Floats:

@@ -89,8 +89,8 @@ class IcaStatistics(Statistics):
     entropy: float  # of z, s and u
 
     @property
-    def entries(self) -> float:
-        return float(self.seen.sum())
+    def entries(self) -> Floats:
+        return self.seen
 
     @property
     def regression(self) -> tuple[Floats, Floats, Floats, Floats]:
