@@ -97,3 +97,17 @@ def test_numbers_that_directions_did_not_settle_are_not_sound(monkeypatch: pytes
     assert table.method == "response in 6 directions"
     assert "6 directions did not settle it" in table["why"]
     assert not all(table["sound"])
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.AllKept")
+def test_clusters_that_leave_nothing_unknown_are_told_as_if_memberships_were_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(80, 3)) + 60.0 * (np.arange(80)[:, None] % 2)
+    model = latens.GaussianMixture(2, random_state=0).fit(x)
+    dense = model.intervals(x)
+    monkeypatch.setattr(intervals, "MOST_COORDINATES", 10)
+    many = model.intervals(x)
+    assert many.method == "response in 0 directions"
+    assert many["std"] == pytest.approx(dense["std"], rel=1e-3)

@@ -32,7 +32,7 @@ from latens.core.coordinates import Chart
 from latens.errors import NotSettled
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import Arrow, Blocks, arrow_of, blocks_of
-from latens.inference.uncertainty.response import NO_CURVATURE, SHORT_STEP, STEP, ascend_to, settle_block
+from latens.inference.uncertainty.response import NO_CURVATURE, SETTLED, SHORT_STEP, STEP, ascend_to, settle_block
 
 __all__ = ["ManyResponses", "respond_many"]
 
@@ -78,7 +78,23 @@ def respond_many(
 
     None where coordinates of several columns meet at fixed sums, or where a number is of several of them.
     """
-    top = ascend_to(model, batches, State(q), sweep, NEARLY * Chart(q).size)
+    nearly = _responses(model, batches, State(q), quantity, others, sweep, NEARLY * Chart(q).size)
+    if nearly is None or np.isfinite(nearly.std).all():
+        return nearly
+    return _responses(model, batches, nearly.top, quantity, others, sweep, SETTLED)  # flat only there, perhaps
+
+
+def _responses(
+    model: Any,
+    batches: Sequence[Any],
+    start: State,
+    quantity: Callable[[Any], Floats],
+    others: Callable[[Any, Any], Floats] | None,
+    sweep: Sweep,
+    enough: float,
+) -> ManyResponses | None:
+    """Where an ascent gains less than `enough` nats in an iteration."""
+    top = ascend_to(model, batches, start, sweep, enough)
     chart, warm = Chart(top.q), top.locals or (None,) * len(batches)
 
     def sums(at: Any) -> Any:
@@ -238,7 +254,8 @@ class _Found:
 def _lanczos(arrow: Arrow, along: Callable[[Floats], tuple[Floats, Floats]], slopes: _Slopes, narrow: Floats) -> _Found:
     """Directions until they raise variances no more."""
     limit, size = min(MOST_DIRECTIONS, int(arrow.free.sum())), arrow.blocks.size
-    u = arrow.pulled(along(arrow.spread(np.random.default_rng(0).standard_normal(size)))[0])
+    anywhere, blank = along(arrow.spread(np.random.default_rng(0).standard_normal(size)))
+    u, shapes = arrow.pulled(anywhere), (len(narrow), len(blank))
     basis, length = np.empty((limit, size)), float(np.linalg.norm(u))
     some = np.linspace(0, len(narrow) - 1, min(LOOKED_AT, len(narrow))).astype(int)
     moved, others, diagonal, beside = list[Floats](), list[Floats](), list[float](), list[float]()
@@ -259,19 +276,30 @@ def _lanczos(arrow: Arrow, along: Callable[[Floats], tuple[Floats, Floats]], slo
         length = float(np.linalg.norm(u))
         beside.append(length)
         if (r + 1) % AT_A_TIME == 0:
-            found = _as_found(basis, diagonal, beside, [each[some] for each in moved], others, False)
+            found = _as_found(
+                basis, diagonal, beside, [each[some] for each in moved], others, (len(some), len(blank)), False
+            )
             before, variances = variances, _variances(found, r + 1, narrow[some])
             if np.mean(variances - before <= RISEN * variances) >= ENOUGH and r + 1 > AT_A_TIME:
                 break
-    return _as_found(basis, diagonal, beside, moved, others, length <= NOTHING_LEFT)
+    return _as_found(basis, diagonal, beside, moved, others, shapes, length <= NOTHING_LEFT)
 
 
 def _as_found(
-    basis: Floats, diagonal: list[float], beside: list[float], moved: list[Floats], others: list[Floats], ended: bool
+    basis: Floats,
+    diagonal: list[float],
+    beside: list[float],
+    moved: list[Floats],
+    others: list[Floats],
+    shapes: tuple[int, int],
+    ended: bool,
 ) -> _Found:
-    r = len(diagonal)
-    matrix = np.diag(diagonal) + np.diag(beside[: r - 1], 1) + np.diag(beside[: r - 1], -1)
-    return _Found(basis[:r].T, matrix, np.stack(moved, axis=1), np.stack(others, axis=1), ended)
+    r = len(diagonal)  # 0 where codes leave nothing unknown
+    matrix = np.zeros((r, r))
+    matrix[np.arange(r), np.arange(r)] = diagonal
+    matrix[np.arange(1, r), np.arange(r - 1)] = matrix[np.arange(r - 1), np.arange(1, r)] = beside[: max(r - 1, 0)]
+    own, rest = (np.asarray(np.reshape(each, (r, m)).T) for each, m in zip((moved, others), shapes, strict=True))
+    return _Found(basis[:r].T, matrix, own, rest, ended)
 
 
 def _variances(found: _Found, r: int, narrow: Floats) -> Floats:
