@@ -37,6 +37,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,  # a page that fetches scripts
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
+    "capture_repr": (),  # what is printed is shown, and not what the last line happens to return
 }
 templates_path = ["_templates"]
 autosummary_generate = True

@@ -15,8 +15,8 @@ import latens
 
 X, y = load_wine(return_X_y=True)
 scores = {}
-for k in (1, 2, 3, 4):
-    chain = make_pipeline(latens.FactorAnalysis(k), LogisticRegression(max_iter=1000))
+for k in (1, 2, 3):
+    chain = make_pipeline(latens.FactorAnalysis(k, prior="ard"), LogisticRegression(max_iter=1000))
     scores[k] = cross_val_score(chain, X, y, cv=3).mean()
 plt.plot(list(scores), list(scores.values()), ".-")
 plt.xlabel("factors")

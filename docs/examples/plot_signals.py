@@ -9,7 +9,8 @@ import latens
 from latens import plots
 
 X, truth = latens.datasets.make_ica(1000, random_state=0)
-model = latens.NoisyICA(4, max_iter=60, random_state=0).fit(X)
+model = latens.NoisyICA(random_state=0).fit(X)
+print(model.n_components_, "sources of", truth.mixing.shape[1])
 print("degrees of freedom of the sources:", model.tails_.round(1))
 plots.sources(model, X)
 

@@ -271,3 +271,27 @@ def test_levels_of_a_category_have_probabilities_that_add_up_to_one() -> None:
             model = candidate.fit(table, np.arange(100), None, 0)
         scores = scores_over(candidate, model, table, 1, np.arange(3.0))
         assert np.exp(scores).sum(axis=1) == pytest.approx(np.ones(5), abs=1e-6)
+
+
+def test_no_more_switches_are_tried_than_there_are_columns_and_each_structure_is_told() -> None:
+    rng = np.random.default_rng(0)
+    X = np.exp(1.5 * rng.normal(size=(240, 3)) + rng.normal(size=(240, 1)))
+    said: list[str] = []
+    found = latens.suggest(X, max_time=None, refit=False, progress=said.append)
+    tried = {row[0]: row[2] for row in found.table.rows}
+    assert tried["switches"] <= 3
+    assert len(said) == len(tried)
+    assert said[0] == f"independent columns, 1 of {len(tried)}"
+
+
+def test_a_verdict_without_a_winner_names_the_simplest() -> None:
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(150, 1))
+    X = z @ rng.normal(size=(1, 5)) + rng.normal(size=(150, 5))
+    found = latens.suggest(X, max_time=None, refit=False)
+    assert found.leader is not None
+    first = found.table.rows[0][0]
+    if found.best is None and found.leader != first:
+        assert f"{found.leader} are the simplest structure of these" in found.verdict
+    else:
+        assert "simplest" not in found.verdict

@@ -382,3 +382,17 @@ def test_several_files_are_views_of_the_same_rows(people: Path, tmp_path: Path) 
     np.testing.assert_array_equal(again["clinic"].matrix, table.parts["clinic"].encoded().matrix)
     with pytest.raises(TableRefused, match="the model has no view 'protein'; it has 'rna', 'clinic'"):
         encode_like({"protein": people}, table.encodings)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("header", "names"), [(",name,height", "name"), ("id,name,height", "id"), (",comment,height", "row")]
+)
+def test_a_nameless_counter_gives_way_to_names(tmp_path: Path, header: str, names: str) -> None:
+    word = "a remark of many more letters than a name has" if "comment" in header else "Ann"
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join([header, *(f"{i + 1},{word} {i},{160 + i * 7 % 31}" for i in range(20))]))
+    table = latens.read(path)
+    roles = {row[0]: row[2] for row in table.columns.rows}
+    assert roles[names] == "row names"
+    assert sorted(roles.values()) == ["dropped", "kept", "row names"]

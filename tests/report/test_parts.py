@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 import latens
 from latens.report import Entry, report
@@ -125,7 +126,7 @@ def test_odd_rows_are_the_least_probable_with_the_column_that_makes_them_so(fact
     assert found is not None
     odd = found.parts[0].table
     assert odd is not None
-    assert odd.rows[0][0] == "row 17"
+    assert Markup(odd.rows[0][0]).striptags() == "row 17"
     assert odd.rows[0][2].startswith("x3 +")
 
 
@@ -349,3 +350,60 @@ def test_hidden_cells_of_numbers_with_percents_or_commas_are_judged_as_the_numbe
     holes = written.assign(water=written["water"].mask(np.arange(300) < 3))
     whole = latens.LatentClassAnalysis(2, random_state=0).fit(written).impute(holes)["water"]
     assert all(re.fullmatch(r"\d+,\d+", cell) for cell in whole)
+
+
+def test_cells_of_small_tables_are_hidden_in_several_rounds() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 8)) + 0.3 * rng.normal(size=(60, 8))
+    model = latens.FactorAnalysis(2, prior="ard", random_state=0).fit(X)
+    found = hidden_cells(Entry(model, X))
+    assert found is not None
+    assert found.n >= 100  # a tenth of the table is 48
+    assert found.error < 0.9
+    few = verdicts(Entry(model, X[:5]), "s1")
+    assert few is not None
+    assert "too few of them to tell" in few
+
+
+def test_levels_of_odd_rows_are_told_by_how_probable_they_are() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 300)
+    town = np.where(group == 1, rng.choice(["Rome", "Lima"], 300), rng.choice(["Oslo", "Bern"], 300))
+    X = pd.DataFrame({"age": 40 + 20.0 * group + rng.normal(size=300), "income": 9.0 * group + rng.normal(size=300),
+                      "town": town})  # fmt: skip
+    X.loc[7, "town"] = "Atlantis"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
+    found = typical_and_odd(Entry(model, X))
+    assert found is not None
+    odd = found.parts[0]
+    assert odd.table is not None
+    why = {Markup(row[0]).striptags(): row[2] for row in odd.table.rows}["row 7"]
+    chance = re.match(r"town = Atlantis \(([\d.]+) %\)", why)
+    assert chance is not None, why
+    assert float(chance[1]) < 5
+    assert "how probable they are" in odd.text
+
+
+def test_components_that_a_better_fit_does_without_are_not_called_worth_something(factors: Any) -> None:
+    from types import SimpleNamespace
+
+    from latens.report.sections.trust import _worth
+
+    components = SimpleNamespace(rows=[("factor0", 3.0), ("factor1", -9.5)])
+    certainty = SimpleNamespace(table=SimpleNamespace(components=components))
+    first, second = _worth(SimpleNamespace(certainty=certainty, labels=["factor0", "factor1"]))  # type: ignore[arg-type]
+    assert "worth 3" in first
+    assert "without it has a bound 9.50 nats higher" in second
+
+
+def test_a_page_says_why_its_model_was_chosen_and_folds_long_tables(clusters: Any, tmp_path: Path) -> None:
+    model, X, _ = clusters
+    rows = tuple((f"c{i}", "number") for i in range(60))
+    path = report(model, X, tmp_path / "page.html", why="clusters fill hidden cells best", source="a.csv",
+                  treatment=Table(("column", "kind"), rows))  # fmt: skip
+    text = path.read_text(encoding="utf-8")
+    assert "Why this model: clusters fill hidden cells best." in text
+    assert "<details><summary>Data by column</summary>" in text

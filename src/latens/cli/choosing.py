@@ -55,7 +55,7 @@ def suggest(file: Path | None, max_time: float | None, seed: int, out: Path | No
     with Progress(quiet=quiet or as_json) as progress:
         progress("trying structures")
         seconds = None if max_time is None else _positive(max_time)
-        found = latens.suggest(table, max_time=seconds, random_state=seed, refit=False)
+        found = latens.suggest(table, max_time=seconds, random_state=seed, refit=False, progress=progress.structure)
     name = None if found.leader is None else model_for(found.leader, table)
     more = () if name is None else ("--model", name, "--open")
     closing = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
-from latens.cli.fit_words import BESIDE, Job, about_data, about_fit, as_typed, record, rows_options
+from latens.cli.fit_words import BESIDE, Job, about_choice, about_data, about_fit, as_typed, record, rows_options
 from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
@@ -40,6 +40,7 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"Raise max_iter or tol", "Raise --max-iter"),
     (r"used all max_time=\S+ seconds", "used all of --max-time"),
     (r"Raise max_time", "Raise --max-time"),
+    (r"Call fit with warm_start=True to go on", "--continue MODEL.latens goes on from it"),
     (r"; elbo_history_ shows how it moved", ""),
     (r"n_components=(\d+) is an upper bound", r"-k \1 is an upper bound"),
     (r" To have exactly (\d+): prune=False\.", r" In Python, prune=False has exactly \1."),
@@ -121,6 +122,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     table = read_table(file, groups=own_groups, **options)
     if max_time is not None and not max_time > 0:
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
+    if not (as_json or quiet):
+        click.echo(about_data(table, everything=dry_run))
     trying, budget = not dry_run and before is None, Budget(max_time)
     with FitProgress(quiet=quiet or as_json) as progress:
         if model == "auto" and trying and not reading["covariates"]:
@@ -131,7 +134,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         elif model == "auto" and asking:
             choice = Choice("multi-view", f"--{asking[0]} was given")
         else:
-            choice = _chosen(model, table, reading["target"], trying, budget.share(2))  # as long as the fit itself
+            share = budget.share(2)  # as long as the fit itself
+            choice = _chosen(model, table, reading["target"], trying, share, progress.structure)
     note = check_kinds(choice, table)
     typed = read_call(sources(file, reading["views"]), read_arguments(groups=own_groups, **options))
     job = Job(table, choice, command=retyped(context, "fit"), call=typed, file=file)
@@ -139,7 +143,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     job.weighed_by = retyped_options(context, {"weights"})
     job.views = retyped_options(context, {"views"})
     if not (as_json or quiet):
-        click.echo(about_data(table, choice, note, everything=dry_run))
+        click.echo(about_choice(choice, note))
     given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
     if mofa2 is not None and choice.name != "multi-view":
         raise Refused(f"--mofa2 is for multi-view; {choice.name} has no such file.")
@@ -171,12 +175,14 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _chosen(model: str, table: Intake, target: str | None, trying: bool, seconds: float | None) -> Choice:
+def _chosen(
+    model: str, table: Intake, target: str | None, trying: bool, seconds: float | None, progress: Callable[[str], None]
+) -> Choice:
     """The model of that name, or of the structure which fills hidden cells best."""
     from latens.cli.model_names import by_kinds, choose
 
     try:
-        return choose(model, table, target, trying=trying, seconds=seconds)
+        return choose(model, table, target, trying=trying, seconds=seconds, progress=progress)
     except (FitInterrupted, KeyboardInterrupt):
         name = by_kinds(table, target).name
         raise Interrupted(
@@ -522,6 +528,8 @@ def _without_page(job: Job, paths: dict[str, Path]) -> str:
 
 
 def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
+    from latens.cli.model_names import AS_ASKED
+
     return latens.report(
         job.model,
         job.rows,
@@ -539,6 +547,7 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         recipe=_recipe(job),
         model_file=out.name if out is not None else "",
         rows_options=rows_options(job),
+        why="" if job.choice.why == AS_ASKED else job.choice.why,
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from latens.cli.model_names import Choice
     from latens.intake import Intake
 
-__all__ = ["BESIDE", "Job", "about_data", "about_fit", "as_typed", "record", "rows_options"]
+__all__ = ["BESIDE", "Job", "about_choice", "about_data", "about_fit", "as_typed", "record", "rows_options"]
 
 MOST_LINES = 12  # of treated columns, and of components
 N_STRONGEST = 5  # columns named of each
@@ -43,7 +43,8 @@ class Job:
     sweep: list[tuple[int, int, float]] = field(default_factory=list)  # asked for, found, bound
 
 
-def about_data(table: Intake, choice: Choice, note: str, *, everything: bool) -> str:
+def about_data(table: Intake, *, everything: bool) -> str:
+    """What was made of the file, and of its columns."""
     lines = [f"{table.source}: {table.sentence()}"]
     lines += [f"  {words}" for words in table.notes]
     if everything:
@@ -54,9 +55,12 @@ def about_data(table: Intake, choice: Choice, note: str, *, everything: bool) ->
         lines += [f"  {name:{min(width, 30)}}  {words}" for name, words in treated[:MOST_LINES]]
         if len(treated) > MOST_LINES:
             lines.append(f"  ... and {len(treated) - MOST_LINES:,} more (--dry-run shows all)")
-    lines.append(f"model: {choice.name} ({choice.why})")
-    lines += [f"  {note}"] if note else []
     return printable("\n".join(lines))
+
+
+def about_choice(choice: Choice, note: str) -> str:
+    """Which model it is, and why."""
+    return printable("\n".join([f"model: {choice.name} ({choice.why})", *([f"  {note}"] if note else [])]))
 
 
 def about_fit(job: Job, paths: dict[str, Path]) -> str:

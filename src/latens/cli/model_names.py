@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from latens.intake import Column, Intake
 from latens.system.wording import listed
 
 __all__ = [
+    "AS_ASKED",
     "AUTO",
     "MODELS",
     "Choice",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 AUTO = "auto"
+AS_ASKED = "as asked"
 MOST_COLUMNS = 50  # of a table of numbers in which clusters are looked for
 ROWS_PER_COLUMN = 5
 NOT_TRIED = "a dry run tries no structures; the fit does, as latens suggest, and may choose another"
@@ -106,15 +109,22 @@ class Choice:
 
 
 def choose(
-    name: str, table: Intake, target: str | None, *, trying: bool = True, seconds: float | None = None
+    name: str,
+    table: Intake,
+    target: str | None,
+    *,
+    trying: bool = True,
+    seconds: float | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Choice:
     """The model that was named; else that of the structure which fills hidden cells best.
 
     A target or several tables: by the kinds of the columns alone, as where `suggest` sees too few cells or nothing.
-    Without `trying` the same, and the choice says that structures were not tried. `seconds` is the time for all.
+    Without `trying` the same, and the choice says that structures were not tried. `seconds` is the time for all;
+    `progress` is called with each structure.
     """
     if name != AUTO:
-        return Choice(name, "as asked")
+        return Choice(name, AS_ASKED)
     usual = by_kinds(table, target)
     if target is not None or len(table.parts) > 1 or not kept_columns(table):
         return usual
@@ -122,7 +132,7 @@ def choose(
         return usual
     if not trying:
         return Choice(usual.name, f"{usual.why}; {NOT_TRIED}")
-    found = latens.suggest(table, max_time=seconds, refit=False)
+    found = latens.suggest(table, max_time=seconds, refit=False, progress=progress)
     if found.leader is None:
         return Choice(usual.name, f"{usual.why}; {one_line(found.verdict).rstrip('.')}")
     return Choice(model_for(found.leader, table), one_line(found.verdict).rstrip("."))

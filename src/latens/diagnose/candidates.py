@@ -249,12 +249,13 @@ def candidates(table: CellTable, n_train: int) -> list[Candidate]:
     if not table.only(*NUMBERS):
         views = Views("factors", "graded factors behind the columns", _made("MultiViewFactorAnalysis", n_init=1))
         return [classes, views]
+    switches = min(MOST_SWITCHES, table.n_columns)  # more only mimic heavy tails, and take minutes
     found: list[Candidate] = [
         Clusters("clusters", "groups of rows", _made("GaussianMixture", **short)),
         RowDensities("factors", "graded factors behind the columns",
                      _made("FactorAnalysis", prior="ard", n_init=1)),
         RowDensities("switches", "causes that are on or off",
-                     _made("BinaryFactorAnalysis", n_components=MOST_SWITCHES, noise="diagonal", fit_intercept=True,
+                     _made("BinaryFactorAnalysis", n_components=switches, noise="diagonal", fit_intercept=True,
                            n_init=1)),
         NormalCells("sources", "independent heavy-tailed sources", _made("NoisyICA", n_init=1)),
     ]  # fmt: skip

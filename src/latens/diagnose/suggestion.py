@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -111,6 +111,7 @@ def suggest(
     random_state: Any = 0,
     refit: bool = True,
     checkpoint: Any = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Suggestion:
     """Rank clusters, classes, factors, switches and sources by how well they fill hidden cells of a table.
 
@@ -130,6 +131,8 @@ def suggest(
     checkpoint : path, optional
         A folder in which every fit notes how far it is: a job that dies goes on to the same answer when it is asked
         again, with the same `random_state`. The notes are removed when it has ended.
+    progress : callable, optional
+        Called with a word about each structure before it is tried.
 
     Returns
     -------
@@ -162,7 +165,7 @@ def suggest(
         found = _too_few(possible)
     else:
         with keeping_journals(checkpoint):
-            scored = _score_all(table, budget, rng)
+            scored = _score_all(table, budget, rng, progress)
             found = _ranked(table, scored)
             if refit and found.leader is not None:
                 found = replace(found, model=_refit(found.leader, X, table, scored, budget))
@@ -176,14 +179,18 @@ def _too_few(n_cells: int) -> Suggestion:
     return Suggestion(Table(COLUMNS, ()), words, None, None, False, None, n_cells, Ranked((), (), (), ""))
 
 
-def _score_all(table: CellTable, budget: Budget, rng: np.random.Generator) -> list[_Scored]:
+def _score_all(
+    table: CellTable, budget: Budget, rng: np.random.Generator, progress: Callable[[str], None] | None
+) -> list[_Scored]:
     folds = list(_folds(table, rng))
     n_train = min(len(train) for train, _, _ in folds)
     first = baselines(table, n_train)
     every = [*first, *candidates(table, n_train)]
     seed, scored = seed_beside(rng), []
     fits = len(every) * len(folds)
-    for candidate in every:
+    for done, candidate in enumerate(every):
+        if progress is not None:
+            progress(f"{candidate.name}, {done + 1} of {len(every)}")
         scores, model = np.full(table.exact.shape, np.nan), None
         alone, cut = scores.copy(), False
         for train, test, groups in folds:
@@ -294,7 +301,8 @@ def _verdict(
     leader = min([top, *(i for i in near if i in tried)], key=tried.index)
     words = f"{names[top]} fill hidden cells best, {gain}, but {' and '.join(names[i] for i in near)} come within"
     errors = f"{CLEAR_ERRORS:g} standard errors ({n_cells:,} cells)"
-    return _Verdict(f"No clear winner: {words} {errors}.", leader=names[leader])
+    simplest = f"; {names[leader]} are the simplest structure of these" if leader != top else ""
+    return _Verdict(f"No clear winner: {words} {errors}{simplest}.", leader=names[leader])
 
 
 def _refit(leader: str, X: Any, cells: CellTable, scored: list[_Scored], budget: Budget) -> Any:

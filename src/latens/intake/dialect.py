@@ -18,11 +18,12 @@ from typing import IO, cast
 from latens.errors import TableRefused
 from latens.intake.marks import is_missing_mark, number_in
 
-__all__ = ["DAMAGED", "Dialect", "open_bytes", "sniff"]
+__all__ = ["DAMAGED", "NAMELESS", "Dialect", "open_bytes", "sniff"]
 
 HEAD_LINES, HEAD_BYTES, LEAST_LINES = 500, 2**20, 6
 HEAD_CELLS = 200_000  # cells looked at for header, units and decimal mark
 DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMAError)  # what unpacking may raise
+NAMELESS = "row"  # what a first column is called whose heading is empty
 SEPARATORS = (",", "\t", ";", "|")
 COMMENTS = ("#", "%", "//", "!")
 AGREEMENT = 0.9  # share of lines with the same number of fields
@@ -362,7 +363,7 @@ def _unique(names: list[str]) -> tuple[list[str], int]:
     taken: set[str] = set()
     out, renamed = [], 0
     for j, name in enumerate(names):
-        base = fresh = name or ("row" if j == 0 else f"column {j + 1}")
+        base = fresh = name or (NAMELESS if j == 0 else f"column {j + 1}")
         times = 1
         while fresh in taken:
             times += 1

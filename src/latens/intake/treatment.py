@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from latens.errors import TableRefused
 from latens.intake.columns import COVARIATE, Column, times
+from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, has_decimal_commas, number_in, number_style
 from latens.intake.missing_codes import missing_codes
@@ -29,6 +30,7 @@ LARGEST_STEP = 10  # whole numbers that span no more are a scale
 ENOUGH_NUMBERS = 0.95  # share of a column that are numbers, so that the rest is taken as missing
 ENOUGH_DATES = 0.9
 LEAST_TWO = 10  # values with fractions that show that there are only two
+LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
 TRUE_WORDS = frozenset({"yes", "y", "true", "t", "1", "on", "present", "positive", "pos", "+", "ja", "oui", "si", "x"})
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|index|rowid|row|nr|no)($|[^a-z])|^$")
@@ -108,16 +110,28 @@ def _chosen(column: Column, choices: Choices) -> Column:
 
 
 def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> list[Column]:
-    """One column names the rows: the caller's, the file's, or the first that counts or tells apart all rows."""
+    """One column names the rows: the caller's, the file's, or the first that tells apart all rows.
+
+    A counter whose heading is empty is no key of anybody's: short texts, different in every row, say more than it.
+    """
     wanted = choices.index_col or raw.row_name_column
     if wanted is None and raw.row_names is None:
         able = [column for column in columns if column.kind in ("counter", "id") and column.role == "dropped"]
         free = [column for column in able if column.note not in ("as asked", "not among those asked for")]
-        wanted = next((column.name for column in free if column.n_missing == 0), None)
+        whole = [column for column in free if column.n_missing == 0]
+        if whole and whole[0].kind == "counter" and whole[0].name == NAMELESS:
+            whole = [*(column for column in whole if column.kind == "id" and _are_names(raw, column.name)), *whole]
+        wanted = whole[0].name if whole else None
     return [
         replace(column, role="row names", note=_names_note(column)) if column.name == wanted else column
         for column in columns
     ]
+
+
+def _are_names(raw: RawTable, name: str) -> bool:
+    """Whether a column holds words short enough to stand for a row."""
+    values = raw.values[raw.names.index(name)]
+    return values.dtype == object and max(len(str(value)) for value in values) <= LONGEST_NAME
 
 
 def _names_note(column: Column) -> str:
@@ -292,7 +306,7 @@ def _number_column(name: str, facts: _Facts, at: int, values: Floats, as_categor
     if facts.counter[at] and _counts_rows(name, low, facts.n_rows):
         return Column(name, "counter", "dropped", "counts the rows", n_missing)
     if facts.two[at] and (facts.whole[at] or facts.n_rows - n_missing >= LEAST_TWO):
-        note = "" if (low, high) == (0, 1) else f"1 = {high:g}, 0 = {low:g}"
+        note = "" if (low, high) == (0, 1) else f"{high:g} counts as 1, {low:g} as 0"
         return Column(name, "binary", note=note, n_missing=n_missing, levels=(level_text(low), level_text(high)))
     if facts.whole[at]:
         if ID_NAME.search(_words(name)) and n_missing == 0 and len(np.unique(values)) == len(values) >= LEAST_COUNTER:

@@ -40,7 +40,6 @@ BUILDERS: tuple[Builder, ...] = (  # in the order of the page; a builder returns
     views.explained,
     views.overview,
     views.top_entries,
-    views.features,
     covariates.covariates,
     trust.trust,
     data.sweep,
@@ -98,7 +97,8 @@ def report(
         `source`, the name of the data; `data_notes`, sentences about how they were read; `treatment`, a table of what
         was done with each column; `sweep`, the numbers of components that were tried; `seconds`, how long the fit took;
         `groups`, `exposure`, `covariates` and `precision`, as they were given to `fit`; `stability`, what
-        `latens.stability` found; `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again.
+        `latens.stability` found; `command`, `recipe`, `model_file` and `rows_options`, how to get all of this again;
+        `why`, the reason to take this model.
 
     Returns
     -------

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from latens.estimators.association import metadata_columns
+from latens.estimators.frames.views_by_kind import are_kinds
 from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 from latens.report.measures.certainty import Certainty, certainty_of
@@ -21,6 +22,7 @@ from latens.system.fingerprint import fingerprint
 
 __all__ = ["Entry"]
 
+SPOKEN = {"yes_no": "yes/no", "dispersed_counts": "dispersed counts"}  # views by kind of column
 NOUNS = {
     "clusters": ("cluster", "clusters"),
     "classes": ("class", "classes"),
@@ -74,6 +76,8 @@ class Entry:
         The name of the model's file, where it was saved.
     rows_options : str
         The options of the command line by which other commands are given these rows, such as --data FILE.
+    why : str
+        Why this model was taken, where it was chosen among several.
 
     Examples
     --------
@@ -100,6 +104,7 @@ class Entry:
     recipe: Sequence[str] = ()
     model_file: str = ""
     rows_options: str = ""
+    why: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", joined_by_name(self.X))
@@ -188,6 +193,21 @@ class Entry:
         return None if isinstance(values, dict) else np.asarray(values, dtype=np.float64)
 
     @property
+    def by_kind(self) -> bool:
+        """Whether its views are the kinds of columns of one table, which nobody thinks of as several."""
+        layout = getattr(self.model, "layout_", None)
+        if layout is None or not are_kinds(layout.views):
+            return False
+        names = [name for own in layout.features for name in own]
+        return len(set(names)) == len(names)
+
+    @property
+    def view_names(self) -> list[str]:
+        """What its views are called on the page."""
+        names = [str(view) for view in self.model.layout_.views]
+        return [SPOKEN.get(name, name) for name in names] if self.by_kind else names
+
+    @property
     def names(self) -> list[str]:
         """The names of the components, in the model's order."""
         values = self.loadings
@@ -207,7 +227,7 @@ class Entry:
         """Names of d columns, made up where there are none; of several views with the view before them."""
         layout = getattr(self.model, "layout_", None)
         if layout is not None:
-            alone = len(layout.views) == 1
+            alone = len(layout.views) == 1 or self.by_kind
             pairs = zip(layout.views, layout.features, strict=True)
             return [name if alone else f"{view}: {name}" for view, names in pairs for name in names]
         known = self.columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -36,3 +37,29 @@ def test_components_are_drawn_view_by_view(fitted) -> None:
     assert np.ma.getdata(ax.images[0].get_array()).shape == (model.n_components_, 20)
     with pytest.raises(ValueError, match="'view0', 'view1'; choose one"):
         latens.plots.components(model)
+
+
+@pytest.mark.extras
+def test_kinds_of_columns_of_one_table_are_not_called_views(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200)
+    numbers = pd.DataFrame({f"q{i}": z + rng.normal(size=200) for i in range(6)})
+    answers = pd.DataFrame({"member": (z + rng.normal(size=200) > 0).astype(float)})
+    views = {"numbers": numbers, "yes_no": answers}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kinds = {"numbers": "gaussian", "yes_no": "bernoulli"}
+        model = latens.MultiViewFactorAnalysis(1, likelihoods=kinds, random_state=0).fit(views)
+    assert not [each for each in caught if "one feature" in str(each.message)]
+    text = latens.report(model, views, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "numbers: q0" not in text
+    assert "averaged over kinds of columns (numbers" in text
+    assert "yes/no" in text
+    assert "Which rows show which views" not in text
+    own = {"rna": numbers, "mutations": answers}
+    with pytest.warns(latens.errors.LatensWarning, match="one feature"):
+        model = latens.MultiViewFactorAnalysis(1, random_state=0).fit(own)
+    text = latens.report(model, own, tmp_path / "own.html").read_text(encoding="utf-8")
+    assert "rna: q0" in text
+    assert "averaged over views (rna" in text

@@ -55,8 +55,8 @@ def test_the_legend_of_rows_has_the_words_of_a_column(tmp_path: Path) -> None:
         model = latens.MultiViewFactorAnalysis(2, random_state=0).fit(X)
     path = latens.report(model, X, tmp_path / "page.html")
     colours = {each["name"]: each["levels"] for each in page_data(path)[0]["parts"]["rows"]["colours"]}
-    assert sorted(colours["yes_no: smoker"]) == ["no", "yes"]
-    assert sorted(colours["yes_no: member"]) == ["False", "True"]
+    assert sorted(colours["smoker"]) == ["no", "yes"]
+    assert sorted(colours["member"]) == ["False", "True"]
 
 
 @pytest.mark.extras

@@ -82,6 +82,10 @@ class Progress:
             self._kind, self._shown = kind, now
             click.echo(f"{text} ...", err=True)
 
+    def structure(self, name: str) -> None:
+        """Say which structure is being tried."""
+        self(f"trying structures  {name}")
+
 
 class FitProgress(Progress):
     """The same line about a fit: components, bound, how far of the iterations allowed, time so far and at most left."""

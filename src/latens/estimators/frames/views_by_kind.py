@@ -22,7 +22,15 @@ from latens.system.wording import listed
 if TYPE_CHECKING:
     from latens.estimators.multi_view.tables.wide import Layout
 
-__all__ = ["KindsOfFrame", "in_frame_order", "learn_views", "level_names", "views_of_frame", "with_level_names"]
+__all__ = [
+    "KindsOfFrame",
+    "are_kinds",
+    "in_frame_order",
+    "learn_views",
+    "level_names",
+    "views_of_frame",
+    "with_level_names",
+]
 
 # what a view is called that holds the columns of a likelihood; others are called after it
 VIEW_NAMES = {
@@ -77,6 +85,17 @@ def learn_views(X: Any, given: Any) -> KindsOfFrame:
 
 
 _KNOWN_VIEWS = frozenset(VIEW_NAMES.values())
+
+
+def are_kinds(views: Sequence[str]) -> bool:
+    """Whether views are called as those are into which a table is divided by kind of column.
+
+    Examples
+    --------
+    >>> are_kinds(("numbers", "yes_no")), are_kinds(("rna", "numbers")), are_kinds(("x",))
+    (True, False, False)
+    """
+    return set(views) <= _KNOWN_VIEWS
 
 
 def views_of_frame(X: Any, encoding: Encoding, columns: Mapping[str, Sequence[str]]) -> tuple[ViewTable, ...]:

@@ -19,7 +19,7 @@ from latens.estimators.fitting.interrupts import completing, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
-from latens.estimators.frames.views_by_kind import learn_views, with_level_names
+from latens.estimators.frames.views_by_kind import are_kinds, learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, with_exposure
@@ -414,7 +414,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         self._plain = is_plain(X) and frame is None
         if frame is not None:
             self.encodings_, chosen = {"x": frame.encoding}, frame.likelihoods
-        doubt_table(table, by_kind=frame is not None)
+        doubt_table(table, by_kind=frame is not None or are_kinds(table.layout.views))
         learnt = None if covariates is None else learn_covariates(table, covariates, X)
         self._forget_other_covariates(learnt)
         if learnt is not None:

@@ -55,8 +55,8 @@ def variance_explained(model: Any, ax: Axes | None = None) -> Axes:
     cells = values.reshape(n_groups * n_views, k)
     largest = max(float(np.max(cells, initial=0.0)), 1e-12)
     image = ax.imshow(cells, aspect="auto", interpolation="nearest", cmap="Greys", vmin=0, vmax=largest)
-    unit = "%, columns in their own sd" if has_fitted_parts(model) else "%"
-    ax.figure.colorbar(image, ax=ax, label=f"variance explained ({unit})")
+    unit = ",\ncolumns in their own sd" if has_fitted_parts(model) else ""
+    ax.figure.colorbar(image, ax=ax, label=f"variance explained (%){unit}")
     ax.set_xticks(np.arange(k), component_names(model, k))
     ax.set_xlabel("factor")
     named = n_groups > 1

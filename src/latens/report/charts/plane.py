@@ -49,7 +49,7 @@ def plane_chart(x: np.ndarray, y: np.ndarray, codes: np.ndarray, *, x_label: str
         at = inside(left + (value - x_low) / (x_high - x_low) * (WIDTH - RIGHT - left), label, WIDTH)
         parts.append(TEXT.format("tick", at, bottom + 16, "middle", label))
     parts.append(RULE.format("axis", left, bottom, WIDTH - RIGHT, bottom))
-    parts.append(TEXT.format("label", (left + WIDTH - RIGHT) / 2, bottom + 32, "middle", x_label))
+    parts.append(TEXT.format("label x-title", (left + WIDTH - RIGHT) / 2, bottom + 32, "middle", x_label))
     for code in np.unique(codes):
         mine = codes == code
         dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(across[mine], up[mine], strict=True))

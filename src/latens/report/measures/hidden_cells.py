@@ -18,11 +18,12 @@ from latens.report.measures.sample import beside
 if TYPE_CHECKING:
     from latens.report.subject import Entry
 
-__all__ = ["HiddenCells", "hidden_cells"]
+__all__ = ["FEWEST", "MOST_ROUNDS", "HiddenCells", "hidden_cells"]
 
 MOST_ROWS, MOST_COLUMNS_JOINT = 200, 40  # rows that are hidden in; columns whose covariances are inverted row by row
 MOST_ENTRIES = 400_000
 FEWEST = 100  # hidden cells that say something
+MOST_ROUNDS = 4  # in which a row of a small table is looked at, with other cells hidden
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,12 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
 
 
 def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
-    """Places of rows, spread evenly, in which enough cells of d columns can be hidden."""
+    """Places of rows, spread evenly, in which enough cells of d columns can be hidden; few rows come several times."""
     wanted = max(MOST_ROWS, int(1.5 * FEWEST / (SHARE * max(d, 1))))
-    n = int(min(wanted, len(values), max(MOST_ENTRIES // values.shape[1], 20)))
+    most = min(len(values) * MOST_ROUNDS, max(MOST_ENTRIES // values.shape[1], 20))
+    n = int(min(wanted, most))
+    if n > len(values):
+        return np.resize(np.arange(len(values)), n)
     return np.linspace(0, len(values) - 1, n).round().astype(int)
 
 

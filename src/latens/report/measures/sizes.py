@@ -44,4 +44,5 @@ def sizes_of(entry: Entry) -> Sizes | None:
         return Sizes(share, ROWS, "Shares of the rows; they add up to 100 %.")
     if entry.family == "causes":
         return Sizes(share, "ones", "Shares of the ones that each cause brought about; the rest leaked.")
-    return Sizes(share, VARIANCE, OF_VIEWS if entry.family == "views" else ADD_UP)
+    of_views = OF_VIEWS.replace("views", "kinds of columns") if entry.by_kind else OF_VIEWS
+    return Sizes(share, VARIANCE, of_views if entry.family == "views" else ADD_UP)

@@ -16,6 +16,7 @@ from latens.report.subject import Entry
 __all__ = ["calculator"]
 
 MOST_BYTES = 1_000_000
+MOST_OPEN = 40  # inputs of a form that is shown before anybody asks
 MOST_INPUTS = 200  # a form with more of them is not filled in by hand
 EMPTY = Markup('<div class="calculator-place"></div><p class="needs-script">This part needs JavaScript.</p>')
 
@@ -44,7 +45,8 @@ def calculator(entry: Entry) -> Section | None:
         return Section(title, f"Left out: its numbers would take {size / 1e6:.1f} MB of the page.", anchor="calculator")
     text = "Type a row, leave unknown entries empty: the answer is that of model."
     text += "predict(row)." if entry.family == "regression" else "transform(row)."
-    return Section(title, text, body=EMPTY, anchor="calculator", data=data)
+    many = len(formulas["columns"]) > MOST_OPEN
+    return Section(title, text, body=EMPTY, anchor="calculator", folded=many, data=data)
 
 
 def _example(entry: Entry) -> list[float | None] | None:

@@ -17,6 +17,7 @@ from latens.report.subject import Entry
 __all__ = ["by_column", "constructor_call", "reproduce", "sweep"]
 
 MOST_COLUMNS = 300
+MOST_OPEN = 40  # columns of a table that is shown before anybody asks
 GUESSED = "What columns were taken as was guessed; likelihoods={...} chooses otherwise."
 ROUNDING = 1e-12  # of a column's sd: means that small are 0
 CODE = Markup('<pre class="{}">{}</pre>')
@@ -28,7 +29,9 @@ def by_column(entry: Entry) -> Section | None:
     if entry.treatment is not None:
         rows = tuple(tuple(map(_cell, row)) for row in entry.treatment.rows[:MOST_COLUMNS])
         table = Table(tuple(entry.treatment.columns), rows, prose=True, sortable=True)
-        return Section("Data by column", _cut(len(entry.treatment.rows)), notes=notes, table=table, anchor="data")
+        many = len(rows) > MOST_OPEN
+        words = _cut(len(entry.treatment.rows))
+        return Section("Data by column", words, notes=notes, table=table, anchor="data", folded=many)
     sample = entry.sample
     if sample is None or entry.image_shape is not None:
         return Section("Data by column", notes=notes, anchor="data") if notes else None
@@ -46,7 +49,7 @@ def by_column(entry: Entry) -> Section | None:
         rows_.append((name, kinds[d], missing, *moments))
     table = Table(("column", "taken as", "missing", "mean", "sd"), tuple(rows_), sortable=True)
     text = f"{_cut(len(names))} {GUESSED if were_guessed(entry.model) else ''}".strip()
-    return Section("Data by column", text, notes=notes, table=table, anchor="data", folded=len(names) > 40)
+    return Section("Data by column", text, notes=notes, table=table, anchor="data", folded=len(names) > MOST_OPEN)
 
 
 def sweep(entry: Entry) -> Section | None:

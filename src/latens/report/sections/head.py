@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from latens.diagnose.hidden_entries import SHARE
 from latens.estimators.fitting.one_more import FEW_ASKED
 from latens.report.charts.numbers import number
+from latens.report.measures.hidden_cells import FEWEST, MOST_ROUNDS
 from latens.report.measures.sample import n_rows_of
 from latens.report.sections.curve import curve_of
 from latens.report.subject import Entry
@@ -41,7 +43,8 @@ def about(entry: Entry) -> str:
     parts += [size] if size else []
     missing = _missing(entry)
     parts += [missing] if missing else []
-    parts.append(f"{type(entry.model).__name__}: {WORDS[entry.family]}")
+    words = "factors shared by columns of several kinds" if entry.by_kind else WORDS[entry.family]
+    parts.append(f"{type(entry.model).__name__}: {words}")
     parts.append(f"{date.today().isoformat()}, latens {version('latens')}")
     return " · ".join(parts)
 
@@ -70,8 +73,9 @@ def sentence(entry: Entry) -> str:
         found += f" {verb} {_percent(sizes.total)} {of}"
     if entry.family == "views":
         total = np.mean(model.explained_["total"], axis=0)
-        each = ", ".join(f"{view} {_percent(v)}" for view, v in list(zip(model.layout_.views, total, strict=True))[:6])
-        found += f" ({each})" if len(total) > 1 else ""
+        each = ", ".join(f"{view} {_percent(v)}" for view, v in list(zip(entry.view_names, total, strict=True))[:6])
+        over = "kinds of columns" if entry.by_kind else "views"
+        found += f", averaged over {over} ({each})" if len(total) > 1 else ""
     return found.removesuffix(",") + "."
 
 
@@ -82,11 +86,8 @@ def verdicts(entry: Entry, chapter: str) -> Markup | None:
         return None
     if curve_of(model).is_maximised:
         done = bool(model.converged_)
-        words = (
-            f"Converged after {number(int(model.n_iter_))} iteration{'s' * (model.n_iter_ != 1)}."
-            if done
-            else (f"Not converged after {number(int(model.n_iter_))} iterations: raise max_iter.")
-        )
+        steps = _several(int(model.n_iter_), "iteration")
+        words = f"Converged after {steps}." if done else f"Not converged after {steps}: {_to_converge(entry)}."
         items.append(VERDICT.format("good" if done else "doubtful", words, chapter, "details", "details of the fit"))
     if entry.family != "regression":
         good, words = _number_found(entry)
@@ -99,6 +100,14 @@ def verdicts(entry: Entry, chapter: str) -> Markup | None:
         items.append(VERDICT.format(*_predicted(entry), chapter, "predictions", "predictions"))
     again = PYTHON.format(chapter, f" · {entry.data_notes[0]}" if entry.data_notes else "")
     return Markup('{}<ul class="verdicts">{}</ul>').format(again, Markup().join(items))
+
+
+def _to_converge(entry: Entry) -> str:
+    """What to raise: the time, where that was over first."""
+    over = any("max_time" in record.message for record in getattr(entry.model, "warnings_", ()))
+    if entry.command:
+        return "raise --max-time" if over else "raise --max-iter"
+    return "raise max_time" if over else "raise max_iter"
 
 
 def _stable(entry: Entry) -> tuple[str, str]:
@@ -154,7 +163,7 @@ def _number_found(entry: Entry) -> tuple[str, str]:
 def _cells(entry: Entry) -> tuple[str, str]:
     cells = entry.hidden_cells
     if cells is None:
-        return "", "Hidden cells: not tried for these data."
+        return "", f"Hidden cells: not tried{_why_not_tried(entry)}."
     parts = []
     if np.isfinite(cells.error):
         parts.append(f"Hidden cells are filled with {cells.error:.2f} times the error of column means")
@@ -166,6 +175,16 @@ def _cells(entry: Entry) -> tuple[str, str]:
     if np.isfinite(cells.coverage):
         parts.append(f"{_percent(cells.coverage)} lie in their 95 % interval")
     return "good" if cells.helpful else "doubtful", "; ".join(parts) + "."
+
+
+def _why_not_tried(entry: Entry) -> str:
+    values = None if entry.sample is None else entry.sample.values
+    if values is None or entry.n_components == 0:
+        return " for these data"
+    if values.shape[1] < 2:
+        return ", since one column has no others to be filled from"
+    few = np.isfinite(values).sum() * MOST_ROUNDS < FEWEST / SHARE
+    return ", since there are too few of them to tell" if few else " for these data"
 
 
 def _of_regression(entry: Entry) -> str:
@@ -199,10 +218,10 @@ def _size(entry: Entry) -> str:
     n = n_rows_of(entry.X)
     layout = getattr(entry.model, "layout_", None)
     if layout is not None and n:
-        views = ", ".join(f"{name} {number(len(f))}" for name, f in zip(layout.views, layout.features, strict=True))
-        return f"{number(n)} rows × {number(layout.n_columns)} columns ({views})"
+        views = ", ".join(f"{name} {number(len(f))}" for name, f in zip(entry.view_names, layout.features, strict=True))
+        return f"{_several(n, 'row')} × {_several(layout.n_columns, 'column')} ({views})"
     shape: tuple[Any, ...] = getattr(entry.X, "shape", ())
-    return f"{number(n)} rows × {number(int(shape[1]))} columns" if n and len(shape) == 2 else ""
+    return f"{_several(n, 'row')} × {_several(int(shape[1]), 'column')}" if n and len(shape) == 2 else ""
 
 
 def _missing(entry: Entry) -> str:
@@ -212,6 +231,17 @@ def _missing(entry: Entry) -> str:
     if 0 < share < LEAST_SHARE:
         return "fewer than 0.1 % of the entries missing"
     return "" if share == 0 else f"{_percent(share)} of the entries missing"
+
+
+def _several(n: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> _several(1, "column"), _several(1200, "row")
+    ('1 column', '1,200 rows')
+    """
+    return f"{number(n)} {noun}{'s' * (n != 1)}"
 
 
 def _percent(share: float) -> str:

@@ -27,7 +27,8 @@ def trust(entry: Entry) -> Section | None:
     """In full what the verdicts say in short."""
     if not hasattr(entry.model, "posterior_"):
         return None
-    notes = [*_cells(entry), *_worth(entry)]
+    notes = [f"Why this model: {entry.why.rstrip('.')}."] if entry.why else []
+    notes += [*_cells(entry), *_worth(entry)]
     figures: tuple[Figure, ...] = ()
     if entry.stability is not None:
         notes.append(entry.stability.verdict)
@@ -65,7 +66,7 @@ def _cells(entry: Entry) -> list[str]:
             f" Levels: {100 * cells.right:.1f} % right; the most frequent one would be in {100 * cells.usual:.1f} %."
         )
     if np.isfinite(cells.coverage):
-        words += f" {100 * cells.coverage:.1f} % of them lie within their 95 % interval."
+        words += f" {100 * cells.coverage:.1f} % of the numbers lie within their 95 % interval."
     return [words + " The model had seen these rows; new rows are filled somewhat worse."]
 
 
@@ -76,7 +77,12 @@ def _worth(entry: Entry) -> list[str]:
     weak = [
         (label, row[1]) for label, row in zip(entry.labels, known, strict=False) if np.isfinite(row[1]) and row[1] < 6
     ]
-    return [f"{name} is worth {nats:.1f} nats: other fits without it are nearly as likely." for name, nats in weak[:8]]
+    return [
+        f"{name} is worth {number(nats)} nats: other fits without it are nearly as likely."
+        if nats > 0
+        else f"{name} is not needed: a fit without it has a bound {number(-nats)} nats higher."
+        for name, nats in weak[:8]
+    ]
 
 
 def _table(entry: Entry) -> Table:

@@ -53,7 +53,7 @@ def listing(entry: Entry) -> Section | None:
     rows.append(("", "together", f"{100 * sizes.total:.1f} %", *[""] * (len(heads) - 3)))
     text = f"{sizes.note} The index is that of every array of the model"
     order = order_note(entry.model, sizes.share)
-    text += f"; components are {order}." if order else "."
+    text += f"; components are {order if entry.grouped else order.partition(';')[0]}." if order else "."
     text += " (2×): twice the usual share." if profile is not None and profile.lift is not None else ""
     text += f" {MOST_COMPONENTS} of {k:,} are shown." if k > MOST_COMPONENTS else ""
     data = {"names": entry.labels[:MOST_COMPONENTS]}
@@ -95,7 +95,7 @@ def columns(entry: Entry) -> Section | None:
         None if profile.lift is None else profile.lift[keep, :k],
     )
     narrow = Markup(". {}").format(entry.certainty.note) if entry.certainty.narrow else Markup("")
-    hint = SCROLLS if k > MOST_WIDE or len(keep) > IN_SIGHT else Markup("")
+    hint = SCROLLS if len(keep) > IN_SIGHT else Markup("")  # what is too wide says so itself
     return Section("Columns by components", text, body=hint + cells + KEY.format(narrow), anchor="columns")
 
 

@@ -11,9 +11,8 @@ from latens.report.charts.svg import picture_rows
 from latens.report.content import Figure, Section, Table
 from latens.report.subject import Entry
 
-__all__ = ["explained", "features", "overview", "top_entries"]
+__all__ = ["explained", "overview", "top_entries"]
 
-STRONGEST = 6  # features listed of each factor
 MOST_FEATURES, MOST_SAMPLES = 10, 400  # of the heat map of a factor's strongest features
 MOST_FACTORS = 6
 ABSENT, THERE = (226, 214, 178), (90, 130, 170)
@@ -26,20 +25,25 @@ def explained(entry: Entry) -> Section | None:
     shares = entry.model.explained_
     layout, kinds = entry.model.layout_, entry.model.likelihoods_
     groups = layout.groups or ("",)
+    words = dict(zip(layout.views, entry.view_names, strict=True))
     parts = [(view, f"{group and ', '}{group}") for group in groups for view in layout.views]
-    rows = [f"{view} ({kinds[view]}){group}" for view, group in parts]
+    rows = [f"{words[view]} ({kinds[view]}){group}" for view, group in parts]
     values = np.asarray(shares["per_factor"]).reshape(len(rows), -1)
     total = np.ravel(shares["total"])
-    heads = ("view", "all factors", *(component_name(k, name) for k, name in enumerate(entry.labels)))
+    heads = (
+        "kind of column" if entry.by_kind else "view",
+        "all factors",
+        *(component_name(k, name) for k, name in enumerate(entry.labels)),
+    )
     cells = tuple(
         (name, f"{100 * both:.1f} %", *(f"{100 * value:.1f} %" for value in each))
         for name, both, each in zip(rows, total, values, strict=True)
     )
-    text = "Share of each view that all factors explain, and that each explains alone"
+    text = f"Share of each {heads[0]} that all factors explain, and that each explains alone"
     text += ", each column in its own sd" if has_fitted_parts(entry.model) else ""
     return Section(
         "Variance explained",
-        f"{text}; of binary views and counts, of the deviance.",
+        f"{text}; of yes/no columns and counts, of the deviance.",
         table=Table(heads, cells, sortable=True),
         anchor="explained",
     )
@@ -51,7 +55,7 @@ def overview(entry: Entry) -> Section | None:
     if layout is None or sample is None or len(layout.views) < 2:
         return None
     there = np.stack([np.isfinite(sample.values[:, at]).mean(axis=1) for at in layout.bounds])  # (M, n)
-    if np.all(there == 1):
+    if np.all(there > 0):
         return None
     order = np.lexsort(tuple(there[::-1] > 0))[::-1]
     step = max(1, -(-len(order) // MOST_SAMPLES))
@@ -83,12 +87,3 @@ def top_entries(entry: Entry) -> Section | None:
         figures.append(Figure(chart, f"{entry.labels[k]}: rows from its lowest to its highest value."))
     text = "Each feature in its own sd: red above its mean, blue below, sand where missing."
     return Section("Strongest features over the rows", text, figures=tuple(figures), anchor="top-features")
-
-
-def features(entry: Entry) -> Section | None:
-    """The strongest features of each factor."""
-    if not hasattr(entry.model, "explained_"):
-        return None
-    top = entry.model.top_features(STRONGEST)
-    rows = tuple((name, ", ".join(found)) for name, found in zip(entry.names, top.values(), strict=True))
-    return Section("Strongest features", table=Table(("factor", "features"), rows, prose=True))

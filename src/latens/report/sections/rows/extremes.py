@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from markupsafe import Markup
 
 from latens.diagnose.hidden_entries import filled_rows, of_text
+from latens.plots.strengths import class_rows
 from latens.report.charts.heat_table import component_name, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
@@ -14,6 +16,7 @@ from latens.report.subject import Entry
 
 __all__ = ["typical_and_odd"]
 
+WHOLE = Markup('<span class="whole">{}</span>')  # not broken where it fits a line
 TYPICAL, ODD, WHY = 5, 10, 3
 SURE = 0.9  # probability of members that are called typical, unless most are less sure
 MOST_COMPONENTS = 24
@@ -47,7 +50,8 @@ def _typical(entry: Entry, density: np.ndarray | None) -> Table:
         elif entry.family in ("factors", "views", "sources"):
             ends.append(np.argsort(z, kind="stable")[:TYPICAL])
         parts = [
-            ", ".join(f"{sample.label(int(i))}\N{NO-BREAK SPACE}({_score(z[i], grouped)})" for i in at) for at in ends
+            Markup(", ").join(WHOLE.format(f"{sample.label(int(i))} ({_score(z[i], grouped)})") for i in at)
+            for at in ends
         ]
         rows.append((component_name(k, name), *parts))
     both = len(rows[0]) > 2 if rows else False
@@ -79,21 +83,30 @@ def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
     worst = np.argsort(density, kind="stable")[:ODD]
     usual = float(np.median(density))
     names = entry.column_names(sample.values.shape[1])
-    gaps = _surprises(entry, worst)
+    gaps, levels = _surprises(entry, worst), _level_chances(entry, worst)
     rows = []
     for place, i in enumerate(worst):
         why: list[str] = []
         if gaps is not None:
-            order = np.argsort(-np.abs(gaps[place]), kind="stable")[:WHY]
-            why = [f"{names[d]} {signed(float(gaps[place, d]))}" for d in order]
-        rows.append((sample.label(int(i)), number(float(density[i] - usual)), ", ".join(why)))
+            far = np.abs(gaps[place])
+            for d, (_, chance) in levels[place].items():
+                far[d] = np.sqrt(-2 * np.log(max(chance, 1e-300)))  # the sd of a number that is as improbable
+            order = np.argsort(-far, kind="stable")[:WHY]
+            why = [
+                f"{names[d]} = {levels[place][d][0]} ({100 * levels[place][d][1]:.2g} %)"
+                if d in levels[place]
+                else f"{names[d]} {signed(float(gaps[place, d]))}"
+                for d in order
+            ]
+        rows.append((WHOLE.format(sample.label(int(i))), number(float(density[i] - usual)), ", ".join(why)))
     if gaps is None:
         table = Table(("row", "nats"), tuple(row[:2] for row in rows))
         return Section("Least probable", "Log density beside that of the median row.", table=table)
     text = (
         "Log density beside that of the median row, and the columns farthest from what the rest of the row lets the "
-        "model expect, in sd."
+        "model expect, in sd"
     )
+    text += "; of levels, how probable they are there." if any(levels) else "."
     return Section("Least probable", text, table=Table(("row", "nats", "because of"), tuple(rows), prose=True))
 
 
@@ -113,6 +126,26 @@ def _surprises(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
             return np.asarray(np.nan_to_num((values - mean) / width))
     expected = _expected(entry, rows)
     return None if expected is None else np.nan_to_num((values - expected) / spread)
+
+
+def _level_chances(entry: Entry, rows: np.ndarray) -> list[dict[int, tuple[str, float]]]:
+    """Of each row, by column of levels: the level it shows, and how probable that is in the row's classes."""
+    sample, found = entry.sample, list[dict[int, tuple[str, float]]]({} for _ in rows)
+    if entry.family != "classes" or sample is None:
+        return found
+    columns = entry.model.columns_
+    lines: dict[str, list[np.ndarray]] = {}
+    for line in class_rows(entry.model):
+        lines.setdefault(line.column, []).append(line.value)
+    for d, (name, values) in enumerate(zip(columns.names, columns.levels, strict=True)):
+        if not values or len(lines.get(name, ())) != len(values):
+            continue
+        chances = sample.codes[rows] @ np.stack(lines[name], axis=1)  # (n, levels)
+        for place, value in enumerate(sample.values[rows, d]):
+            if value in values:
+                at = values.index(value)
+                found[place][d] = (columns.level_name(d, at), float(chances[place, at]))
+    return found
 
 
 def _expected(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
