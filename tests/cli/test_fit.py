@@ -463,3 +463,21 @@ def test_a_third_answer_among_yes_and_no_is_said(tmp_path: Path, monkeypatch: py
     assert "'q' hold more than two values ('no', 'refused', 'yes'), and each value enters as a yes/no column" in output
     assert "--model latent-classes takes such a column as one" in output
     assert "more than two values" not in done("fit", "s.csv", "--model", "latent-classes", "--dry-run").stdout
+
+
+@pytest.mark.extras
+def test_a_counter_without_a_heading_does_not_stand_beside_the_names_of_rows(tmp_path: Path) -> None:
+    import pandas as pd
+
+    lines = [f"{i + 1},Ann {i},{160 + i * 7 % 31},{i * 11 % 17}.5" for i in range(40)]
+    (tmp_path / "people.csv").write_text("\n".join([",name,height,weight", *lines, "41,Bo,170,"]), encoding="utf-8")
+    options = ("--model", "gaussian-mixture", "-k", "1", "--report", "none")
+    said = done("fit", tmp_path / "people.csv", *options, "--out", tmp_path / "p.latens")
+    assert said.stdout.index("row names: name") < said.stdout.index("model: gaussian-mixture")
+    for suffix in ("csv", "parquet"):
+        out = tmp_path / f"whole.{suffix}"
+        done("impute", tmp_path / "p.latens", tmp_path / "people.csv", "--out", out)
+        frame = pd.read_parquet(out) if suffix == "parquet" else pd.read_csv(out)
+        assert list(frame.columns) == ["row", "height", "weight"]
+        assert frame["row"].iloc[-1] == "Bo"
+        assert frame["weight"].notna().all()

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 STABILITY_SECONDS = 300.0  # that fits of halves may take
+ROW = "row"  # heads the names of rows, as a first column without a heading is called
 SHOWN = 10  # rows printed where no file was named
 
 
@@ -319,7 +320,8 @@ def _matrix_of(filled: Any, view: str | None, table: Encoded, n: int) -> Any:
 
 def _unused(encoded: dict[str, Encoded], used: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Columns of the one table that the model does not use; none of several, nor in a file of numbers alone."""
-    unused = {name: values for table in encoded.values() for name, values in table.unused.items() if name not in used}
+    known = {*used, ROW}  # a counter without a heading says no more than the names of the rows
+    unused = {name: values for table in encoded.values() for name, values in table.unused.items() if name not in known}
     of_numbers = options["out"] is not None and options["out"].suffix == ".npy"
     if len(encoded) == 1 and not of_numbers:
         return {name: _as_written(values) for name, values in unused.items()}
@@ -360,7 +362,7 @@ def _answer(columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[
     if options["out"] is not None:
         click.echo(printable(str(options["out"])))
     elif not options["quiet"]:
-        heads = ("row", *columns)
+        heads = (_heading(columns), *columns)
         lines = [
             (str(names[i]), *(_shown(column[i]) for column in columns.values())) for i in range(min(SHOWN, len(names)))
         ]
@@ -371,6 +373,11 @@ def _answer(columns: dict[str, Any], encoded: dict[str, Encoded], options: dict[
         click.echo(closing)
 
 
+def _heading(columns: dict[str, Any]) -> str:
+    """Of the names of rows: none of the columns' own."""
+    return ROW if ROW not in columns else "name of row"
+
+
 def _write(path: Path, names: list[Any], columns: dict[str, Any]) -> None:
     import csv
 
@@ -379,7 +386,7 @@ def _write(path: Path, names: list[Any], columns: dict[str, Any]) -> None:
     if path.suffix == ".parquet":
         from latens.system.optional_imports import require
 
-        frame = require("pandas", "table").DataFrame({"row": [str(name) for name in names], **columns})
+        frame = require("pandas", "table").DataFrame({_heading(columns): list(map(str, names)), **columns})
         with replacing(path) as file:
             frame.to_parquet(file, index=False)
         return
@@ -391,7 +398,7 @@ def _write(path: Path, names: list[Any], columns: dict[str, Any]) -> None:
 
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
-        writer.writerow(["row", *columns])
+        writer.writerow([_heading(columns), *columns])
         writer.writerows(zip(names, *([_plain(value) for value in column] for column in columns.values()), strict=True))
         text.detach()
 
