@@ -150,3 +150,10 @@ def test_scores_of_one_component_are_a_swarm() -> None:
     codes = np.random.default_rng(0).normal(size=(30, 1))
     ax = plots.scores(SimpleNamespace(transform=lambda X: X), codes)
     assert sum(len(points.get_offsets()) for points in ax.collections) == 30
+
+
+def test_a_model_without_components_says_that_there_is_none_to_draw() -> None:
+    from latens.plots.fitted import component_number
+
+    with pytest.raises(ValueError, match="found no component"):
+        component_number(object(), 0, 0)

@@ -71,6 +71,8 @@ def loadings_table(model: Any, view: str | None = None, X: Any = None) -> tuple[
 
 def component_number(model: Any, component: int | str, k: int) -> int:
     """The place of a component that was given by number or name."""
+    if k == 0:
+        raise ValueError("the model found no component, so that there is none to draw.")
     names = component_names(model, k)
     at = names.index(component) if isinstance(component, str) and component in names else component
     if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -k <= at < k:
