@@ -131,7 +131,7 @@ def _view(x: np.ndarray, likelihood: str, number: int) -> np.ndarray:
     if likelihood == "bernoulli":
         return np.where(np.isnan(x), np.nan, x > 0.4).astype(x.dtype)
     if likelihood == "negative-binomial" and number == 1:  # common counts
-        return np.floor(np.exp(np.clip(x, -2, 3) + 2))
+        return np.floor(np.exp(np.clip(x, -2, 3) + 4))
     return np.floor(np.exp(np.clip(x, -2, 3))) if likelihood in ("poisson", "negative-binomial") else x
 
 

@@ -106,10 +106,10 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
         for j, of in enumerate(parts):
             for k, name in enumerate(assigned.names):
                 estimate = float(means[j, k])
-                rows.append(
-                    (column, of, name, estimate, estimate - half[j, k], estimate + half[j, k], float(naive[k, j]), p,
-                     len(keep))
-                )  # fmt: skip
+                low, high = estimate - half[j, k], estimate + half[j, k]
+                if list(parts) != ["mean"]:  # shares
+                    low, high = np.clip([low, high], 0.0, 1.0)
+                rows.append((column, of, name, estimate, float(low), float(high), float(naive[k, j]), p, len(keep)))
     if not rows:
         raise ValueError("metadata has no columns; give at least one.")
     by_column = {row[0]: row[7] for row in rows}

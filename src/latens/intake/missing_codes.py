@@ -18,6 +18,7 @@ __all__ = ["NamedMissing", "may_hold_codes", "missing_codes"]
 Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.01  # of a column, that a code must fill
+LEAST_NAMED = 5  # times that a number which people write for missing is enough in columns of any length
 LARGEST_SHARE = 0.5
 LEAST_GAP = 10.0  # interquartile ranges between a code and the other values
 LEAST_RANGES = 2.0  # ranges of the other values between them and a code that is no row of nines: tails are no codes
@@ -66,6 +67,8 @@ def missing_codes(values: Floats) -> dict[float, int]:
     {-999.0: 2}
     >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, 1.5, -999.0])), missing_codes(np.full(3, np.nan))
     ({}, {})
+    >>> missing_codes(np.append(np.arange(2000.0) % 7, np.full(5, -999.0)))  # few, of a number that people write
+    {-999.0: 5}
     """
     hole = np.isnan(values)
     seen = values[~hole] if hole.any() else values
@@ -115,7 +118,8 @@ def _codes(distinct: Floats, counts: NDArray[np.int64], n: int) -> Floats:
         run = max(1, named.index(False) if False in named else len(named))  # 97, 98 and 99 come together
         codes, others = ordered[:run], ordered[run:][::direction]
         count = int(often[:run].sum())
-        if len(others) < 2 or not _are_many(count, n) or count / n > LARGEST_SHARE:
+        many = _are_many(count, n) or (named[0] and count >= LEAST_NAMED)
+        if len(others) < 2 or not many or count / n > LARGEST_SHARE:
             continue
         if _are_codes(codes, named[0], others, often[run:][::direction]):
             return codes

@@ -59,6 +59,12 @@ def test_outcomes_by_class_hold_the_truth_where_assignments_do_not() -> None:
     assert noise["p"][0] > 0.01
 
 
+def test_shares_lie_between_0_and_1() -> None:
+    table = outcomes_table(Assigned(np.eye(2)[[0] * 3 + [1] * 3], ("a", "b")), {"site": [*"nnsssn"]}, None, 0.95)
+    assert table["estimate"] == pytest.approx([2 / 3, 1 / 3, 1 / 3, 2 / 3])
+    assert (min(table["low"]), max(table["high"])) == (0, 1)
+
+
 def test_membership_is_regressed_on_covariates() -> None:
     items, _, x, _, model = people()
     sign = 1 if model.means_.sum(axis=1).argmax() == 1 else -1

@@ -83,6 +83,29 @@ def test_a_column_of_obs_is_an_exposure() -> None:
         model(max_iter=5).fit({"rna": table}, exposure="width")
 
 
+@pytest.mark.extras
+def test_a_column_of_a_data_frame_is_an_exposure() -> None:
+    import pandas as pd
+
+    y, s, _ = made()
+    counts = pd.DataFrame(y[:, :6], columns=[f"visits{j}" for j in range(6)]).astype(int)
+    counts.iloc[3, 0] = 0
+    frame = counts.assign(years=s, length=np.arange(N) / 7, sex=np.where(np.arange(N) % 2, "f", "m"))
+    kinds = {f"visits{j}": "poisson" for j in range(6)}
+    by_name, by_array = (
+        latens.MultiViewFactorAnalysis(2, likelihoods=kinds, random_state=0, max_iter=5).fit(table, exposure=exposure)
+        for table, exposure in ((frame, "years"), (frame.drop(columns="years"), s))
+    )
+    assert by_name.elbo_ == pytest.approx(by_array.elbo_)
+    assert "years" not in str(by_name.layout_.features)
+    assert by_name.impute(frame, exposure="years").equals(frame.drop(columns="years"))
+    for answer in ("transform", "score_samples"):
+        got = np.asarray(getattr(by_name, answer)(frame, exposure="years"))
+        assert got == pytest.approx(np.asarray(getattr(by_array, answer)(frame.drop(columns="years"), exposure=s)))
+    with pytest.raises(ValueError, match="exposure='age' is no column of X; give an array, the name of a column"):
+        by_name.transform(frame, exposure="age")
+
+
 def test_a_model_with_exposures_refuses_samples_without_and_the_other_way_round(tmp_path: Path) -> None:
     y, s, _ = made()
     found = model(max_iter=5).fit({"rna": y}, exposure=s)

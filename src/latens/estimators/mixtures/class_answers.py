@@ -22,10 +22,9 @@ from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, qua
 from latens.estimators.frames.raw_frames import level_numbers, refilled
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.mixtures.column_kinds import ColumnKinds
-from latens.estimators.mixtures.exposed_rows import column_aside
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
-from latens.estimators.rows.exposures import exposure_numbers, log_exposures
+from latens.estimators.rows.exposures import column_aside, exposure_numbers, log_exposures
 from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes

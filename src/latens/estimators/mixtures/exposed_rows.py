@@ -11,22 +11,10 @@ from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds
 from latens.estimators.multi_view.tables.row_names import align
-from latens.estimators.rows.exposures import TOTAL, exposure_numbers, log_exposures
+from latens.estimators.rows.exposures import exposure_numbers, log_exposures
 from latens.models.mixture.features import EXPOSURE
 
-__all__ = ["ExposureSums", "check_counted", "column_aside", "exposure_step", "row_names_of", "with_exposure"]
-
-
-def column_aside(X: Any, exposure: Any) -> tuple[Any, Any]:
-    """A frame without the column of exposures that is named, and that column; else both as they are."""
-    if not isinstance(exposure, str) or exposure == TOTAL:
-        return X, exposure
-    names = {str(name): name for name in getattr(X, "columns", ())}
-    if exposure not in names:
-        raise ValueError(
-            f"exposure={exposure!r} is no column of X; give an array, the name of a column of a data frame, or 'total'."
-        )
-    return X[[name for text, name in names.items() if text != exposure]], X[names[exposure]]
+__all__ = ["ExposureSums", "check_counted", "exposure_step", "row_names_of", "with_exposure"]
 
 
 def row_names_of(X: Any) -> tuple[str, ...] | None:

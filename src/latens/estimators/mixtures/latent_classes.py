@@ -30,13 +30,13 @@ from latens.estimators.mixtures.column_values import TableValues, table_values, 
 from latens.estimators.mixtures.exposed_rows import (
     ExposureSums,
     check_counted,
-    column_aside,
     exposure_step,
     row_names_of,
     with_exposure,
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory, check_data
+from latens.estimators.rows.exposures import column_aside
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units

@@ -21,7 +21,7 @@ from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
 from latens.estimators.frames.views_by_kind import in_frame_order, level_names
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
-from latens.estimators.multi_view.exposure import with_exposure
+from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
 from latens.estimators.multi_view.findings import densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import in_view_blocks
@@ -210,6 +210,7 @@ class MultiViewAnswers(Answers):
             In the containers of X; a dict of arrays for AnnData and MuData. Quantiles are a dict of such tables by
             probability, draws a list of them.
         """
+        X, exposure = exposure_aside(X, exposure)
         asked, given = Asked(quantiles, n_draws), tables_of(X)
         X = encoded_views(self, given)
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
@@ -573,6 +574,7 @@ class MultiViewAnswers(Answers):
     ) -> WideTable:
         """Samples as one wide table, as they were given; what is known beside them where it is given or expected."""
         check_is_fitted(self)
+        X, exposure = exposure_aside(X, exposure)
         fitted = self.layout_
         table = lay_out(
             encoded_views(self, X),

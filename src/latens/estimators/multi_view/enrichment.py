@@ -95,10 +95,10 @@ def enriched(
             rows += [(factor, view, name, int(sizes[i]), float(t[i, k]), float(p[i, k]))
                      for k, factor in enumerate(factors)]  # fmt: skip
     if not rows:
-        known = next(iter(features.values()))
+        known, named = next(iter(features.values())), max(sets.values(), key=len)
         raise ValueError(
             f"no set has {least} features or more of a view; features are called {listed(known, 3)}, those of the sets "
-            f"{listed(next(iter(sets.values())), 3)}. Name them alike, or choose a smaller min_size."
+            f"{listed(named, 3) or 'are none'}. Name them alike, or choose a smaller min_size."
         )
     adjusted = stats.false_discovery_control([row[5] for row in rows])
     order = sorted(range(len(rows)), key=lambda i: (adjusted[i], rows[i][5], -rows[i][4]))

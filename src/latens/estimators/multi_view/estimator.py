@@ -22,7 +22,7 @@ from latens.estimators.frames.raw_frames import is_mixed_frame
 from latens.estimators.frames.views_by_kind import are_kinds, learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
-from latens.estimators.multi_view.exposure import check_exposed, with_exposure
+from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
 from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.priors import SharedPriors, with_priors
@@ -306,7 +306,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             1 / variance of the noise of each entry, for Gaussian views where it is known; it is learnt for the others.
         exposure : array of shape (n,), dict of arrays by view, str, optional
             For views of counts, how much of each sample was counted: the mean of a count is multiplied by it. Or the
-            name of a column of `.obs`, or "total" for the row totals of each view of counts.
+            name of a column of `.obs` or of a data frame, which is then no data, or "total" for the row totals of
+            each view of counts.
         covariates : data frame, dict of columns, array of shape (n,) or (n, C), or names of columns of `.obs`, optional
             What is known of each sample, such as batch, sex or age: features are regressed on it beside their levels,
             so that no factor has to stand for it. Columns of numbers, or of labels, each level against the first; none
@@ -322,6 +323,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             if is_in_blocks(X):
                 self._fit_blocks(X, groups, sample_weight, precision, exposure, covariates, opened)
                 return self
+            X, exposure = exposure_aside(X, exposure)
             table, chosen = self._first_table(X, groups, sample_weight, precision, covariates)
             # the wide table was made here and may be written over, unless it is the caller's own array
             spare = not self._plain

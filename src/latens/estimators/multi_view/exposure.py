@@ -17,12 +17,21 @@ from latens.array.transfer import host, like
 from latens.core import Rows
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import WideTable
-from latens.estimators.rows.exposures import TOTAL, exposure_numbers, log_exposures
+from latens.estimators.rows.exposures import TOTAL, column_aside, exposure_numbers, log_exposures
+from latens.intake import Intake
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.view import exposure_of
 from latens.system.wording import listed
 
-__all__ = ["check_exposed", "with_exposure"]
+__all__ = ["check_exposed", "exposure_aside", "with_exposure"]
+
+
+def exposure_aside(X: Any, exposure: Any) -> tuple[Any, Any]:
+    """A data frame without the column of exposures that is named, and that column; else both as they are."""
+    frame = X.frame if isinstance(X, Intake) else X
+    if isinstance(exposure, str) and exposure != TOTAL and hasattr(frame, "columns") and not hasattr(frame, "obs"):
+        return column_aside(frame, exposure)
+    return X, exposure
 
 
 def with_exposure(
@@ -85,8 +94,11 @@ def _by_view(exposure: Any, views: Any, counted: list[str]) -> dict[str, Any]:
 
 def _from_notes(view: str, column: str, views: Any) -> Any:
     """A column of `.obs`, of the view itself or of all views together."""
+    modalities = getattr(views, "mod", {})  # of data frames it is a method
     holders: list[Any] = (
-        [views.get(view)] if isinstance(views, Mapping) else [getattr(views, "mod", {}).get(view), views]
+        [views.get(view)]
+        if isinstance(views, Mapping)
+        else [modalities.get(view) if isinstance(modalities, Mapping) else None, views]
     )
     for holder in holders:
         if column in getattr(getattr(holder, "obs", None), "columns", ()):

@@ -11,9 +11,21 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows
 
-__all__ = ["TOTAL", "ExposureColumn", "exposure_numbers", "log_exposures"]
+__all__ = ["TOTAL", "ExposureColumn", "column_aside", "exposure_numbers", "log_exposures"]
 
 TOTAL = "total"  # what a row shows of counts, summed up
+
+
+def column_aside(X: Any, exposure: Any) -> tuple[Any, Any]:
+    """A frame without the column of exposures that is named, and that column; else both as they are."""
+    if not isinstance(exposure, str) or exposure == TOTAL:
+        return X, exposure
+    names = {str(name): name for name in getattr(X, "columns", ())}
+    if exposure not in names:
+        raise ValueError(
+            f"exposure={exposure!r} is no column of X; give an array, the name of a column of a data frame, or 'total'."
+        )
+    return X[[name for text, name in names.items() if text != exposure]], X[names[exposure]]
 
 
 def exposure_numbers(values: Any) -> Floats:

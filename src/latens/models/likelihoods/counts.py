@@ -54,13 +54,14 @@ class Counts(Likelihood):
     learns_noise: ClassVar[bool] = True
     takes_exposure: ClassVar[bool] = True
     prior: ClassVar[tuple[float, float]] = (1.0, 1e-3)  # shape and rate of tau
+    common: ClassVar[float] = COMMON
 
     rare: Floats = sized("d")  # 1 for rare columns, 0 for common ones
 
     @classmethod
     def for_rows(cls, rows: Rows) -> Self:
         means = column_sums(rows.weigh(rows.x)) / np.maximum(rows.counts, 1.0)
-        return cls((means < COMMON).astype(float))
+        return cls((means < cls.common).astype(float))
 
     @property
     def even(self) -> bool:  # type: ignore[override]  # a constant of most likelihoods
@@ -167,9 +168,14 @@ class Counts(Likelihood):
 
 @record(eq=False)
 class NegativeBinomial(Counts):
-    """Overdispersed counts."""
+    """Overdispersed counts.
+
+    Their noise is gamma as long as its bound holds: where dispersion is large it is tight at higher means, and the
+    log-normal noise of common columns predicts counts with gamma noise .03 nats an entry worse.
+    """
 
     name: ClassVar[str] = "negative-binomial"
+    common: ClassVar[float] = 20.0
 
 
 @record(eq=False)
