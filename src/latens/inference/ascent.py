@@ -91,7 +91,8 @@ def ascend(
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
-                if gain < 0 and isinstance(sweep, Forgetful):  # as far as settling rows anew can tell, this is the end
+                # as far as settling rows anew can tell, this is the end; exact steps leave nothing to settle
+                if gain < 0 and isinstance(sweep, Forgetful) and not model.exact_local(state.q):
                     trace.pop()
                     return Fit(best, tuple(trace), converged=True)
                 if gain < -slack * max(size, 1.0):

@@ -79,6 +79,16 @@ def test_blocks_are_fitted_as_rows_in_memory_are(name: str, holes: bool) -> None
     assert blocks.score(latens.scan(x, block_rows=33)) == pytest.approx(blocks.score(x), rel=1e-12)
 
 
+def test_without_a_tolerance_every_iteration_is_made() -> None:
+    """Rounding makes the bound of rows that have settled fall by a hair, which is no end."""
+    x = rows("clusters")
+    options: dict[str, Any] = {"n_init": 1, "moves": False, "tol": 0, "max_iter": 60, "random_state": 0}
+    in_memory = latens.GaussianMixture(3, **options).fit(x)
+    in_blocks = latens.GaussianMixture(3, **options).fit(latens.scan(x, block_rows=97))
+    assert np.diff(in_blocks.elbo_history_).min() < 0  # else this could not fail
+    assert in_blocks.n_iter_ == in_memory.n_iter_ == 60
+
+
 def test_weights_are_a_column_of_the_scan() -> None:
     x, weight = rows("clusters"), np.random.default_rng(0).integers(0, 3, N).astype(float)
     given = latens.GaussianMixture(4, random_state=0).fit(x, sample_weight=weight)
