@@ -144,6 +144,24 @@ def test_a_sample_does_not_see_the_unit(c: float) -> None:
     assert np.array_equal(two.x, c * one.x)
 
 
+@pytest.mark.extras
+def test_rows_of_torch_are_sampled_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=(3000, 4)), np.ones((500, 4))])  # rows that repeat each other too
+    brought, of_host = list[int](), torch.Tensor.__array__
+
+    def counted(tensor: torch.Tensor, *options: object, **more: object) -> np.ndarray:
+        brought.append(tensor.numel())
+        return of_host(tensor, *options, **more)  # type: ignore[no-any-return,call-overload]
+
+    monkeypatch.setattr(torch.Tensor, "__array__", counted)
+    there = sample_rows(Rows(torch.asarray(x)), 300)
+    assert np.array_equal(there.x, sample_rows(Rows(x), 300).x)
+    assert sorted(brought) == [300, 300 * 4]  # the sample and its numbers, and nothing as long as the table
+
+
 def test_heavy_rows_are_sampled_more_often() -> None:
     x = np.arange(100.0)[:, None]
     weight = np.where(np.arange(100) < 10, 91.0, 1.0)

@@ -227,7 +227,7 @@ def _sharing_values(rows: Rows, column: int) -> tuple[Rows, float]:
     keys *= np.uint64(0x9E3779B97F4A7C15)  # an odd number: values that are close lie apart
     few = rows.take(np.flatnonzero(keys < np.uint64(int(share * 2**64))))
     seen = None if few.seen is None else host(few.seen)
-    return Rows(host(few.x), seen, None if few.weight is None else host(few.weight)), share
+    return Rows(np.asfortranarray(host(few.x)), seen, None if few.weight is None else host(few.weight)), share
 
 
 def _row_keys(rows: Rows, columns: Sequence[int]) -> NDArray[np.uint64]:

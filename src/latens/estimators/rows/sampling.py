@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.sparse import csr_array, hstack
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import host, is_on_gpu, is_sparse, like
+from latens.array.transfer import host, is_on_gpu, is_sparse, like, take, to_numpy
 from latens.core import Rows
 
 __all__ = [
@@ -62,6 +62,9 @@ def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -
     common, and weights that add up to little leave none out. `exponents` (D,) are the powers of two that columns are
     divided by for the order, so that their units have no part in it.
     """
+    if rows.weight is None and _has_one_key_elsewhere(rows):
+        size = min(limit, len(rows))
+        return chosen_rows(rows, _ordered_there(rows, exponents, _even_steps(np.arange(1.0, len(rows) + 1), size)))
     keys = np.concatenate([_keys(block, exponents) for block in blocks(rows, 0)], axis=1)
     order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0])  # rows that tie are the same row
     if rows.weight is None:
@@ -73,9 +76,27 @@ def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -
     along = keys[:, order]
     distinct = 1 + int(np.count_nonzero(np.any(along[:, 1:] != along[:, :-1], axis=0)))
     size = min(limit, max(distinct, int(np.ceil(mass[-1] * (1 - 1e-9)))))
-    # half a step in, and a hair less: a boundary between rows must not depend on the rounding of the sum
+    return chosen_rows(rows, order[_even_steps(mass, size)])
+
+
+def _even_steps(mass: Floats, size: int) -> Index:
+    """(size,), where a cumulative sum reaches the middle of each of so many equal steps."""
+    # a hair less than half a step in: a boundary between rows must not depend on the rounding of the sum
     at = np.searchsorted(mass, (np.arange(size) + 0.5) / size * mass[-1] * (1 - 1e-12))
-    return chosen_rows(rows, order[np.minimum(at, len(order) - 1)])
+    return np.minimum(at, len(mass) - 1)
+
+
+def _has_one_key_elsewhere(rows: Rows) -> bool:
+    """Whether rows of another library, complete and with nothing else known of them, are sorted where they are."""
+    return not is_sparse(rows.x) and not is_numpy_array(rows.x) and rows.seen is None and not rows.aux
+
+
+def _ordered_there(rows: Rows, exponents: Index | None, at: Index) -> Index:
+    """Which rows stand at these places of the fixed order; the host would take longer to sort a million than to fit."""
+    xp, d = array_namespace(rows.x), int(rows.x.shape[1])
+    along = _directions(d, d, exponents)[0]
+    order = xp.argsort(xp.concat([_value_keys(block.x, along) for block in blocks(rows, 0)]), stable=True)
+    return np.asarray(to_numpy(take(order, at)), dtype=np.intp)
 
 
 def without_units(sample: Rows) -> Rows:
@@ -135,21 +156,30 @@ def _keys(block: Rows, exponents: Index | None = None) -> Floats:
     """(1 or 2, n), numbers that equal rows share and others do not, of values and of holes: the sample's order."""
     n_columns, block = block.x.shape[1], side_by_side(block)
     d = block.x.shape[1]
-    fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
-    if exponents is not None:
-        fixed[0, :n_columns] = np.ldexp(fixed[0, :n_columns], -exponents)
+    fixed = _directions(d, n_columns, exponents)
     if is_sparse(block.x):
         return np.asarray(block.x @ fixed[0], dtype=np.float64)[None]
-    xp = array_namespace(block.x)
-    along = like(fixed[0], block.x)
-    if is_numpy_array(block.x):
-        values = np.asarray(np.einsum("nd,d->n", block.x, along))[None]  # unlike a matrix product, alike for equal rows
-    else:
-        values = host(xp.sum(block.x * along, axis=1))[None]
+    xp, values = array_namespace(block.x), host(_value_keys(block.x, fixed[0]))[None]
     if block.seen is None:
         return values
     # apart from the values, whose unit is anything
     return np.concatenate([values, host(xp.sum(block.mask * like(fixed[1], block.x), axis=1))[None]])
+
+
+def _directions(d: int, n_columns: int, exponents: Index | None) -> Floats:
+    """(2, D), what values and holes are multiplied with in the keys of a row."""
+    fixed = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, d))
+    if exponents is not None:
+        fixed[0, :n_columns] = np.ldexp(fixed[0, :n_columns], -exponents)
+    return fixed
+
+
+def _value_keys(x: Array, direction: Floats) -> Array:
+    """(n,), of values alone, where they are."""
+    along = like(direction, x)
+    if is_numpy_array(x):
+        return np.einsum("nd,d->n", x, along)  # unlike a matrix product, alike for equal rows
+    return array_namespace(x).sum(x * along, axis=1)
 
 
 def row_keys(rows: Rows, exponents: Index | None = None) -> Floats:

@@ -199,6 +199,8 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
         finite = bool(xp.isfinite(xp.sum(values)))  # one pass, and nothing of the size of x, where nothing is missing
     if not finite and is_numpy_array(values):
         refuse_infinity(x, _names_of_columns(estimator, x.shape[1]))
+    elif not finite and bool(xp.any(xp.isinf(x))):
+        raise ValueError("X contains infinity; replace it by a number, or by NaN if it is missing.")
     if is_sparse(x) and not finite and np.isnan(x.data).any():
         x = x.toarray()  # a hole needs a mask, which is dense
     if is_sparse(x):
@@ -398,8 +400,6 @@ def _check_foreign(estimator: Any, X: Array, reset: bool, at_least: int) -> Arra
         X = xp.astype(X, xp.float64)
     elif X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float32)
-    if bool(xp.any(xp.isinf(X))):
-        raise ValueError("X contains infinity; replace it by a number, or by NaN if it is missing.")
     if reset:
         estimator.n_features_in_ = d
         if hasattr(estimator, "feature_names_in_"):
