@@ -7,7 +7,14 @@ import pytest
 
 from latens.array.kernels.row_matrices_numba import N_SIDE
 from latens.array.packed_symmetric import upper
-from latens.array.row_matrices import inverse_rows, inverse_rows_plain, log_determinants, normal_rows, normal_rows_plain
+from latens.array.row_matrices import (
+    inverse_rows,
+    inverse_rows_plain,
+    log_determinants,
+    normal_given,
+    normal_rows,
+    normal_rows_plain,
+)
 
 
 @pytest.mark.parametrize("k", [1, 2, 7])
@@ -63,3 +70,16 @@ def test_normal_posteriors_in_single_precision_and_of_nothing_definite() -> None
     assert mean[0] == pytest.approx([0.5, 0.5])
     assert np.isnan(volume[1])
     assert np.isnan(spread[1, 1, 1])
+
+
+@pytest.mark.parametrize("grams", [1, N_SIDE + 9])
+def test_normal_posteriors_of_whole_matrices(grams: int) -> None:
+    rng, n, k = np.random.default_rng(1), N_SIDE + 9, 4
+    root = rng.normal(size=(grams, k, k + 1))
+    gram, diagonal, drive = root @ np.swapaxes(root, 1, 2), rng.gamma(1.0, size=(n, k)) + 0.01, rng.normal(size=(n, k))
+    mean, spread, volume = normal_given(drive, gram, diagonal)
+    expected = np.linalg.inv(gram + diagonal[:, :, None] * np.eye(k))
+    assert spread == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert mean == pytest.approx(np.einsum("nab,nb->na", expected, drive), rel=1e-9, abs=1e-12)
+    assert volume is not None
+    assert volume == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9, abs=1e-9)

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array
-from latens.array.packed_symmetric import square
+from latens.array.packed_symmetric import square, upper
 from latens.array.transfer import is_on_gpu, like
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "inverse_rows",
     "inverse_rows_plain",
     "log_determinants",
+    "normal_given",
     "normal_rows",
     "normal_rows_plain",
     "times_kinds",
@@ -97,6 +98,14 @@ def normal_rows(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Arra
     problem = (np.ascontiguousarray(part.T) for part in (drive, gram, diagonal))
     normal_columns(*problem, mean, spread, volume, N_SIDE)
     return mean.T, spread.transpose(2, 0, 1), volume
+
+
+def normal_given(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Array, Array | None]:
+    """The same of gram (1 or n, K, K) that is not packed, and diagonal (n, K); no determinants where they cost more."""
+    if is_numpy_array(drive):
+        return normal_rows(drive, upper(gram), diagonal)
+    inverse, volume = inverse_and_volume(gram, diagonal)
+    return times_rows(inverse, drive), inverse, volume
 
 
 def normal_rows_plain(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Array, Array]:

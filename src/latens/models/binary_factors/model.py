@@ -267,7 +267,8 @@ class BinaryFactors:
         return self.e_step.is_exact(q.n_components)
 
     def floats_per_row(self, k: int) -> int:
-        return self.e_step.floats_per_row(k) + (k + 1) ** 2
+        # products of codes, which only rows with holes need, for a quarter: small blocks keep threads waiting
+        return self.e_step.floats_per_row(k) + (k + 1) ** 2 // 4
 
     def candidates(
         self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int

@@ -39,10 +39,9 @@ class JointCodes:
     kind: Array | None = None  # (n,), which spread is whose
 
     @classmethod
-    def neutral(cls, precision: Array) -> JointCodes:
-        """The prior of precision (n, K)."""
-        xp, k = array_namespace(precision), precision.shape[1]
-        return cls(xp.zeros_like(precision), (1 / precision)[:, :, None] * like(np.eye(k), precision))
+    def neutral(cls, blank: Array, precision: Array) -> JointCodes:
+        """The prior of precision (1 or n, K), where `blank` (n, 1) are zeros."""
+        return cls(blank + 0 * precision, (1 / precision)[:, :, None] * like(np.eye(precision.shape[1]), precision))
 
     @classmethod
     def best(

@@ -71,7 +71,15 @@ class Regressors:
         return pairs + upper(xp.concat([tall, wide], axis=2))
 
     def summed(self, batch: Rows, present: Array | None = None) -> Floats:
-        """(1, P), the products summed over samples, or over those present."""
+        """(1, P), the products summed over samples, or over those present; over all they are the same for all views."""
+        if present is not None:
+            return self._summed(batch, present)
+        if "everything" not in vars(self):
+            vars(self)["everything"] = self._summed(batch)
+        found: Floats = vars(self)["everything"]
+        return found
+
+    def _summed(self, batch: Rows, present: Array | None = None) -> Floats:
         weight = batch.weigh(
             array_namespace(self.mean).ones_like(self.mean[:, :1]) if present is None else present[:, None]
         )

@@ -153,8 +153,8 @@ class MultiView:
     def local_step(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None = None) -> Codes:
         if warm is None:
             precision, log_odds = self._code_prior(q, self.members(batch))
-            blank = precision + array_namespace(batch.x).zeros_like(batch.x[:, :1])
-            warm = JointCodes.neutral(blank) if log_odds is None else SparseCodes.neutral(blank)
+            blank = array_namespace(batch.x).zeros_like(batch.x[:, :1])
+            warm = JointCodes.neutral(blank, precision) if log_odds is None else SparseCodes.neutral(precision + blank)
         return self.codes_given(q, batch, self.tangents(q, batch, warm), warm)
 
     def codes_given(
@@ -449,13 +449,16 @@ class MultiView:
 
     def given(self, batch: Rows) -> Array:
         """(n, G + C), the regressors that are no codes: membership in groups, and covariates."""
-        members = self.members(batch)
         if not self.n_covariates:
-            return members
-        return array_namespace(batch.x).concat([members, batch.aux[COVARIATES]], axis=1)
+            return self.members(batch)
+        xp = array_namespace(batch.x)
+        return batch.cached("given", lambda: xp.concat([self.members(batch), batch.aux[COVARIATES]], axis=1))
 
     def members(self, batch: Rows) -> Array:
-        """(n, G), which group each sample belongs to; spread evenly where that is unknown."""
+        """(n, G), which group each sample belongs to; spread evenly where that is unknown. Several sums ask for it."""
+        return batch.cached("members", lambda: self._members(batch))
+
+    def _members(self, batch: Rows) -> Array:
         xp, x = array_namespace(batch.x), batch.x
         if self.n_groups == 1:
             return xp.ones_like(x[:, :1])

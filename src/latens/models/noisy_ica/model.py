@@ -307,7 +307,8 @@ class NoisyIca:
         return False
 
     def floats_per_row(self, k: int) -> int:
-        return 5 * (k + 1) ** 2
+        # of three K x K numbers of a row half: arrays (n, K) of fewer rows are done before another thread is awake
+        return 3 * (k + 1) ** 2 // 2
 
     def candidates(
         self, q: IcaPosterior, stats: IcaStatistics, sample: Rows, rng: np.random.Generator, limit: int

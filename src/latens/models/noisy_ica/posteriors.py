@@ -13,6 +13,7 @@ of them while they are few, mean field beyond. Both kinds have mean 0; a light s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
-from latens.array.row_matrices import inverse_and_volume, log_determinants, times_rows
+from latens.array.row_matrices import log_determinants, normal_given, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
 from latens.core import transient
@@ -128,12 +129,17 @@ class Sources:
     @property
     def u(self) -> Array:
         """(n, K), E[u]."""
-        return self.heavy * self.shape / self.rate + (1 - self.heavy)
+        return self.quiet
 
     @property
     def log_u(self) -> Array:
-        xp = array_namespace(self.rate)
-        return self.heavy * (digamma(self.shape) - xp.log(self.rate))
+        expected = digamma(self.shape) - self.log_rate
+        return self.heavy * expected if len(self.light) else expected
+
+    @cached_property
+    def log_rate(self) -> Array:
+        """(n, K), taken once: it is what costs most of the two that ask for it."""
+        return array_namespace(self.rate).log(self.rate)
 
     @property
     def sign(self) -> Array:
@@ -178,9 +184,9 @@ class Sources:
     def entropy(self) -> Array:
         """(n,)."""
         xp, shape = array_namespace(self.rate), self.shape
-        gamma = shape + gammaln(shape) + (1 - shape) * digamma(shape) - xp.log(self.rate)
+        gamma = shape + gammaln(shape) + (1 - shape) * digamma(shape) - self.log_rate
         normal = self.spread.log_determinant + self.centre.shape[1] * (1 + LOG_2PI)
-        total = 0.5 * normal + xp.sum(self.heavy * gamma, axis=1)
+        total = 0.5 * normal + xp.sum(self.heavy * gamma if len(self.light) else gamma, axis=1)
         return total if self.signs is None else total + self.signs.entropy
 
 
@@ -194,18 +200,20 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
     shape = heavy * 0.5 * (tails + 1) + (1 - heavy)
     local = Sources(quiet, light, signs, None, shape, None)
     for _ in range(n_sweeps):
-        inverse, volume = inverse_and_volume(gram, heavy * local.quiet + (1 - heavy) * sharp)
+        precision = heavy * local.quiet + (1 - heavy) * sharp if len(light) else local.quiet
+        centre, inverse, volume = normal_given(drive, gram, precision)
         spread: Full | Diagonal = Full(inverse, volume)
-        centre, lean = times_rows(inverse, drive), None
+        lean = None
         if diagonal:
-            own = heavy * local.quiet + (1 - heavy) * sharp + xp.linalg.diagonal(gram)
-            spread = Diagonal(1 / own)
+            spread = Diagonal(1 / (precision + xp.linalg.diagonal(gram)))
         if len(light):
             lean, signs = _signs(shapes, centre, inverse, local.signs)
         now = Sources(local.quiet, light, signs, centre, shape, None, lean, spread)
-        square = now.mean**2 + now.variance
-        rate = heavy * 0.5 * (tails + square) + (1 - heavy)
-        local = Sources(heavy * shape / rate + (1 - heavy), light, signs, centre, shape, rate, lean, spread)
+        rate = 0.5 * (tails + now.mean**2 + now.variance)
+        quiet = shape / rate
+        if len(light):
+            rate, quiet = heavy * rate + (1 - heavy), heavy * quiet + (1 - heavy)
+        local = Sources(quiet, light, signs, centre, shape, rate, lean, spread)
     return local
 
 
