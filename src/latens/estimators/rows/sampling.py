@@ -83,7 +83,7 @@ def _even_steps(mass: Floats, size: int) -> Index:
     """(size,), where a cumulative sum reaches the middle of each of so many equal steps."""
     # a hair less than half a step in: a boundary between rows must not depend on the rounding of the sum
     at = np.searchsorted(mass, (np.arange(size) + 0.5) / size * mass[-1] * (1 - 1e-12))
-    return np.minimum(at, len(mass) - 1)
+    return np.asarray(np.minimum(at, len(mass) - 1), dtype=np.intp)
 
 
 def _has_one_key_elsewhere(rows: Rows) -> bool:
