@@ -1,4 +1,4 @@
-"""Codes after maximum likelihood on few rows: as uncertain as the parameters leave them."""
+"""Codes after fits of few rows: as uncertain as the parameters leave them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,22 @@ def test_codes_of_thirty_rows_are_held_more_often_than_with_parameters_taken_as_
     assert np.mean(narrowly) < 0.86
     assert np.mean(held) > 0.87
     assert np.mean(held) > np.mean(narrowly) + 0.05
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_codes_by_relevance_are_held_more_often_than_with_parameters_taken_as_known() -> None:
+    held, narrowly = [], []
+    for seed in range(12):
+        X, z = drawn(30, seed)
+        model = latens.FactorAnalysis(1, prior="ard", random_state=0).fit(X)
+        if model.n_components_:
+            mean, std = (np.asarray(part)[:, 0] for part in model.transform(X, return_std=True))
+            narrow = np.sqrt(model.transform(X, return_cov=True)[1][0, 0])
+            gap = np.abs(np.sign(mean @ z) * mean - z)
+            held.append(np.mean(gap <= 1.96 * std))
+            narrowly.append(np.mean(gap <= 1.96 * narrow))
+    assert np.mean(held) > 0.91
+    assert np.mean(held) > np.mean(narrowly) + 0.02
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -278,8 +278,8 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         factors : array of shape (n, K)
             Posterior means, in units of the standard deviation of a factor.
         std : array of shape (n, K)
-            Posterior standard deviations, with `return_std`; after maximum likelihood on up to 1,000 rows with what
-            estimated parameters add, while there are at most 200 of them.
+            Posterior standard deviations, with `return_std`; after fits of up to 1,000 rows with what estimated
+            parameters add, while their posterior has at most 200 coordinates.
         covariance : array of shape (K, K), or (n, K, K) where X has missing entries
             With `return_cov`, given the parameters; complete rows share one.
         """
@@ -294,10 +294,10 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         return mean, (spread[0, ...] if rows.seen is None else spread)
 
     def _spread_of_parameters(self) -> Callable[[Rows], Floats] | None:
-        """What estimated parameters add to the variance of codes; None where they are not points, or add little."""
+        """What estimated parameters add to the variance of codes; None where they add little."""
         check_is_fitted(self)
         model = self._model
-        few = isinstance(model, Factors) and model.points and self._state.stats.n <= MOST_ROWS
+        few = isinstance(model, Factors) and self._state.stats.n <= MOST_ROWS
         if not few or self._state.data is None or not self.n_components_:  # rows are not kept, sums are
             return None
         return parameter_spread(model, self._data_of_fit(None, {})[0], self.posterior_)

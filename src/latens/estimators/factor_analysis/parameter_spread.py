@@ -1,8 +1,9 @@
-"""What estimated loadings and noise add to the uncertainty of codes: maximum likelihood takes them for known.
+"""What estimated loadings and noise add to the uncertainty of codes: posteriors of rows take them for known.
 
     Var(z_n | rows) = V + sum_r (d E[z_n] / d eta_r)^2        eta_r: axes of the response covariance of parameters
 
-With 30 rows of six columns, codes give or take 1.96 standard deviations hold 81 % of the truth by V alone.
+With 30 rows of six columns, codes give or take 1.96 standard deviations hold 81 % of the truth by V alone
+after maximum likelihood, and 89 % by relevance, whose posterior of loadings does not move codes.
 """
 
 from __future__ import annotations
