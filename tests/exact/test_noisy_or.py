@@ -168,6 +168,16 @@ def test_flips_that_may_reach_everything_keep_the_best_states() -> None:
     assert np.sort(score)[:, ::-1] == pytest.approx(np.sort(every)[:, :-7:-1], rel=1e-10)
 
 
+def test_rounds_of_flips_end_only_where_none_finds_more() -> None:
+    q, x = posterior(7), binary(8)
+    words = np.zeros((len(x), 6), np.int64)
+    together, score = improve(q.expected, x, np.ones((1, D)), Rows(x).ones, words, 2, 7)
+    for _ in range(7):
+        words, one_by_one = improve(q.expected, x, np.ones((1, D)), Rows(x).ones, words, 2, 1)
+    assert np.array_equal(np.sort(words), np.sort(together))
+    assert np.sort(one_by_one) == pytest.approx(np.sort(score), rel=1e-12)
+
+
 def test_shares_over_all_states_do_not_depend_on_how_they_are_listed() -> None:
     q, x = posterior(9), binary(10)
     chance = softmax(score_all(q.expected, x, np.ones((1, D))), axis=1)

@@ -175,3 +175,10 @@ def test_draws_of_a_vague_gamma_are_positive_and_have_inverses() -> None:
     drawn = Gamma(np.full(200, 1e-3), np.full(200, 1e-3)).sample(np.random.default_rng(0))
     assert np.all(drawn.mean > 0)
     assert np.all(np.isfinite(drawn.mean_inverse**2))
+
+
+def test_betas_that_are_all_alike_are_those_given_one_by_one() -> None:
+    alike, single = Beta.alike(0.5, 5.0, 2, 3), Beta(np.full((2, 3), 0.5), np.full((2, 3), 5.0))
+    q = Beta(np.arange(1.0, 7.0).reshape(2, 3), np.full((2, 3), 2.0))
+    assert q.kl(alike) == q.kl(single)
+    assert alike.observe(1.0, 2.0).kl(single) == single.observe(1.0, 2.0).kl(single)

@@ -26,6 +26,13 @@ class Beta:
     on: Floats = positive("...")
     off: Floats = positive("...")
 
+    @classmethod
+    def alike(cls, on: float, off: float, *shape: int) -> Beta:
+        """The same Beta(on, off) in every place: what a divergence takes of it is found once, not once a place."""
+        every = cls(np.full(shape, on), np.full(shape, off))
+        vars(every)["_betaln"] = np.full(shape, betaln(on, off))  # as the property would cache it
+        return every
+
     @property
     def mean(self) -> Floats:
         return self.on / (self.on + self.off)

@@ -181,9 +181,9 @@ class NoisyOrCauses:
             return CausePosterior(PointDirichlet(np.full(p, 1 / p)), *halves)
         return CausePosterior(
             profiles=Dirichlet(np.full(p, self.profiles)),
-            usage=_flat(self.usage, p, k),
-            causes=_flat(self.strength, k, self.n_features),
-            leak=_flat(self.leak, self.n_features),
+            usage=Beta.alike(*self.usage, p, k),
+            causes=Beta.alike(*self.strength, k, self.n_features),
+            leak=Beta.alike(*self.leak, self.n_features),
         )
 
     def local_step(self, q: CausePosterior, batch: Rows, warm: ListedStates | None = None) -> ListedStates:
@@ -408,11 +408,6 @@ def _effects(
         dark=causes[1],
         dark_leak=leak[1],
     )
-
-
-def _flat(prior: tuple[float, float], *shape: int) -> Beta:
-    """The same prior in every place."""
-    return Beta(np.full(shape, prior[0]), np.full(shape, prior[1]))
 
 
 def _first_words(batch: Rows, n_states: int) -> Array:

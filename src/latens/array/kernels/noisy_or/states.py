@@ -85,9 +85,13 @@ class Effects:
     def rates(self) -> tuple[Floats, Floats, Floats]:
         """For all 2^K states: what a one adds (D, C), what any seen column adds (D, C), and the prior (C,)."""
         bits = all_states(len(self.theta))
-        a = self.levels(bits)
         prior = logsumexp(self.profile_logits(bits))[:, 0]
-        return (a + np.log(-np.expm1(-a))).T, (self.dark_leak + bits @ self.dark).T, prior
+        return (self.levels(bits) + np.log(self.lit)).T, (self.dark_leak + bits @ self.dark).T, prior
+
+    @cached_property
+    def lit(self) -> Floats:
+        """(C, D), chance of a one under each of all 2^K states: rows are scored by it and ones are shared out by it."""
+        return -np.expm1(-self.levels(all_states(len(self.theta))))
 
 
 @dataclass(frozen=True)
@@ -158,16 +162,15 @@ def improve(
     words, base = np.array(words, order="C"), _base(effects, x, mask)[:, None]
     inner = np.array(score - base, dtype=np.float64, order="C")
     arguments = _arguments(effects, mask, ones)
-    for _ in range(n_rounds):
-        flip_words(*arguments, effects.growth, words, inner, n_parents)  # type: ignore[call-arg]  # the same
+    flip_words(*arguments, effects.growth, words, inner, n_parents, n_rounds)  # type: ignore[call-arg]  # the same
     return words, (inner + base).astype(mask.dtype, copy=False)
 
 
 def share_all(effects: Effects, x: Array, mass: Array) -> Shares:
     """Who caused the ones, mass (n, 2^K) being each row's chances of the states times its weight."""
     k = len(effects.theta)
-    bits, lit = all_states(k), -np.expm1(-effects.levels(all_states(k)))
-    together = host(x.T @ mass) / lit.T  # (D, C)
+    bits = all_states(k)
+    together = host(x.T @ mass) / effects.lit.T  # (D, C)
     per_state = column_sums(mass)
     logits = effects.profile_logits(bits)
     part = np.exp(logits - logsumexp(logits)) * per_state[:, None]  # (C, P)

@@ -107,9 +107,12 @@ def score_words(indptr, indices, first, flash, theta, cost, profile, odds, words
 
 
 @nb.njit(cache=True, nogil=True)
-def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth, words, score, n_parents):
-    """Single flips of each row's best states replace its worst, if better and new. In place; growth = e^odds."""
-    n, c = words.shape
+def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth, words, score, n_parents, n_rounds):
+    """Single flips of each row's best states replace its worst, if better and new. In place; growth = e^odds.
+
+    Rounds of a row end with one that finds nothing: those after it would find nothing, either.
+    """
+    n = len(words)
     k, n_profiles = flash.shape[0], len(profile)
     own, logits, share = np.empty(k), np.empty(n_profiles), np.empty(n_profiles)
     parents = np.empty(n_parents, np.int64)
@@ -120,46 +123,57 @@ def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth
         lit, other, leaks, lights = np.empty(n_ones), np.empty(n_ones), np.empty(n_ones), np.empty((k, n_ones))
         _gather(ones, first, flash, leaks, lights)
         _price(ones, theta, cost[min(i, last)], own)
-        order = np.argsort(-score[i], kind="mergesort")
-        n_here = 0
-        for p in range(min(n_parents, c)):
-            if score[i, order[p]] > -np.inf:
-                parents[n_here] = words[i, order[p]]
-                n_here += 1
-        worst = np.argmin(score[i])
-        for at in range(n_here):
-            parent = parents[at]
-            level = _light(parent, leaks, lights, own, profile, odds, lit, logits)
-            whole = _log_sum(logits)
-            for p in range(n_profiles):
-                share[p] = np.exp(logits[p] - whole)
-            for b in range(k):
-                child = parent ^ (np.int64(1) << b)
-                turned_on = not (parent >> b) & 1
-                if turned_on:
-                    grown = 0.0
-                    for p in range(n_profiles):
-                        grown += share[p] * growth[b, p]
-                    value = level - own[b] + whole + np.log(grown)
-                else:
-                    value = _light(child, leaks, lights, own, profile, odds, other, logits) + _log_sum(logits)
-                if value <= score[i, worst]:
-                    continue  # chances are at most 1: the ones can only lower it
-                if turned_on:
-                    for t in range(n_ones):
-                        other[t] = lit[t] + (1.0 - lit[t]) * lights[b, t]
-                value += _log_product(other)
-                if value <= score[i, worst]:
-                    continue
-                known = False
-                for s in range(c):
-                    if words[i, s] == child and score[i, s] > -np.inf:
-                        known = True
-                        break
-                if not known:
-                    words[i, worst] = child
-                    score[i, worst] = value
-                    worst = np.argmin(score[i])
+        for _ in range(n_rounds):
+            if not _flip(
+                leaks, lights, own, profile, odds, growth, words[i], score[i], parents, lit, other, logits, share
+            ):
+                break
+
+
+@nb.njit(cache=True, nogil=True)
+def _flip(leaks, lights, own, profile, odds, growth, words, score, parents, lit, other, logits, share):
+    """One round of one row; whether it found a better state. The last five are room to work in."""
+    found, (k, n_ones), n_profiles = False, lights.shape, len(profile)
+    order = np.argsort(-score, kind="mergesort")
+    n_here = 0
+    for p in range(min(len(parents), len(words))):
+        if score[order[p]] > -np.inf:
+            parents[n_here] = words[order[p]]
+            n_here += 1
+    worst = np.argmin(score)
+    for at in range(n_here):
+        parent = parents[at]
+        level = _light(parent, leaks, lights, own, profile, odds, lit, logits)
+        whole = _log_sum(logits)
+        for p in range(n_profiles):
+            share[p] = np.exp(logits[p] - whole)
+        for b in range(k):
+            child = parent ^ (np.int64(1) << b)
+            turned_on = not (parent >> b) & 1
+            if turned_on:
+                grown = 0.0
+                for p in range(n_profiles):
+                    grown += share[p] * growth[b, p]
+                value = level - own[b] + whole + np.log(grown)
+            else:
+                value = _light(child, leaks, lights, own, profile, odds, other, logits) + _log_sum(logits)
+            if value <= score[worst]:
+                continue  # chances are at most 1: the ones can only lower it
+            if turned_on:
+                for t in range(n_ones):
+                    other[t] = lit[t] + (1.0 - lit[t]) * lights[b, t]
+            value += _log_product(other)
+            if value <= score[worst]:
+                continue
+            known = False
+            for s in range(len(words)):
+                if words[s] == child and score[s] > -np.inf:
+                    known = True
+                    break
+            if not known:
+                words[worst], score[worst], found = child, value, True
+                worst = np.argmin(score)
+    return found
 
 
 @nb.njit(cache=True, nogil=True)
