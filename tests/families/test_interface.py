@@ -14,6 +14,7 @@ from latens.families.family import Family
 from latens.families.gamma import Gamma
 from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.known_gamma import KnownGamma
+from latens.families.normal_columns import NormalColumns
 from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
 from latens.families.sticks import Sticks
@@ -70,3 +71,13 @@ def test_points_estimate_and_what_is_known_stays(family: Any, twins: list[Any], 
         if not name.startswith("Sticks"):
             assert after.kl(twin) == 0
             assert after.sample(np.random.default_rng(0)) is after
+
+
+def test_densities_of_fewer_rows_than_columns_are_those_of_their_rows_among_others() -> None:
+    rng = np.random.default_rng(1)
+    family = NormalColumns(
+        rng.normal(size=(3, 8)), rng.gamma(2.0, size=(3, 1)), rng.gamma(2.0, size=(3, 8)), rng.gamma(2.0, size=(3, 8))
+    )
+    x, seen = rng.normal(size=(20, 8)), (rng.random((20, 8)) < 0.8).astype(float)
+    few, many = (family.log_density(x[:n], seen[:n]) for n in (5, 20))
+    np.testing.assert_allclose(few, many[:5], rtol=1e-12)

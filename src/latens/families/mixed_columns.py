@@ -56,9 +56,11 @@ class MixedColumns:
     joint: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        places = sorted(place for at in self.columns.values() for place in at)
+        places = np.sort(np.concatenate([np.asarray(at, dtype=np.intp) for at in self.columns.values()]))
         widths = {kind: part.mean.shape[1] for kind, part in self.parts.items()}
-        if places != list(range(len(places))) or widths != {kind: len(at) for kind, at in self.columns.items()}:
+        if not np.array_equal(places, np.arange(len(places))) or widths != {
+            kind: len(at) for kind, at in self.columns.items()
+        }:
             raise ValueError(f"kinds {widths} do not give each of {len(places)} columns to one of them.")
 
     @cached_property
@@ -122,6 +124,8 @@ class MixedColumns:
 
         `exposure` (n,) is that of counts, where rows have it.
         """
+        if self.plain and len(self.parts) == 1:
+            return _features(next(iter(self._each.values())), x, seen)
         xp, values, extra = array_namespace(x), [], []
         for _, part, part_x, part_seen in self._split(x, seen):
             if exposure is not None and isinstance(part, ExposedCounts):
@@ -132,6 +136,11 @@ class MixedColumns:
             extra.append(own[:, part_x.shape[1] :])
         first = take(xp.concat(values, axis=1), self._order, axis=1)
         return xp.concat([first, *(part for part in extra if part.shape[1])], axis=1)
+
+    @property
+    def plain(self) -> bool:
+        """Whether what clusters ask of a row is its entries and their squares, which take no time to make."""
+        return all(isinstance(part, NormalColumns | NormalMeans | BernoulliColumns) for part in self.parts.values())
 
     def coordinates(self, x: Floats, exposure: Floats | None = None) -> Floats:
         """(n, P), complete rows as points that are close where rows are alike: each column has variance 1, or 0."""
@@ -249,7 +258,7 @@ class MixedColumns:
     @property
     def _order(self) -> Index:
         """(D,), where among the columns of all kinds, one kind after another, each column of the data is."""
-        return np.argsort([place for at in self.columns.values() for place in at])
+        return np.argsort(np.concatenate([np.asarray(at) for at in self.columns.values()]))
 
     def _split(self, x: Array, seen: Array | None) -> Iterator[tuple[str, Any, Array, Any]]:
         for kind, part in self._each.items():

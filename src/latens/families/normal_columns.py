@@ -164,6 +164,12 @@ class NormalColumns:
         xp = array_namespace(x)
         level = host_gammaln(0.5 * (dof + 1)) - host_gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi * scale)  # (K, D)
         density = xp.zeros_like(x[:, :1]) + seen @ like(level.T, x)
+        if x.shape[0] < x.shape[1]:  # few rows: one cluster after another, and all columns at once
+            gaps = [
+                (seen * xp.log1p((x - like(m, x)) ** 2 * like(1 / (f * s), x))) @ like(0.5 * (f + 1), x)
+                for m, s, f in zip(self.mean, scale, np.broadcast_to(dof, scale.shape), strict=True)
+            ]
+            return density - xp.stack(gaps, axis=1)
         for d in range(self.mean.shape[1]):
             gap = (x[:, d][:, None] - like(self.mean[:, d], x)) ** 2 * like(1 / (dof * scale)[:, d], x)
             density = density - like(0.5 * (dof[:, d] + 1), x) * seen[:, d][:, None] * xp.log1p(gap)

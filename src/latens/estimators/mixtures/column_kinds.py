@@ -32,6 +32,7 @@ __all__ = ["COUNTS", "KINDS", "LEVELS", "ColumnKinds", "find_kinds"]
 KINDS = tuple(NAMES)
 COUNTS = ("poisson", "negative-binomial")
 LEVELS = ("categorical", "ordinal")
+CHECKED = ("bernoulli", *COUNTS)  # kinds that do not take every number
 FEW_LEVELS, REPEATS = 8, 10  # distinct values of a column that may be a scale, and rows for each of them
 MOST_NAMED = 12  # columns in a line to type
 
@@ -82,6 +83,11 @@ class ColumnKinds:
         xp = array_namespace(rows.x)
         if EXPOSURE in rows.aux and self.exposure_unit > 0:
             rows = replace(rows, aux={**rows.aux, EXPOSURE: rows.aux[EXPOSURE] - float(np.log(self.exposure_unit))})
+        if not any(self.levels):
+            for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+                if kind in CHECKED:
+                    _check_values(name, kind, rows.x[:, d], None if rows.seen is None else rows.seen[:, d])
+            return rows
         columns, seen, strange = [], [], list[str]()
         for d, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
             x, there = rows.x[:, d], None if rows.seen is None else rows.seen[:, d]
@@ -96,8 +102,6 @@ class ColumnKinds:
                 _check_values(name, kind, x, there)
             columns.append(x)
             seen.append(there)
-        if not strange and not any(self.levels):
-            return rows
         if strange:
             warn(
                 UnseenLevels(
@@ -241,7 +245,7 @@ def _guess(values: ColumnValues) -> str:
     """By the rule of `latens.intake.kind_guess`."""
     if not values.n:
         return "gaussian"
-    if np.isin(values.levels, (0.0, 1.0)).all():
+    if len(values.levels) <= 2 and set(values.levels.tolist()) <= {0.0, 1.0}:
         return "bernoulli"
     if values.levels[0] != 0 or not values.whole:
         return "gaussian"
@@ -263,9 +267,12 @@ def _levels_of(name: str, kind: str, values: ColumnValues) -> tuple[float, ...]:
     return tuple(levels.tolist())
 
 
-def _check_values(name: str, kind: str, x: Array, seen: Array) -> None:
-    """Refuse values that a kind gives probability 0."""
+def _check_values(name: str, kind: str, x: Array, seen: Array | None) -> None:
+    """Refuse values that a kind gives probability 0; where not all were seen, of those that were."""
+    if kind not in CHECKED:
+        return
     xp = array_namespace(x)
+    seen = xp.ones_like(x, dtype=xp.bool) if seen is None else seen
     if kind == "bernoulli":
         odd = seen & (x != 0) & (x != 1)
         if bool(xp.any(odd)):
@@ -273,7 +280,7 @@ def _check_values(name: str, kind: str, x: Array, seen: Array) -> None:
                 f"column {name!r} is to be bernoulli but holds {_first(x, odd):g}; pass (x > cut).astype(float), or "
                 "choose 'categorical'."
             )
-    elif kind in COUNTS:
+    else:
         odd = seen & ((x < 0) | (x != xp.floor(x)))
         if bool(xp.any(odd)):
             raise ValueError(

@@ -89,7 +89,8 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     x = _in_safe_precision(clusters, batch.x)
     if clusters.joint and batch.seen is not None:
         return fill(clusters, log_weights, batch, x)
-    if isinstance(clusters, MixedColumns) and x is batch.x:  # indicators take longer to make than to multiply
+    # indicators take longer to make than to multiply; squares do not, and would be twice the data
+    if isinstance(clusters, MixedColumns) and x is batch.x and not clusters.plain:
         made = batch.cached("features", lambda: clusters.expand(x, batch.seen, exposure_of(batch)))
         view = Features(made, x.shape[1], family=clusters)
     else:
