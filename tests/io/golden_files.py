@@ -166,4 +166,5 @@ if __name__ == "__main__":
     if options.write:
         write()
     else:
-        write_anew(1, options.answers)
+        for folder in sorted(FOLDER.iterdir()):
+            write_anew(int(folder.name.removeprefix("v")), options.answers)

@@ -83,5 +83,9 @@ class SpikeSlab:
         drawn = np.where(rng.random(self.on.shape) < self.on, drawn, 0.0)
         return SpikeSlab(np.ones_like(self.on), drawn, np.zeros_like(self.on), self.idle)
 
+    def resized(self, times: Floats) -> SpikeSlab:
+        """So many times (K,) as large."""
+        return SpikeSlab(self.on, self.slab * times, self.variance * times**2, self.idle * times**2)
+
     def only(self, keep: Index) -> SpikeSlab:
         return SpikeSlab(self.on[:, keep], self.slab[:, keep], self.variance[:, keep], self.idle[keep])

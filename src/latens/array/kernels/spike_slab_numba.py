@@ -14,7 +14,7 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_beyond_one, log_normal, shrunk
 
-__all__ = ["N_SIDE", "coefficient_pairs", "moment_pairs", "spike_sweep", "subtract_listed"]
+__all__ = ["N_SIDE", "coefficient_pairs", "moment_pairs", "spike_evidence", "spike_sweep", "subtract_listed"]
 
 N_SIDE = 128  # rows side by side in a sweep
 LINE = 8  # numbers in a line of cache
@@ -182,3 +182,36 @@ def coefficient_pairs(mean, square, out):
             for i in range(len(into)):
                 into[i] = left[i] * right[i]
         at += 1
+
+
+@nb.njit(**COMPILED)
+def spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds):
+    """sum log[(1 - share) Normal(at | 0, v) + share Normal(at | 0, v + width)] without log 2 pi / 2; its slopes.
+
+    at and by_place (K, D), variance v (D,); the columns of block m end at ends[m], width and log odds of shares
+    (M, K) are those of a block. Slopes are by `at`, log width and log odds.
+    """
+    total, start = 0.0, 0
+    for m in range(len(ends)):
+        for k in range(at.shape[0]):
+            slab, chance = width[m, k], odds[m, k]
+            small, _ = shrunk(abs(chance))
+            none = max(chance, 0.0) + log_beyond_one(small)  # log(1 + e^chance)
+            share = 1.0 / (1.0 + small) if chance > 0 else small / (1.0 + small)
+            place, slope, value, wider, more = at[k], by_place[k], 0.0, 0.0, 0.0
+            for d in range(start, ends[m]):
+                v = variance[d]
+                narrow, wide = 1.0 / v, 1.0 / (v + slab)
+                square = place[d] * place[d]
+                gap = chance + 0.5 * (square * (narrow - wide) + log_normal(v * wide))
+                rest, _ = shrunk(abs(gap))
+                inside = (1.0 if gap > 0 else rest) / (1.0 + rest)
+                value += max(gap, 0.0) + log_beyond_one(rest) - 0.5 * (square * narrow + log_normal(v))
+                slope[d] = -place[d] * (narrow + inside * (wide - narrow))
+                wider += inside * (square * wide - 1.0) * wide
+                more += inside
+            n = ends[m] - start
+            total += value - n * none
+            by_width[m, k], by_odds[m, k] = 0.5 * slab * wider, more - n * share
+        start = ends[m]
+    return total

@@ -36,6 +36,7 @@ __all__ = ["FitSearch", "all_or_sample"]
 # many nats more, by which luck may change either
 TIMES_BY_CHANCE, NATS_BEYOND_CHANCE = 2.0, 10.0
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
+MOST_TENTHS = 2  # by which the tolerance of a row is smaller where rows are many
 ROW_POSTERIORS = ("auto", "keep", "recompute")
 
 
@@ -60,6 +61,7 @@ class FitSearch:
     prune: bool
     callbacks: Any
     n_jobs: int | None
+    settled_by: ClassVar[float] = math.inf  # rows whose gain, together, tells whether a fit of more has settled
 
     if TYPE_CHECKING:
 
@@ -89,7 +91,7 @@ class FitSearch:
         width = model.floats_per_row(limit)
         batches = data.batches(width)
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
-        tol = self._tolerances()[0]
+        tol = self._tolerances(data.n)[0]
         options: Callable[..., Fit] = partial(ascend, model, tol=tol, slack=slack, log_scale=units.log_scale)
         with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
             notify = self._notify(bar, journal)
@@ -153,7 +155,7 @@ class FitSearch:
     ) -> Fit:
         """Ascend on the sum of all rows, from a start that it alone determines; later batches add to that sum."""
         total = context.sample
-        ascent = partial(ascend, model, tol=self._tolerances()[0], log_scale=context.units.log_scale)
+        ascent = partial(ascend, model, tol=self._tolerances(context.data.n)[0], log_scale=context.units.log_scale)
         starts = starts or self._starts(model, context)
         limit = max(start.q.n_components for start in starts)
         search = self._search(model, ascent, context, limit, moves)
@@ -223,7 +225,7 @@ class FitSearch:
         limit: int,
         moves: bool,
     ) -> Search:
-        tol, *finer = self._tolerances()
+        tol, *finer = self._tolerances(context.data.n)
         return Search(
             model,
             ascent,
@@ -238,17 +240,21 @@ class FitSearch:
             finer=tuple(finer),
         )
 
-    def _tolerances(self) -> list[float]:
+    def _tolerances(self, n: float) -> list[float]:
         """That of the search, which is the usual one or a larger one that was asked for; then each a tenth of the last.
 
         A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
+        Where a gain is judged by few rows, fits of many go on as well, by at most MOST_TENTHS.
         """
         usual = _usual_tolerance(type(self).__init__)
-        if self.tol >= usual or self._is_plain_ascent:
+        if self._is_plain_ascent:
             return [float(self.tol)]
-        n_steps = math.ceil(math.log10(usual / self.tol) - 1e-9) if self.tol > 0 else 0
-        finer = [usual / 10**step for step in range(1, n_steps + 1)]
-        return [usual, *finer] if self.tol > 0 else [usual, 0.0]
+        if not self.tol > 0:
+            return [usual, 0.0]
+        first = max(usual, float(self.tol))
+        n_steps = max(math.ceil(math.log10(usual / self.tol) - 1e-9), 0)
+        n_steps += min(int(math.log10(max(n / self.settled_by, 1.0)) + 1e-9), MOST_TENTHS)
+        return [first / 10**step for step in range(n_steps + 1)]
 
     @property
     def _is_plain_ascent(self) -> bool:

@@ -103,7 +103,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     layer, use_var : str, optional
         Of AnnData and MuData: the layer to read instead of X, and the boolean column of `.var` that chooses features.
     max_iter, tol : int, float
-        Iterations at most, and the gain of the bound in nats per sample below which a fit has converged.
+        Iterations at most, and the gain of the bound in nats per sample below which a fit has converged; 1,000 samples
+        and more are held to a tenth of it, 10,000 and more to a hundredth.
     max_time : float, optional
         Seconds after which a fit ends with the best state so far, and a warning; None: no limit.
     n_init : int
@@ -201,6 +202,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         "_waiting",
     )
     encodings_: dict[str, Encoding]
+    settled_by = 100.0
 
     def __init__(
         self,
@@ -524,8 +526,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _build(self, context: FitContext) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
         priors, units = SharedPriors.of(self, len(self.layout_.groups) > 1), context.units
-        single = context.given.is_single
-        views = views_of(self._kinds, self.layout_, units, context.sample, priors.inclusion, single)
+        views = views_of(self._kinds, self.layout_, units, context.sample, priors.inclusion, context.given.is_single)
         views = with_priors(self, views, units)
         n_covariates = 0 if self._covariates is None else self._covariates.n_regressors
         if not n_covariates:

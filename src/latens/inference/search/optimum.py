@@ -65,8 +65,9 @@ class Search:
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
                 ascent = self._ascend(batches, sweep, tol)
-                fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left to see
-                fit = longer(fit, ascent, self.max_iter, notify)
+                if not _has_settled(fit, tol):
+                    fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left
+                    fit = longer(fit, ascent, self.max_iter, notify)
                 fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
                 without = None if without is None else longer(without, ascent, self.max_iter)
             return self._or_without(fit, without)
@@ -246,6 +247,13 @@ class Search:
             return iter(())
         rows = badly_explained(state.q, size)
         return islice((q for q in self._candidates(state, rows, rng) if q.n_components > state.q.n_components), N_RARE)
+
+
+def _has_settled(fit: Fit, tol: float) -> bool:
+    """Whether the last iteration of a fit that converged gained less than a smaller tolerance asks for, too."""
+    if not fit.converged or len(fit.trace) < 2 or not tol > 0:
+        return False
+    return bool(abs(fit.trace[-1].elbo - fit.trace[-2].elbo) < tol * max(fit.state.stats.n, 1.0))
 
 
 def _until(over: Callable[[], bool], on: OnIteration | None) -> OnIteration:

@@ -143,6 +143,12 @@ class ViewPosterior:
             theta=self.theta and self.theta.only(keep),
         )
 
+    def resized(self, times: Floats) -> ViewPosterior:
+        """All loadings of factors so many times (K,) as large; precisions follow."""
+        return replace(
+            self, weights=self.weights.resized(times), alpha=replace(self.alpha, rate=self.alpha.rate * times**2)
+        )
+
     def sample(self, rng: np.random.Generator) -> ViewPosterior:
         return replace(
             self, weights=self.weights.sample(rng), offsets=self.offsets.sample(rng), noise=self.noise.sample(rng)

@@ -61,6 +61,7 @@ Codes = JointCodes | SparseCodes
 
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
 SAMPLED = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
+UNSETTLED = 2e-5  # nats a row, twice, from which other units of codes are worth an iteration
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
@@ -201,6 +202,20 @@ class MultiView:
         sizes = stats.sizes[:, None]
         usage = prior.usage and prior.usage.observe(stats.used, sizes - stats.used)
         return MultiViewPosterior(views, prior.activity.observe(sizes, stats.squares), usage)
+
+    def expanded(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
+        """The same model of the rows where codes have mean square 1, as their prior expects, and loadings the rest.
+
+        Codes z -> z / c and loadings w -> c w leave likelihoods alone, and alpha follows w; plain ascent comes near
+        c^2 = sum E[z^2] / N by ever smaller steps. Groups in which factors differ in strength have no such unit.
+        """
+        squares, n = stats.squares.sum(axis=0), stats.n
+        if self.activity is not None or q.usage is not None or not n > 0 or not np.all(squares > 0):
+            return q
+        ratio = squares / n
+        if float(np.sum(ratio - 1 - np.log(ratio))) < UNSETTLED:
+            return q
+        return replace(q, views={name: view.resized(np.sqrt(ratio)) for name, view in q.views.items()})
 
     def data_terms(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, float]:
         a, sizes = q.activity, stats.sizes[:, None]

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit, logit
 
 from latens.array import Floats
+from latens.array.packed_symmetric import unpacked
 from latens.core import Rows
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.families.spike_slab import SpikeSlab
+from latens.models.multi_view.turns import Loadings, sparser
 
 if TYPE_CHECKING:
-    from latens.models.multi_view.coefficients import ViewPosterior
+    from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
     from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
 
-__all__ = ["deletions", "propose", "sparse_turn"]
+__all__ = ["deletions", "propose"]
 
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
-N_ANGLES = 33  # tried for each pair of factors, of which one is 0
-N_ROUNDS = 8  # over all pairs
-SPARSE = 0.1  # of the mean square of loadings: what is below counts as small
 MOST_TURNED = 1024  # features that say how factors are turned
+LEAST_GAIN = 0.1  # nats that other axes promise at least
+QUIET, NOISIER = 0.05, 0.3  # share of noise in a column's variance that is doubtful, and what is tried instead
+N_QUIET = 2  # columns tried
+UNLIKELY = 1e-3  # probability of a turned loading at least
 SLIGHT = 1e-2  # uncertainty of a new factor's loadings, as a share of their variance
 
 
@@ -39,9 +42,13 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[MultiViewPosterior]:
-    """Deletions; a rotation to sparser loadings; below `limit`, one factor more along the largest residual."""
+    """Deletions; axes of sparser loadings; columns that factors do not explain so wholly; below `limit`, one more.
+
+    The last is one factor along the largest residual.
+    """
     yield from deletions(q, stats)
-    yield from _turns(model, q)
+    yield from _in_other_axes(q, stats)
+    yield from _noisier(q)
     if q.n_components < limit:
         yield _with_factor(model, q, sample, rng)
 
@@ -63,50 +70,96 @@ def deletions(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[Mul
             yield q.only(np.setdiff1d(order, [k]))
 
 
-def _turns(model: MultiView, q: MultiViewPosterior) -> Iterator[MultiViewPosterior]:
-    """The same factors turned until loadings are as sparse as turning makes them.
+def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterator[MultiViewPosterior]:
+    """The same factors in axes in which loadings are sparser.
 
-    Coordinate ascent does not turn factors: from mixed ones, of which each keeps some features of another, it is a long
-    way over which the bound first falls. Groups in which factors differ in strength have their directions fixed.
+    Groups in which factors differ in strength have their directions fixed, and so have codes that may be 0.
     """
-    views = [q.views[view.name] for view in model.views]
-    if q.n_components < 2 or any(p.theta is None for p in views) or len(np.atleast_2d(q.activity.mean)) > 1:
+    if q.n_components < 2 or q.usage is not None or len(np.atleast_2d(q.activity.mean)) > 1:
         return
-    sizes = [np.sqrt(np.mean(p.weights.mean**2) + np.finfo(float).tiny) for p in views]
-    loadings = np.concatenate([p.weights.mean / size for p, size in zip(views, sizes, strict=True)])
-    some = loadings[:: -(-len(loadings) // MOST_TURNED)]
-    turn = sparse_turn(some.T)
-    if np.abs(turn - np.eye(len(turn))).max() > 0:
-        turned = {
-            view.name: _redirected(p, p.weights.mean @ turn.T) for view, p in zip(model.views, views, strict=True)
+    free = {name: _unpruned(q.views[name], view) for name, view in stats.views.items()}
+    loadings = Loadings(
+        np.concatenate([mean for mean, _ in free.values()]).T.copy(),
+        np.concatenate([variance for _, variance in free.values()]),
+        np.cumsum([len(mean) for mean, _ in free.values()]),
+        _second(stats, q.n_components),
+        stats.n,
+        np.array([float(q.views[name].theta is None) for name in free]),
+    )
+    axes = sparser(loadings.some(MOST_TURNED), LEAST_GAIN)
+    if axes is not None:
+        views = {
+            name: _redirected(q.views[name], mean @ axes.mixing, variance, axes.width[m], axes.share[m])
+            for m, (name, (mean, variance)) in enumerate(free.items())
         }
-        yield replace(q, views=turned)
+        yield replace(q, views=views)
 
 
-def sparse_turn(loadings: Floats) -> Floats:
-    """(K, K), the rotation R for which R @ loadings (K, D) has the smallest sum of log squares, pair by pair."""
-    at, turn = loadings.copy(), np.eye(len(loadings))
-    least = SPARSE * max(float(np.mean(at**2)), np.finfo(float).tiny)
-    angles = np.linspace(-np.pi / 4, np.pi / 4, N_ANGLES)  # beyond, two factors only change places
-    cosines, sines = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    for _ in range(N_ROUNDS):
-        still = True
-        for i, j in combinations(range(len(at)), 2):
-            first, second = cosines * at[i] + sines * at[j], cosines * at[j] - sines * at[i]
-            best = int(np.argmin(np.sum(np.log(first**2 + least) + np.log(second**2 + least), axis=1)))
-            if angles[best]:
-                pair = np.array([[cosines[best, 0], sines[best, 0]], [-sines[best, 0], cosines[best, 0]]])
-                at[[i, j]], turn[[i, j]], still = pair @ at[[i, j]], pair @ turn[[i, j]], False
-        if still:
-            break
-    return turn
+def _noisier(q: MultiViewPosterior) -> Iterator[MultiViewPosterior]:
+    """With more noise in one of the columns that have next to none.
+
+    A factor that follows a single column turns its noise into codes, and ascent goes back over hundreds of iterations.
+    """
+    quiet = []
+    for name, p in q.views.items():
+        if isinstance(p.noise, Gamma):
+            left, explained = 1 / p.noise.mean, np.sum(p.weights.mean**2, axis=1)
+            shares = left / (left + explained)
+            for column in np.argsort(shares, kind="stable")[:N_QUIET]:
+                if shares[column] < QUIET:
+                    quiet.append((float(shares[column]), name, int(column), p.noise))
+    for share, name, column, noise in sorted(quiet, key=lambda each: each[0])[:N_QUIET]:
+        p = q.views[name]
+        slab, more = p.weights.slab.copy(), np.ones(len(p.weights.slab))
+        slab[column] *= np.sqrt((1 - NOISIER) / (1 - share))
+        more[column] = NOISIER / share
+        noisier = replace(p, weights=replace(p.weights, slab=slab), noise=Gamma(noise.shape, noise.rate * more))
+        yield replace(q, views={**q.views, name: noisier})
 
 
-def _redirected(p: ViewPosterior, loadings: Floats) -> ViewPosterior:
-    """The view's coefficients with these loadings (D, K), all of them in."""
-    size = np.maximum(np.mean(loadings**2, axis=0), np.finfo(float).tiny)
-    weights = SpikeSlab(np.ones_like(loadings), loadings, SLIGHT * size + np.zeros_like(loadings), size)
-    return replace(p, weights=weights, alpha=Gamma(np.ones_like(size), size))
+def _unpruned(p: ViewPosterior, stats: ViewStatistics) -> tuple[Floats, Floats]:
+    """(D, K) and (D,): the view's loadings as the rows tell them, where none is shut out, and their variance.
+
+    What is shut out hides how far factors are mixed: in other axes, it would be missing.
+    """
+    stats, k, width = stats.at(p), p.n_components, p.mean.shape[1]
+    tau, gram, pull = p.noise.mean[:, None], stats.gram, stats.pull
+    if stats.free_pull is not None and stats.free_gram is not None:
+        pull, gram = pull + stats.free_pull / tau, gram + stats.free_gram / tau
+    full = unpacked(gram, width)
+    unseen = np.flatnonzero(~np.any(full, axis=(1, 2)))
+    full[unseen] = np.eye(width)  # columns that no row shows say nothing
+    own = np.maximum(np.diagonal(full, axis1=1, axis2=2)[:, :k], np.finfo(float).tiny)
+    if len(full) == 1:
+        mean = np.linalg.lstsq(full[0], pull.T, rcond=None)[0].T
+    else:
+        mean = np.linalg.solve(full, pull[:, :, None])[:, :, 0]
+    return mean[:, :k], 1 / (p.noise.mean * own.mean(axis=1))
+
+
+def _second(stats: MultiViewStatistics, k: int) -> Floats:
+    """(K, K), the sum of E[zz'] over samples; of entries that count unequally, as those of single columns tell it."""
+    total = np.zeros((k, k))
+    for view in stats.views.values():
+        width = view.pull.shape[1]
+        for gram in (view.gram, view.free_gram):
+            if gram is not None:
+                total += unpacked(gram.sum(axis=0)[None], width)[0, :k, :k]
+    sizes = np.sqrt(stats.squares.sum(axis=0) / np.maximum(np.diagonal(total), np.finfo(float).tiny))
+    return np.asarray(total * sizes * sizes[:, None])
+
+
+def _redirected(p: ViewPosterior, loadings: Floats, variance: Floats, width: Floats, share: Floats) -> ViewPosterior:
+    """The view's coefficients where rows tell these loadings (D, K) with that variance (D,), under this prior (K,)."""
+    wide, least = variance[:, None] + width, np.finfo(float).tiny
+    gap = 0.5 * (loadings**2 * (1 / variance[:, None] - 1 / wide) + np.log(variance[:, None] / wide))
+    on = np.ones_like(loadings)
+    if p.theta is not None:
+        on = np.clip(expit(gap + logit(np.clip(share, UNLIKELY, 1 - UNLIKELY))), UNLIKELY, 1.0)
+    weights = SpikeSlab(on, loadings * width / wide, np.maximum(variance[:, None] * width / wide, least), width)
+    d, used = len(on), on.sum(axis=0)
+    theta = None if p.theta is None else Beta(1 + used, 1 + d - used)
+    return replace(p, weights=weights, alpha=Gamma(0.5 * d + np.zeros_like(width), 0.5 * d * width), theta=theta)
 
 
 def _with_factor(model: MultiView, q: MultiViewPosterior, sample: Rows, rng: np.random.Generator) -> MultiViewPosterior:

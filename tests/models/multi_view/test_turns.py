@@ -1,0 +1,123 @@
+"""Axes of factors: how those are found in which loadings are sparse, and that nothing else is changed by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.core import Rows, State
+from latens.inference.ascent import ascend
+from latens.models.multi_view.model import MultiViewPosterior
+from latens.models.multi_view.moves import _in_other_axes, _noisier
+from latens.models.multi_view.turns import Loadings, _depth, sparser
+
+N = 3000.0
+
+
+def sparse_loadings(seed: int, k: int = 5, d: int = 40) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(k, d)) * (rng.random((k, d)) < 0.5)
+
+
+def loadings_of(mean: np.ndarray, second: np.ndarray | None = None, dense: float = 0.0) -> Loadings:
+    k, d = mean.shape
+    second = N * np.eye(k) if second is None else second
+    ends = np.array([d // 2, d])
+    return Loadings(mean, np.full(d, 0.25 / N), ends, second, N, np.full(2, dense))
+
+
+@pytest.mark.parametrize("dense", [0.0, 1.0])
+def test_slopes_are_those_of_the_height(dense: float) -> None:
+    rng, k, m = np.random.default_rng(0), 3, 2
+    root = rng.normal(size=(k, k)) + 3 * np.eye(k)
+    loadings = replace(loadings_of(0.2 * rng.normal(size=(k, 30)), N * root @ root.T / 9, dense), weight=3.0)
+    x = np.concatenate([(np.eye(k) + 0.1 * rng.normal(size=(k, k))).ravel(), 0.3 * rng.normal(size=2 * m * k)])
+    step = 1e-6
+    numeric = [
+        (_depth(loadings, x + step * e)[0] - _depth(loadings, x - step * e)[0]) / (2 * step) for e in np.eye(len(x))
+    ]
+    assert _depth(loadings, x)[1] == pytest.approx(np.array(numeric), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mixed_factors_are_parted(seed: int) -> None:
+    """Whatever turned them, and where codes are correlated as by chance in few rows."""
+    rng, truth = np.random.default_rng(seed), sparse_loadings(seed)
+    k = len(truth)
+    mixing = np.linalg.qr(rng.normal(size=(k, k)))[0] @ (np.eye(k) + 0.02 * rng.normal(size=(k, k)))
+    codes = rng.normal(size=(int(N), k)) @ np.linalg.inv(mixing)
+    noise = np.sqrt(0.25 / N) * rng.normal(size=truth.shape)
+    axes = sparser(loadings_of(mixing @ truth + noise, codes.T @ codes), 1.0)
+    assert axes is not None
+    found = axes.mixing.T @ (mixing @ truth + noise)
+    small = np.sort(np.abs(found), axis=None)[: np.count_nonzero(truth == 0)]
+    assert np.sqrt(np.mean(small**2)) < 1.5 * np.sqrt(0.25 / N)  # as small as rows can tell
+
+
+def test_axes_that_are_as_sparse_as_any_stay() -> None:
+    truth = sparse_loadings(1)
+    first = sparser(loadings_of(truth), 0.0)
+    settled = truth if first is None else first.mixing.T @ truth
+    second = (
+        loadings_of(truth).second if first is None else np.linalg.solve(first.mixing, np.linalg.inv(first.mixing).T) * N
+    )
+    assert sparser(loadings_of(settled, second), 0.5) is None
+
+
+def fitted(seed: int, n: int = 400, k: int = 3, *, mixed: bool = False) -> tuple[Any, Rows, MultiViewPosterior]:
+    """A model of two views, its rows, and a posterior that plain ascent leads to, from mixed factors or from any."""
+    rng, d = np.random.default_rng(seed), 30
+    loadings = rng.normal(size=(k, d)) * (rng.random((k, d)) < 0.5)
+    x = rng.normal(size=(n, k)) @ loadings + 0.5 * rng.normal(size=(n, d))
+    init = np.linalg.qr(rng.normal(size=(k, k)))[0] @ loadings if mixed else "auto"
+    estimator = latens.MultiViewFactorAnalysis(k, random_state=0, moves=False, prune=False, n_jobs=1, init=init)
+    estimator.fit({"a": x[:, : d // 2], "b": x[:, d // 2 :]})
+    return estimator._model, estimator._units.enter(Rows(x)), estimator._state.q
+
+
+def test_a_candidate_climbs_above_a_fit_of_mixed_factors() -> None:
+    """It begins near the bound that it was chosen for, and ends above the ascent from where it was."""
+    model, rows, q = fitted(0, 2000, 5, mixed=True)
+    before = ascend(model, [rows], State(q), max_iter=10, tol=0.0)
+    turned = list(_in_other_axes(before.state.q, before.state.stats))
+    assert len(turned) == 1
+    after = ascend(model, [rows], State(turned[0]), max_iter=10, tol=0.0)
+    assert after.elbo > before.elbo + 10.0
+    assert after.trace[0].elbo > after.elbo - 10.0
+
+
+def test_noise_that_a_factor_took_for_itself_is_given_back() -> None:
+    _, _, q = fitted(1)
+    noise = q.views["a"].noise
+    rate = np.array(noise.rate)
+    rate[0] *= 1e-3
+    quiet = replace(q, views={**q.views, "a": replace(q.views["a"], noise=replace(noise, rate=rate))})
+    candidates = list(_noisier(quiet))
+    assert candidates
+    p = candidates[0].views["a"]
+    variance = 1 / p.noise.mean[0] + np.sum(p.weights.mean[0] ** 2)
+    was = 1 / quiet.views["a"].noise.mean[0] + np.sum(q.views["a"].weights.mean[0] ** 2)
+    assert variance == pytest.approx(was, rel=1e-9)
+    assert p.noise.mean[0] * variance == pytest.approx(1 / 0.3, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_sizes_of_codes_settle_in_one_step(seed: int) -> None:
+    """Loadings and codes in another common unit have the bound of one iteration back at once."""
+    m, rows, q = fitted(seed)
+    settled = ascend(m, [rows], State(q), max_iter=300, tol=1e-9)
+    q = settled.state.q
+    assert m.expanded(q, settled.state.stats) is q
+    small = replace(q, views={name: view.resized(np.full(q.n_components, 0.7)) for name, view in q.views.items()})
+    assert m.expanded(small, m.statistics(rows, m.local_step(small, rows))) is not small
+    short = ascend(m, [rows], State(small), max_iter=6, tol=0.0)
+    assert short.elbo > settled.elbo - 0.05
+    plain = State(small)
+    for _ in range(6):
+        stats = m.statistics(rows, m.local_step(plain.q, rows))
+        plain = State(m.global_step(plain.q, stats), stats)
+    assert sum(m.data_terms(plain.q, plain.stats).values()) + sum(m.global_terms(plain.q).values()) < short.elbo
