@@ -13,6 +13,7 @@ import latens
 from latens.errors import TableRefused
 
 LONG = "sample,feature,value\n" + "".join(f"s{i},f{j},{i * j + 0.5}\n" for i in range(5) for j in range(4))
+MOLTEN = "index,what,value\n" + "".join(f"{i},{j},{i + 0.5}\n" for j in ("ash", "hue", "acid") for i in range(12))
 PAIRS = "order,item\n" + "".join(f"{i},{item}\n" for i in range(9) for item in ("tea", "jam", "oats")[: 1 + i % 3])
 GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\n" for i in range(30))
 
@@ -28,6 +29,7 @@ GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\
         ("picture.png", b"\x89PNG\r\n", {}, ["end with .png are not read", "Save it as CSV"]),
         ("binary.csv", b"ab\0\0cd\0ef,gh\n" * 5 + bytes(range(1, 200)), {}, ["is no text"]),
         ("long.csv", LONG.encode(), {}, ["looks like a long table", "--format long", "format='long'"]),
+        ("molten.csv", MOLTEN.encode(), {}, ["molten.csv looks like a long table", "--format long"]),
         ("pairs.csv", PAIRS.encode(), {}, ["one line for each order and item", "--format transactions", "format='tr"]),
         ("genes.csv", GENES.encode(), {}, ["features x samples", "'ENSG00000000000'", "--transpose", "transpose=True"]),
         ("ragged.csv", b"a,b\n" + b"1,2\n" * 40 + b"1,2,3\n", {}, ["line 42", "3 fields, the others 2"]),

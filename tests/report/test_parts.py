@@ -214,6 +214,18 @@ def test_sources_have_maps_of_their_columns(tmp_path: Path) -> None:
     assert f"{abs(strength[d, k]):.2f}" in part
 
 
+def test_what_did_not_converge_names_what_ran_out(clusters: Any) -> None:
+    X = clusters[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        few = latens.GaussianMixture(6, covariance_type="diag", random_state=0, max_iter=2).fit(X)
+        short = latens.GaussianMixture(6, covariance_type="diag", random_state=0, max_time=1e-9).fit(X)
+    assert not few.converged_
+    assert not short.converged_
+    assert "raise max_iter" in str(verdicts(Entry(few, X), "s1"))
+    assert "raise max_time" in str(verdicts(Entry(short, X), "s1"))
+
+
 def test_the_verdict_of_stability_is_on_the_page_or_what_to_type(clusters: Any) -> None:
     model, X, _ = clusters
     untested = str(verdicts(Entry(model, X), "s1"))

@@ -36,6 +36,7 @@ SAMPLE_NAME = re.compile(
 )
 GENES = 0.8  # share of names that look like genes or samples
 PAIRS = 0.9  # share of pairs that occur once where they are lists and their items
+MANY_SAMPLES = 10  # that each show every feature once: a long table, whatever the names of two of its columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +180,8 @@ def looks_long(raw: RawTable) -> bool:
     n_samples, n_features = (len({key[i] for key in keys}) for i in (0, 1))
     crossed = len(set(keys)) == len(keys) and n_samples * n_features <= 4 * len(keys)
     several = min(n_samples, n_features) >= 2 and n_samples < len(keys) and n_features < len(keys)
-    return crossed and several and named >= 2
+    whole = len(keys) == n_samples * n_features and n_samples >= max(MANY_SAMPLES, n_features)
+    return crossed and several and named >= (1 if whole else 2)  # every pair once says more than a name
 
 
 def looks_transposed(names: Sequence[str], rows: Sequence[str] | None) -> bool:

@@ -104,7 +104,8 @@ def verdicts(entry: Entry, chapter: str) -> Markup | None:
 
 def _to_converge(entry: Entry) -> str:
     """What to raise: the time, where that was over first."""
-    over = any("max_time" in record.message for record in getattr(entry.model, "warnings_", ()))
+    model = entry.model
+    over = getattr(model, "max_time", None) is not None and model.n_iter_ < model.max_iter
     if entry.command:
         return "raise --max-time" if over else "raise --max-iter"
     return "raise max_time" if over else "raise max_iter"
