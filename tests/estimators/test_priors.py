@@ -19,7 +19,7 @@ NOISE, LOADING, BETA = (7.0, 12.0), (2.5, 8.0), (2.0, 5.0)
 
 
 def settled(model: Any) -> tuple[Any, Any, Any, float]:
-    """Model, posterior and sums of a fit, and the square of the unit they are in."""
+    """Model, posterior and sums of a fit, and the square of the unit they are in, that of the first column."""
     return model._model, model._state.q, model._state.stats, float(np.ravel(model._units.scale)[0] ** 2)
 
 
@@ -50,10 +50,11 @@ def test_chances_of_noisy_or_begin_from_their_priors() -> None:
 def test_noise_and_loadings_of_factors_and_sources_begin_from_their_priors(make: Any) -> None:
     variances = np.linspace(5.0, 10.0, 6)
     given = {"prior": "ard", "noise_variance_prior": (variances, 12.0), "loading_prior": LOADING}
-    model, q, _, square = settled(make(2, **given, **QUICK).fit(REAL))
+    fitted = make(2, **given, **QUICK).fit(REAL)
+    model, q, _, _ = settled(fitted)
     prior = model.prior(q.n_components).loadings.weights.noise
     assert prior.shape == pytest.approx(np.full(6, 6.0))
-    assert prior.rate / prior.shape * square == pytest.approx(variances)
+    assert prior.rate / prior.shape * fitted._units.scale**2 == pytest.approx(variances)
     assert q.loadings.weights.noise.shape == pytest.approx(np.full(6, 6.0 + 0.5 * 60))
     assert model.relevance == (4.0, 10.0)
 

@@ -377,6 +377,7 @@ def test_cells_of_small_tables_are_hidden_in_several_rounds() -> None:
     assert "too few of them to tell" in few
 
 
+@pytest.mark.extras
 def test_levels_of_odd_rows_are_told_by_how_probable_they_are() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

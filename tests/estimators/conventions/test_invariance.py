@@ -157,7 +157,6 @@ OWN_UNITS: dict[str, Any] = {
     "tied clusters": latens.GaussianMixture(4, covariance_type="tied", random_state=0),
     "diagonal clusters": latens.GaussianMixture(4, covariance_type="diag", random_state=0),
     "classes": latens.LatentClassAnalysis(3, random_state=0),
-    "sources": latens.NoisyICA(2, random_state=0, max_iter=30),
     "causes": latens.BinaryFactorAnalysis(3, noise="diagonal", random_state=0, max_iter=30),
 }
 
@@ -165,7 +164,7 @@ OWN_UNITS: dict[str, Any] = {
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("name", OWN_UNITS)
 def test_columns_in_units_of_powers_of_two_give_the_same_bits(name: str, holes: bool) -> None:
-    """Of models whose columns have noise of their own, from a sample of the rows; signs go by the largest loading."""
+    """Of models whose columns have noise of their own, from a sample of the rows."""
     rng = np.random.default_rng(4)
     x = rng.normal(size=(90, 5)) @ rng.normal(size=(5, 5)) + 3 * rng.integers(0, 3, size=(90, 1))
     if holes:
@@ -180,6 +179,6 @@ def test_columns_in_units_of_powers_of_two_give_the_same_bits(name: str, holes: 
             models.append(model.fit(x * unit))
     one, other = models
     volume = math.log(2) * float(exponents @ np.sum(~np.isnan(x), axis=0))
-    assert np.array_equal(np.abs(one.transform(x)), np.abs(other.transform(x * 2.0**exponents)))
+    assert np.array_equal(one.transform(x), other.transform(x * 2.0**exponents))
     assert len(one.elbo_history_) == len(other.elbo_history_)
     assert other.elbo_ + volume == pytest.approx(one.elbo_, rel=1e-13)

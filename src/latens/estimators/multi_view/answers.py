@@ -210,7 +210,7 @@ class MultiViewAnswers(Answers):
             In the containers of X; a dict of arrays for AnnData and MuData. Quantiles are a dict of such tables by
             probability, draws a list of them.
         """
-        X, exposure = exposure_aside(X, exposure)
+        X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
         asked, given = Asked(quantiles, n_draws), tables_of(X)
         X = encoded_views(self, given)
         table = self._table(X, groups, precision=precision, exposure=exposure, covariates=covariates)
@@ -574,7 +574,7 @@ class MultiViewAnswers(Answers):
     ) -> WideTable:
         """Samples as one wide table, as they were given; what is known beside them where it is given or expected."""
         check_is_fitted(self)
-        X, exposure = exposure_aside(X, exposure)
+        X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
         fitted = self.layout_
         table = lay_out(
             encoded_views(self, X),

@@ -325,7 +325,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             if is_in_blocks(X):
                 self._fit_blocks(X, groups, sample_weight, precision, exposure, covariates, opened)
                 return self
-            X, exposure = exposure_aside(X, exposure)
+            X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
             table, chosen = self._first_table(X, groups, sample_weight, precision, covariates)
             # the wide table was made here and may be written over, unless it is the caller's own array
             spare = not self._plain

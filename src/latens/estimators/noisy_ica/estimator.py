@@ -368,11 +368,6 @@ class NoisyICA(VariationalTransformer):
             )
         return np.zeros(k, dtype=bool)
 
-    @property
-    def _own_units(self) -> bool:
-        """Sensors have noise of their own, and loadings are measured by it."""
-        return True
-
     def _scale(self, q: IcaPosterior, units: Units) -> Floats:
         """(K,), size of a published unit of each source in the model's, with the sign that it is published with."""
         mean = units.leave_direction(q.loadings.mean[: q.n_components])

@@ -178,7 +178,8 @@ class Units:
     def log_volume(self, rows: Rows) -> Array:
         """(n,), what a density in data units is divided by, as a logarithm: the units of the entries seen."""
         if np.ndim(self.log_scale):
-            return rows.mask @ like(self.log_scale, rows.x)
+            volume = rows.mask @ like(self.log_scale, rows.x)
+            return array_namespace(volume).broadcast_to(volume, (len(rows),))
         return float(self.log_scale) * rows.observed
 
     def enter(self, rows: Rows, *, spare: bool = False) -> Rows:

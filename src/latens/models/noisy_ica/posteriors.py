@@ -79,7 +79,7 @@ class Shapes:
 @dataclass(frozen=True)
 class Full:
     matrix: Array = positive_definite("n k k")
-    volume: Array | None = None  # (n,), log determinants, where they are known
+    known: tuple[Array, Array] | None = None  # a matrix, and its log determinants (n,)
 
     @property
     def variance(self) -> Array:
@@ -87,7 +87,9 @@ class Full:
 
     @property
     def log_determinant(self) -> Array:
-        return log_determinants(self.matrix) if self.volume is None else self.volume
+        if self.known is not None and self.known[0] is self.matrix:  # not where another matrix was put in
+            return self.known[1]
+        return log_determinants(self.matrix)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Sources:
     @property
     def u(self) -> Array:
         """(n, K), E[u]."""
-        return self.quiet
+        expected = self.shape / self.rate
+        return self.heavy * expected + (1 - self.heavy) if len(self.light) else expected
 
     @property
     def log_u(self) -> Array:
@@ -202,7 +205,7 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
     for _ in range(n_sweeps):
         precision = heavy * local.quiet + (1 - heavy) * sharp if len(light) else local.quiet
         centre, inverse, volume = normal_given(drive, gram, precision)
-        spread: Full | Diagonal = Full(inverse, volume)
+        spread: Full | Diagonal = Full(inverse, None if volume is None else (inverse, volume))
         lean = None
         if diagonal:
             spread = Diagonal(1 / (precision + xp.linalg.diagonal(gram)))
