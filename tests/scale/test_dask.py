@@ -248,7 +248,7 @@ def test_a_long_pass_says_how_many_chunks_are_done(
 ) -> None:
     from latens.scale import dask_blocks
 
-    monkeypatch.setattr(dask_blocks, "LOOKED", 0.25)
+    monkeypatch.setattr(dask_blocks, "LOOKED", 0.1)
     mixture(max_iter=2, verbose=1).fit(chunked(X, 300).map_blocks(_slowly))
     done = [int(number) for number in re.findall(r"(\d+)/8 blocks of a pass", capsys.readouterr().err)]
     assert len(set(done)) > 2
@@ -256,7 +256,7 @@ def test_a_long_pass_says_how_many_chunks_are_done(
 
 
 def _slowly(chunk: np.ndarray) -> np.ndarray:
-    time.sleep(0.2)
+    time.sleep(0.3)
     return chunk
 
 
