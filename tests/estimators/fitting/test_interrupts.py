@@ -170,6 +170,14 @@ class Key:
             sys.setprofile(before)
 
 
+@pytest.fixture
+def hears_interrupts() -> Iterator[None]:
+    """A shell that starts tests in the background has them ignore the key."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 OFTEN = {  # with what else there is to be interrupted: starts, moves, finer tolerances, one component more
     "BernoulliMixture": {"n_components": 3, "n_init": 3, "moves": True},
     "FactorAnalysis": {"prior": "ard", "n_components": None},
@@ -190,6 +198,7 @@ OFTEN = {  # with what else there is to be interrupted: starts, moves, finer tol
         *(pytest.param(name, 30, marks=pytest.mark.slow) for name in OFTEN),
     ],
 )
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_at_any_moment_after_the_first_iteration_keeps_the_best_state(name: str, n_moments: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
