@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+import signal
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -87,6 +88,14 @@ def _gpu_present() -> bool:
     except ModuleNotFoundError:
         return False
     return bool(torch.cuda.is_available())
+
+
+@pytest.fixture
+def hears_interrupts() -> Iterator[None]:
+    """A shell that starts tests in the background has them ignore the interrupt key."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

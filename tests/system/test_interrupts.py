@@ -9,9 +9,12 @@ import pytest
 
 from latens.system.interrupts import held_back
 
-pytestmark = pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        threading.current_thread() is not threading.main_thread(), reason="signals come to the main thread"
+    ),
+    pytest.mark.usefixtures("hears_interrupts"),
+]
 
 
 def test_an_interrupt_waits_for_the_end_of_the_block_and_is_told() -> None:

@@ -170,14 +170,6 @@ class Key:
             sys.setprofile(before)
 
 
-@pytest.fixture
-def hears_interrupts() -> Iterator[None]:
-    """A shell that starts tests in the background has them ignore the key."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 OFTEN = {  # with what else there is to be interrupted: starts, moves, finer tolerances, one component more
     "BernoulliMixture": {"n_components": 3, "n_init": 3, "moves": True},
     "FactorAnalysis": {"prior": "ard", "n_components": None},
