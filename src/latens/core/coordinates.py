@@ -60,6 +60,7 @@ class Chart:
         self.point = point
         self._leaves = tuple(_leaves(point, (), {}))
         self.size = sum(leaf.size for leaf in self._leaves)
+        self._ends = np.cumsum([leaf.size for leaf in self._leaves])
         self.names = tuple(f"{_label(leaf.path)}[{i}]" for leaf in self._leaves for i in range(leaf.size))
 
     def at(self, coordinates: Floats) -> Any:
@@ -108,9 +109,11 @@ class Chart:
 
     def along(self, i: int, step: float) -> Any:
         """The dataclass with coordinate i at `step`, the others at 0."""
-        coordinates = np.zeros(self.size)
-        coordinates[i] = step
-        return self.at(coordinates)
+        at = int(np.searchsorted(self._ends, i, side="right"))
+        leaf = self._leaves[at]
+        part = np.zeros(leaf.size)
+        part[i - int(self._ends[at]) + leaf.size] = step
+        return _rebuilt(self.point, {leaf.path: leaf.move(part)})
 
 
 def _at_path(values: Mapping[str, Any], path: Path) -> Any:

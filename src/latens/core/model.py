@@ -86,7 +86,8 @@ class Sloped(Protocol):
 
     def slopes(self, q: Any, stats: Any) -> Mapping[str, Any] | None: ...
 
-    # derivatives of data and global terms by the fields of q at fixed statistics, nested as q is; None: not this q's
+    # derivatives of data and global terms by the fields of q at fixed statistics, nested as q is; linear in these but
+    # for what the prior adds. None: not this q's
 
 
 @runtime_checkable

@@ -90,11 +90,11 @@ class CategoricalColumns:
 
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> CategoricalColumns:
         """Posterior after seen_kd entries, of which x show level 1 and xx each level above."""
-        return replace(self, counts=self.counts + self._level_counts(seen, x, xx))
+        return replace(self, counts=self.counts + np.maximum(self._level_counts(seen, x, xx), 0.0))
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: Any = None) -> Floats:
         """(K,), log evidence of each cluster's entries under the prior `self`."""
-        after = self.counts + self._level_counts(seen, x, xx)
+        after = self.counts + np.maximum(self._level_counts(seen, x, xx), 0.0)
         return np.asarray(np.sum(self._log_norm(after) - self._log_norm(self.counts), axis=1))
 
     def kl(self, other: CategoricalColumns) -> float:
@@ -188,11 +188,10 @@ class CategoricalColumns:
         return np.asarray(digamma(self.counts) - self._over_levels(digamma(self._column_sums(self.counts))))
 
     def _level_counts(self, seen: Floats, x: Floats, xx: Floats) -> Floats:
-        """(K, L), entries of each level; those of level 0 are what the others leave."""
+        """(K, L), entries of each level; of level 0 what the others leave, which rounding may make negative."""
         counts = np.zeros((len(x), sum(self.levels)))
         counts[:, self._above] = np.concatenate([x, xx], axis=1)
-        left = np.broadcast_to(seen, x.shape) - self._column_sums(counts)
-        counts[:, self._first] = np.maximum(left, 0.0)  # rounding may make it negative
+        counts[:, self._first] = np.broadcast_to(seen, x.shape) - self._column_sums(counts)
         return counts
 
     def _log_norm(self, counts: Floats) -> Floats:

@@ -55,11 +55,7 @@ class ByResponse(DataOfFit):
         self, numbers: list[PublishedNumber], response: Response
     ) -> tuple[list[PublishedNumber], Answer]:
         """Numbers that the model estimates, not those it fixes, and what is known of them."""
-
-        def quantity(q: Any, stats: Any) -> Floats:
-            return values_of(self._published(q, stats), numbers)
-
-        estimate, jacobian = quantity(response.chart.point, response.stats), response.jacobian(quantity)
+        estimate, jacobian = self._moving(numbers, response)
         moved = np.flatnonzero(np.any(jacobian != 0, axis=1))
         numbers, estimate, jacobian = [numbers[i] for i in moved], estimate[moved], jacobian[moved]
         shift = jacobian @ response.covariance @ response.gradient  # the rest of the way to the top
@@ -68,6 +64,19 @@ class ByResponse(DataOfFit):
             why[:] = f"the fit is {response.decrement:.2g} nats from its optimum"
         why[_depends_on_held(response, jacobian)] = AT_END
         return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
+
+    def _moving(self, numbers: Sequence[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
+        """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
+        published = self._published(response.chart.point, response.stats)
+        extra = set(self._extra_numbers(response.chart.point, response.stats))
+        of_sums = np.array([number.parameter in extra for number in numbers], dtype=bool)
+        own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_sums, of_sums))
+        find, find_others = value_finder(own), value_finder(others)
+        jacobian = np.empty((len(numbers), response.chart.size))
+        jacobian[~of_sums] = response.jacobian_of_point(lambda q: find(self._publish(q, response.stats, self._units)))
+        if others:
+            jacobian[of_sums] = response.jacobian(lambda q, stats: find_others(self._extra_numbers(q, stats)))
+        return values_of(published, numbers), jacobian
 
     def _judged(
         self,

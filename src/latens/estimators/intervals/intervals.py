@@ -228,9 +228,8 @@ class Intervals(ByResponse):
             batches, sweep = self._data_of_fit(X, fit_params)
             response = respond(self._model, batches, self.posterior_, sweep=sweep)
         numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
-        estimate = values_of(published, numbers)
         links = [LINKS[number.link] for number in numbers]
-        jacobian = response.jacobian(lambda q, stats: values_of(self._published(q, stats), numbers))
+        estimate, jacobian = self._moving(numbers, response)
         slopes = np.array([link.slope(value) for link, value in zip(links, estimate, strict=True)])
         values, vectors = np.linalg.eigh(response.covariance)
         steps = rng.normal(size=(n, len(values))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T

@@ -25,13 +25,15 @@ from scipy.sparse import csr_array, hstack
 from latens.array import Floats, Index
 from latens.core.coordinates import Chart
 
-__all__ = ["Arrow", "Blocks", "arrow_of", "blocks_of"]
+__all__ = ["Arrow", "Blocks", "arrow_of", "blocks_of", "whole_of"]
 
 MOST_PRODUCTS = 1000  # with A, to make it
 MOST_ENTRIES = 5e7  # of all blocks together
 AT_ONCE = 200  # blocks, or numbers, whose matrices are held at the same time
 TINY = 1e-12  # of the largest entry of a column: what differences leave of 0
 APART = 1e-3  # relative error of a product, above which blocks are not those of A
+CLOSELY = 1e-5  # the same where the whole matrix is asked for
+NO_MORE = 1e-12  # of the largest curvature: what coordinates that curve less are taken to have, to compare them
 FLAT = 1e-7  # eigenvalues of a block in units of its diagonal, below which nothing is known of a direction
 Product = Callable[[Floats], Floats]
 
@@ -204,3 +206,29 @@ def arrow_of(product: Product, blocks: Blocks, least: float) -> Arrow | None:
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size) * scale
     gap, there = scale * (arrow.times(signs) - product(signs)), scale * arrow.times(signs)
     return arrow if gap @ gap <= APART**2 * (there @ there) else None
+
+
+def whole_of(product: Product, chart: Chart) -> Floats:
+    """(P, P), -A from the fewest products with it; one for each coordinate where all of them meet."""
+    for blocks in blocks_of(chart):
+        found = _whole(product, blocks) if blocks.n_products < chart.size - 1 else None
+        if found is not None:
+            return found
+    return np.stack([product(step) for step in np.eye(chart.size)]) if chart.size else np.zeros((0, 0))
+
+
+def _whole(product: Product, blocks: Blocks) -> Floats | None:
+    """None where other blocks meet."""
+    matrix, slots, border = np.zeros((blocks.size + 1, blocks.size + 1)), blocks.slots, blocks.border
+    for slot in range(slots.shape[1]):
+        matrix[slots, slots[:, slot, None]] = blocks.gathered(product(blocks.moved(slot)))
+    for at in border:
+        matrix[:-1, at] = product((np.arange(blocks.size) == at).astype(float))
+    inner = slots[slots < blocks.size]
+    matrix[np.ix_(border, inner)] = matrix[np.ix_(inner, border)].T
+    found = matrix[:-1, :-1]
+    own = np.diagonal(found)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=blocks.size)
+    scale = 1 / np.sqrt(np.maximum(own, NO_MORE * own.max(initial=0.0)))
+    gap, there = scale * (found @ (scale * signs) - product(scale * signs)), scale * (found @ (scale * signs))
+    return found if gap @ gap <= CLOSELY**2 * (there @ there) else None

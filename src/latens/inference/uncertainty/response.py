@@ -42,6 +42,8 @@ from latens.errors import ElboDecreased, NotSettled
 from latens.inference.ascent import ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
+from latens.inference.uncertainty.arrow import blocks_of, whole_of
+from latens.inference.uncertainty.column_slopes import column_slopes
 
 __all__ = ["NO_CURVATURE", "SETTLED", "SHORT_STEP", "STEP", "Response", "ascend_to", "respond", "settle_block"]
 
@@ -114,6 +116,14 @@ class Response:
             ends = quantity(self.chart.along(i, self.step), up), quantity(self.chart.along(i, -self.step), down)
             columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * self.step))
         return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+
+    def jacobian_of_point(self, quantity: Callable[[Any], Floats]) -> Floats:
+        """(m, P), the same of a function of the posterior alone: columns are moved together where numbers allow it."""
+        for blocks in blocks_of(self.chart):
+            slopes = column_slopes(quantity, self.chart, blocks) if blocks.n_products < self.chart.size else None
+            if slopes is not None:
+                return np.asarray(slopes.matrix.toarray())
+        return self.jacobian(lambda q, _: quantity(q))
 
     def std(self, jacobian: Floats) -> Floats:
         """(m,), standard deviations of quantities; infinite where the rows do not tell a part of one."""
@@ -227,16 +237,22 @@ def _settle_under_all(model: Any, points: Sequence[Any], batch: Any, warm: Any) 
 def _by_slopes(
     model: Any, chart: Chart, arms: Sequence[tuple[Any, Any]], stats: Any, sides: Sequence[tuple[Any, Any]], step: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Gradient, A and B by first differences of slopes in closed form."""
-    steps, origin = step * np.eye(chart.size), np.zeros(chart.size)
-    fixed, cross = np.empty((2, chart.size, chart.size))
-    for j, ((up, down), (more, less)) in enumerate(zip(arms, sides, strict=True)):
-        fixed[j] = chart.pulled(steps[j], model.slopes(up, stats)) - chart.pulled(-steps[j], model.slopes(down, stats))
-        cross[j] = chart.pulled(origin, model.slopes(chart.point, more)) - chart.pulled(
-            origin, model.slopes(chart.point, less)
-        )
-    fixed, cross = fixed.T / (2 * step), cross.T / (2 * step)
-    return chart.pulled(origin, model.slopes(chart.point, stats)), 0.5 * (fixed + fixed.T), cross
+    """Gradient, A and B from slopes in closed form, which are linear in the statistics but for the prior's part."""
+
+    def less_curved(v: Floats) -> Floats:
+        """-A v."""
+        size = np.abs(v).max()
+        ends = [chart.pulled(each, model.slopes(chart.at(each), stats)) for each in (step / size * v, -step / size * v)]
+        return np.asarray((ends[1] - ends[0]) * (size / (2 * step)))
+
+    def here(sums: Any) -> Floats:
+        return chart.pulled(origin, model.slopes(chart.point, sums))
+
+    origin = np.zeros(chart.size)
+    fixed, own, cross = -whole_of(less_curved, chart), here(0.0 * stats), np.empty((chart.size, chart.size))
+    for j, (more, less) in enumerate(sides):
+        cross[:, j] = here((0.5 / step) * (more + (-1.0) * less)) - own
+    return here(stats), 0.5 * (fixed + fixed.T), cross
 
 
 def _by_heights(

@@ -20,18 +20,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from latens.array import Floats, Index
+from latens.array import Floats
 from latens.core import State
 from latens.core.coordinates import Chart
 from latens.errors import NotSettled
 from latens.inference.sweep import Sweep, serial_sweep
-from latens.inference.uncertainty.arrow import Arrow, Blocks, arrow_of, blocks_of
+from latens.inference.uncertainty.arrow import Arrow, arrow_of, blocks_of
+from latens.inference.uncertainty.column_slopes import ColumnSlopes, column_slopes
 from latens.inference.uncertainty.response import NO_CURVATURE, SETTLED, SHORT_STEP, STEP, ascend_to, settle_block
 
 __all__ = ["ManyResponses", "respond_many"]
@@ -104,7 +104,7 @@ def _responses(
 
     stats, origin = sums(top.q), np.zeros(chart.size)
     fixed = _arrow(chart, lambda point: model.slopes(point, stats))
-    slopes = None if fixed is None else _slopes_of(quantity, chart, fixed.blocks)
+    slopes = None if fixed is None else column_slopes(quantity, chart, fixed.blocks)
     if fixed is None or slopes is None:
         return None
     gradient = chart.pulled(origin, model.slopes(chart.point, stats))
@@ -170,79 +170,6 @@ def _arrow(chart: Chart, slopes: Callable[[Any], Any]) -> Arrow | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Slopes:
-    """Derivatives of numbers, each by the coordinates of one block and of the border."""
-
-    blocks: Blocks
-    block: Index  # (m,)
-    own: Floats  # (m, p)
-    border: Floats  # (m, b)
-
-    @cached_property
-    def matrix(self) -> csr_array:
-        """(m, P), few of whose entries are not 0."""
-        rows, slots = np.nonzero(self.own)
-        others, places = np.nonzero(self.border)
-        values = np.concatenate([self.own[rows, slots], self.border[others, places]])
-        columns = np.concatenate([self.blocks.slots[self.block[rows], slots], self.blocks.border[places]])
-        kept = columns < self.blocks.size
-        index = np.concatenate([rows, others])[kept], columns[kept]
-        return csr_array((values[kept], index), shape=(len(self.block), self.blocks.size))
-
-    def times(self, v: Floats) -> Floats:
-        """(m,), derivatives along v."""
-        return np.asarray(self.matrix @ v)
-
-    def meets(self, which: Any) -> Any:
-        """(m,), whether numbers move with some of these coordinates."""
-        sizes = abs(self.matrix)
-        largest = sizes.max(axis=1).toarray().ravel()
-        return sizes.multiply(which.astype(float)).max(axis=1).toarray().ravel() > 1e-3 * largest
-
-
-def _slopes_of(quantity: Callable[[Any], Floats], chart: Chart, blocks: Blocks) -> _Slopes | None:
-    """Derivatives by central differences; None where a number moves with several blocks."""
-    n_blocks, p = blocks.slots.shape
-    rng = np.random.default_rng(1)
-
-    def moved(v: Floats) -> Floats:
-        return np.asarray((quantity(chart.at(STEP * v)) - quantity(chart.at(-STEP * v))) / (2 * STEP))
-
-    # blocks are told apart by how far they are moved: twice the same, once each times a number of its own
-    inner = rng.uniform(0.5, 1.0, size=(1, p)) * np.ones((n_blocks, 1))
-    numbers = 1 + np.arange(n_blocks) / max(n_blocks, 1)
-    nothing = np.zeros(len(blocks.border))
-    alike = moved(blocks.scattered(inner, nothing))
-    apart = moved(blocks.scattered(inner * numbers[:, None], nothing))
-    there = alike != 0
-    which = np.where(there, np.rint((apart / np.where(there, alike, 1.0) - 1) * n_blocks), 0).astype(int)
-    which = np.clip(which, 0, max(n_blocks - 1, 0))
-    own = np.stack([moved(blocks.moved(slot)) for slot in range(p)], axis=1) if p else np.zeros((len(alike), 0))
-    border = _border_slopes(moved, blocks, len(alike))
-    found = _Slopes(blocks, which, own, border)
-    probe = rng.uniform(0.5, 1.0, chart.size) * rng.choice([-1.0, 1.0], size=chart.size)
-    size = np.abs(own).sum(axis=1) + np.abs(border).sum(axis=1)
-    return found if np.all(np.abs(found.times(probe) - moved(probe)) <= 1e-3 * size) else None
-
-
-def _border_slopes(moved: Callable[[Floats], Floats], blocks: Blocks, m: int) -> Floats:
-    """(m, b); groups of coordinates that move no number are not looked into."""
-    found, sizes = np.zeros((m, len(blocks.border))), np.random.default_rng(2).uniform(0.5, 1.0, len(blocks.border))
-    groups = [(0, len(blocks.border))]
-    while groups:
-        low, high = groups.pop()
-        v = np.zeros(blocks.size)
-        v[blocks.border[low:high]] = sizes[low:high] if high - low > 1 else 1.0
-        slope = moved(v)
-        if high - low == 1:
-            found[:, low] = slope
-        elif high > low and slope.any():
-            middle = (low + high) // 2
-            groups += [(low, middle), (middle, high)]
-    return found
-
-
-@dataclass(frozen=True, eq=False)
 class _Found:
     directions: Floats  # (P, r), U
     tridiagonal: Floats  # (r, r), T
@@ -251,7 +178,9 @@ class _Found:
     ended: bool  # whether there are no others
 
 
-def _lanczos(arrow: Arrow, along: Callable[[Floats], tuple[Floats, Floats]], slopes: _Slopes, narrow: Floats) -> _Found:
+def _lanczos(
+    arrow: Arrow, along: Callable[[Floats], tuple[Floats, Floats]], slopes: ColumnSlopes, narrow: Floats
+) -> _Found:
     """Directions until they raise variances no more."""
     limit, size = min(MOST_DIRECTIONS, int(arrow.free.sum())), arrow.blocks.size
     anywhere, blank = along(arrow.spread(np.random.default_rng(0).standard_normal(size)))
