@@ -65,7 +65,7 @@ class ByResponse(DataOfFit):
         why[_depends_on_held(response, jacobian)] = AT_END
         return numbers, self._judged(numbers, estimate, shift, response.std(jacobian), response.missing(jacobian), why)
 
-    def _moving(self, numbers: Sequence[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
+    def _moving(self, numbers: list[PublishedNumber], response: Response) -> tuple[Floats, Floats]:
         """(m,) and (m, P), numbers at the optimum, and how they move with the coordinates."""
         published = self._published(response.chart.point, response.stats)
         extra = set(self._extra_numbers(response.chart.point, response.stats))
