@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,11 @@ class Chart:
         self._leaves = tuple(_leaves(point, (), {}))
         self.size = sum(leaf.size for leaf in self._leaves)
         self._ends = np.cumsum([leaf.size for leaf in self._leaves])
-        self.names = tuple(f"{_label(leaf.path)}[{i}]" for leaf in self._leaves for i in range(leaf.size))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each coordinate is called: its field, and its number there."""
+        return tuple(f"{_label(leaf.path)}[{i}]" for leaf in self._leaves for i in range(leaf.size))
 
     def at(self, coordinates: Floats) -> Any:
         """The dataclass at these coordinates (P,)."""

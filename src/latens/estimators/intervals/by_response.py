@@ -154,7 +154,8 @@ class ByResponse(DataOfFit):
         if found is None:
             return None
         moved = np.flatnonzero(found.moves)
-        numbers = [(own + others)[i] for i in moved]
+        everything = own + others
+        numbers = [everything[i] for i in moved]
         std, shift = found.std[moved], found.shift[moved]
         why = np.where(found.settled[moved], "", f"{found.n_directions} directions did not settle it").astype(object)
         with np.errstate(invalid="ignore"):

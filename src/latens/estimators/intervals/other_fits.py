@@ -56,11 +56,11 @@ def with_other_fits(
     `entered` and `std` (m,) are the numbers and their standard deviations on the scales of their links; `publish`
     gives the numbers of a posterior and its statistics. `signed`: signs of loadings are free.
     """
-    k = len(names)
+    k, kinds = len(names), _kinds_of_each(len(names), numbers, entered, std)
     nats, why = np.full(k, math.inf), [""] * k
     for fit in sorted(fits, key=lambda fit: fit.nats, reverse=True):  # what is said last is of the likeliest
         published = publish(fit.end.q, fit.end.stats)
-        missing, changed = _compared(published, k, fit.gone, numbers, entered, std, signed)
+        missing, changed = _compared(published, kinds, fit.gone, signed)
         back = fit.gone not in (missing, *changed)
         nats[fit.gone] = min(nats[fit.gone], fit.nats_at_once if back else fit.nats)
         nats[missing] = min(nats[missing], fit.nats)
@@ -73,27 +73,20 @@ def with_other_fits(
 
 
 def _compared(
-    published: Mapping[str, Any],
-    k: int,
-    gone: int,
-    numbers: Sequence[PublishedNumber],
-    entered: Floats,
-    std: Floats,
-    signed: bool,
+    published: Mapping[str, Any], kinds: Sequence[Sequence[_Kind]], gone: int, signed: bool
 ) -> tuple[int, list[int]]:
     """The component that the other fit does without, and those of which it says other things.
 
     Where nothing is known of the numbers, it is the one that was taken out.
     """
-    own = [[i for i, n in enumerate(numbers) if n.component == each and 0 < std[i] < math.inf] for each in range(k)]
-    if not all(own):
+    k = len(kinds)
+    if not all(kinds):
         return gone, []
     apart = np.empty((k, k - 1, 2))  # as far as pairs go, and as agreement does
     for each in range(k):
-        kinds = _by_kind([numbers[i] for i in own[each]], entered[own[each]], std[own[each]])
         for other in range(k - 1):
             signs = (1.0, -1.0) if signed else (1.0,)
-            apart[each, other] = min(_apart(published, kinds, other, sign) for sign in signs)
+            apart[each, other] = min(_apart(published, kinds[each], other, sign) for sign in signs)
     paired, partners = linear_sum_assignment(apart[:, :, 0])
     missing = int(np.setdiff1d(np.arange(k), paired)[0])
     return missing, [int(i) for i, j in zip(paired, partners, strict=True) if not apart[i, j, 1] <= SAME]
@@ -109,12 +102,16 @@ class _Kind:
     std: Floats  # (m,)
 
 
-def _by_kind(numbers: Sequence[PublishedNumber], entered: Floats, std: Floats) -> list[_Kind]:
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    for i, number in enumerate(numbers):
-        groups.setdefault((number.parameter, number.view, number.link), []).append(i)
+def _kinds_of_each(k: int, numbers: Sequence[PublishedNumber], entered: Floats, std: Floats) -> list[list[_Kind]]:
+    """Of each component, the numbers that something is known of."""
+    groups: list[dict[tuple[str, str, str], list[int]]] = [{} for _ in range(k)]
+    for i in np.flatnonzero((std > 0) & (std < math.inf)).tolist():
+        number = numbers[i]
+        if number.component is not None:
+            groups[number.component].setdefault((number.parameter, number.view, number.link), []).append(i)
     return [
-        _Kind(numbers[at[0]], np.array([numbers[i].place for i in at]), entered[at], std[at]) for at in groups.values()
+        [_Kind(numbers[at[0]], np.array([numbers[i].place for i in at]), entered[at], std[at]) for at in group.values()]
+        for group in groups
     ]
 
 

@@ -107,7 +107,7 @@ def _responses(
     slopes = None if fixed is None else column_slopes(quantity, chart, fixed.blocks)
     if fixed is None or slopes is None:
         return None
-    gradient = chart.pulled(origin, model.slopes(chart.point, stats))
+    gradient, of_prior = (chart.pulled(origin, model.slopes(chart.point, each)) for each in (stats, 0.0 * stats))
     steep = (fixed.free > 0) & (np.abs(gradient) > STEEP * np.sqrt(fixed.own))
     arrow = fixed.holding(steep)
     rest, here = others or (lambda q, stats: np.zeros(0)), (chart.point, stats)
@@ -123,8 +123,9 @@ def _responses(
         if not settled:
             down = chart.at(-step * v)
             ends, step = [ends[0], (down, sums(down))], 2 * step
-        pulls = [chart.pulled(origin, model.slopes(chart.point, sides)) for _, sides in ends]
-        return (pulls[0] - pulls[1]) / step, (rest(*ends[0]) - rest(*ends[1])) / step
+        change = (1 / step) * (ends[0][1] + (-1.0) * ends[1][1])  # slopes are linear in it
+        pull = chart.pulled(origin, model.slopes(chart.point, change)) - of_prior
+        return pull, (rest(*ends[0]) - rest(*ends[1])) / step
 
     narrow = arrow.lengths(slopes.block, slopes.own, slopes.border)
     pull = arrow.pulled(gradient)
