@@ -14,7 +14,7 @@ from latens.estimators.intervals.answer import Answer
 from latens.estimators.intervals.data_of_fit import DataOfFit
 from latens.estimators.intervals.other_fits import Components, not_compared
 from latens.estimators.intervals.students import IntervalTails, tails_of
-from latens.estimators.intervals.table import LINKS, Choice, PublishedNumber, value_finder, values_of
+from latens.estimators.intervals.table import Choice, PublishedNumber, Scales, value_finder, values_of
 from latens.inference.sweep import Sweep
 from latens.inference.uncertainty.response import Response
 from latens.inference.uncertainty.response_of_few import respond_few
@@ -88,11 +88,11 @@ class ByResponse(DataOfFit):
         why: Any,
     ) -> Answer:
         """Numbers (m,) moved by `shift` to the top, with what is known of them; `why` says what is wrong already."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, estimate, strict=True)])
-            entered = np.array([LINKS[n.link].enter(v) for n, v in zip(numbers, estimate, strict=True)])
+        scales = Scales(numbers)
+        slopes, entered = scales.slope(estimate), scales.enter(estimate)
+        with np.errstate(invalid="ignore"):
             entered = np.where(np.isfinite(std), entered + slopes * shift, entered)
-            estimate = np.array([LINKS[n.link].leave(v) for n, v in zip(numbers, entered, strict=True)])
+        estimate = scales.leave(entered)
         unknown = ~np.isfinite(std)
         partners = {(n.parameter, n.component, n.view) for n, lost in zip(numbers, unknown, strict=True) if lost}
         at_floor = any(parameter == "noise_variance" for parameter, _, _ in partners)
@@ -121,8 +121,7 @@ class ByResponse(DataOfFit):
             return values_of(self._publish(q, self._state.stats, self._units), numbers)
 
         few = respond_few(self._model, batches, self.posterior_, quantity, sweep=sweep)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.array([LINKS[n.link].slope(v) for n, v in zip(numbers, few.values, strict=True)])
+        slopes = Scales(numbers).slope(few.values)
         why = np.where(few.settled, "", "ten products with the curvature did not settle it").astype(object)
         why[~np.isfinite(few.std)] = "not identified by the rows"
         why[~np.isfinite(slopes)] = AT_END

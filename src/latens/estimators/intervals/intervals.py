@@ -28,10 +28,10 @@ from latens.estimators.intervals.other_fits import Components, not_compared, wit
 from latens.estimators.intervals.table import (
     AXES,
     INTERVAL_COLUMNS,
-    LINKS,
     Choice,
     IntervalTable,
     PublishedNumber,
+    Scales,
     published_numbers,
     values_of,
 )
@@ -228,19 +228,11 @@ class Intervals(ByResponse):
             batches, sweep = self._data_of_fit(X, fit_params)
             response = respond(self._model, batches, self.posterior_, sweep=sweep)
         numbers, published = self._numbers(), self._published(response.chart.point, response.stats)
-        links = [LINKS[number.link] for number in numbers]
         estimate, jacobian = self._moving(numbers, response)
-        slopes = np.array([link.slope(value) for link, value in zip(links, estimate, strict=True)])
+        scales = Scales(numbers)
         values, vectors = np.linalg.eigh(response.covariance)
         steps = rng.normal(size=(n, len(values))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-        moved = steps @ (slopes[:, None] * jacobian).T
-        drawn = np.stack(
-            [
-                link.leave(link.enter(value) + moved[:, i])
-                for i, (link, value) in enumerate(zip(links, estimate, strict=True))
-            ],
-            axis=1,
-        )
+        drawn = scales.leave(scales.enter(estimate) + steps @ (scales.slope(estimate)[:, None] * jacobian).T)
         return filled(published, numbers, drawn)
 
     def _can_refit(self, X: Any) -> bool:
@@ -274,13 +266,12 @@ class Intervals(ByResponse):
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
         published = self._names_of_own()
         own = [i for i, n in enumerate(numbers) if n.component is not None and n.parameter in published]
-        with np.errstate(divide="ignore"):
-            entered = np.array([LINKS[numbers[i].link].enter(answer.estimate[i]) for i in own])
+        of_components = [numbers[i] for i in own]
         return with_other_fits(
             fits,
             names,
-            [numbers[i] for i in own],
-            entered,
+            of_components,
+            Scales(of_components).enter(answer.estimate[own]),
             answer.std[own],
             partial(self._publish, units=self._units),
             signed=isinstance(model, Factors | NoisyIca | MultiView),
@@ -377,9 +368,8 @@ class Intervals(ByResponse):
         numbers, drawn = [numbers[i] for i in moving], drawn[:, moving]
         stats = self._statistics(self.posterior_, self._sums(batches))
         estimate = values_of(self._published(self.posterior_, stats), numbers)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
-            std = np.nan_to_num(np.std(entered, axis=0, ddof=1), nan=np.inf, posinf=np.inf)
+        with np.errstate(invalid="ignore"):
+            std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0, ddof=1), nan=np.inf, posinf=np.inf)
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
         why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
@@ -390,9 +380,8 @@ class Intervals(ByResponse):
         draw = partial(self._publish, stats=self._state.stats, units=self._units)
         estimate = values_of(draw(self.posterior_), numbers)
         drawn = np.array([values_of(draw(self.posterior_.sample(rng)), numbers) for _ in range(N_DRAWS)])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            entered = np.stack([LINKS[n.link].enter(drawn[:, i]) for i, n in enumerate(numbers)], axis=1)
-            std = np.nan_to_num(np.std(entered, axis=0), nan=np.inf)
+        with np.errstate(invalid="ignore"):
+            std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0), nan=np.inf)
         why = np.where(std > 0, "mean field is too narrow", "a point estimate: mean field knows no spread")
         return Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan))
 
@@ -427,27 +416,25 @@ class Intervals(ByResponse):
     ) -> IntervalTable:
         """A row for each number of `choice`, and what is known of each component; all numbers count for the latter."""
         names, reach = [str(name) for name in self.get_feature_names_out()], reach_of(answer, 0.5 * (1 + level))
+        scales = Scales(numbers)
+        with np.errstate(divide="ignore", invalid="ignore"):  # at an end of its range, or not identified
+            centre, half = scales.enter(answer.estimate), reach * answer.std
+            lower, upper = scales.leave(centre - half), scales.leave(centre + half)
+            spread = np.abs(np.where(answer.std > 0, answer.std / scales.slope(answer.estimate), 0.0))
+        if answer.draws is not None:
+            lower, upper = np.quantile(answer.draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+            spread = answer.std
         missing = np.full(len(names), np.nan)
+        told = (part.tolist() for part in (answer.estimate, spread, lower, upper, answer.missing))
         rows = []
-        for i, (number, value, std, why, lost) in enumerate(
-            zip(numbers, answer.estimate, answer.std, answer.why, answer.missing, strict=True)
-        ):
+        for number, why, value, std, low, high, lost in zip(numbers, answer.why, *told, strict=True):
             k = number.component
             if k is not None:
                 missing[k] = np.fmax(missing[k], lost)
                 why = why or known.why[k]
-            if not choice.holds(number):
-                continue
-            own = LINKS[number.link]
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                centre = own.enter(value)
-                ends = [float(own.leave(centre + side * reach[i] * std)) for side in (-1, 1)]
-                spread = float(std / own.slope(value)) if std > 0 else 0.0
-            if answer.draws is not None:
-                ends = np.quantile(answer.draws[:, i], [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
-                spread = float(std)
-            label = (number.parameter, "" if k is None else names[k], number.feature, number.view)
-            rows.append((*label, float(value), abs(spread), *ends, not why, why))
+            if choice.holds(number):
+                label = (number.parameter, "" if k is None else names[k], number.feature, number.view)
+                rows.append((*label, value, std, low, high, not why, why))
         each = zip(names, known.nats.tolist(), missing.tolist(), strict=True)
         of_components = Table(("component", "nats", "missing information"), tuple(each))
         return IntervalTable(INTERVAL_COLUMNS, tuple(rows), method, of_components)

@@ -18,6 +18,7 @@ __all__ = [
     "IntervalTable",
     "Link",
     "PublishedNumber",
+    "Scales",
     "component_axis",
     "published_numbers",
     "value_finder",
@@ -81,6 +82,33 @@ class PublishedNumber:
     view: str
     link: str
     columns: tuple[str, ...] = ()  # that it is of: one, two of a covariance, or none
+
+
+class Scales:
+    """The scales of several numbers; values (..., m) have one entry, or one column, for each.
+
+    What stands at an end of its range is infinite, without a warning.
+    """
+
+    def __init__(self, numbers: Sequence[PublishedNumber]) -> None:
+        links = np.array([number.link for number in numbers], dtype=object)
+        self._places = {link: np.flatnonzero(links == link) for link in dict.fromkeys(links)}
+
+    def enter(self, values: Floats) -> Floats:
+        return self._each(values, lambda link: link.enter)
+
+    def leave(self, values: Floats) -> Floats:
+        return self._each(values, lambda link: link.leave)
+
+    def slope(self, values: Floats) -> Floats:
+        return self._each(values, lambda link: link.slope)
+
+    def _each(self, values: Floats, way: Callable[[Link], Callable[[Any], Any]]) -> Floats:
+        found = np.empty(values.shape)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for link, at in self._places.items():
+                found[..., at] = way(LINKS[link])(values[..., at])
+        return found
 
 
 # axes of what is published, k for components and d for features, and the scale of intervals; "mean" is that of the
