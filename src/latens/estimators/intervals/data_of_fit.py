@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from latens.array import Floats
+from latens.array.transfer import is_sparse
 from latens.core import Compressing, Rows, State, Walking
 from latens.estimators.rows.data import InBlocks
-from latens.estimators.rows.sampling import blocks
+from latens.estimators.rows.sampling import blocks, distinct
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, occupied
@@ -39,6 +40,7 @@ class DataOfFit:
         converged_: bool
         stream_: Any
         tol: float
+        binary: ClassVar[bool]
 
     def _rows_of_fit(self, X: Any, sample_weight: Any = None) -> Rows:
         return check_rows(self, X, sample_weight)
@@ -54,7 +56,7 @@ class DataOfFit:
         if isinstance(X, Scan):
             batches, sweep = self._blocks_of_scan(X)
         else:
-            batches, sweep = self._rows_in_blocks(X, fit_params), serial_sweep
+            batches, sweep = [self._counted_once(rows) for rows in self._rows_in_blocks(X, fit_params)], serial_sweep
         return ([self._state.data], serial_sweep) if isinstance(model, Compressing) else (batches, sweep)
 
     def _blocks_of_scan(self, scan: Scan) -> tuple[Sequence[Any], Sweep]:
@@ -89,6 +91,11 @@ class DataOfFit:
         batches = blocks(rows, model.floats_per_row(self._state.q.n_components))
         self._check_same_data(self._statistics(self._state.q, self._sums(batches)))
         return batches
+
+    def _counted_once(self, rows: Rows) -> Rows:
+        """Rows of yes/no entries that are the same as one that counts for all; many columns make hardly any alike."""
+        few_columns = self.binary and not is_sparse(rows.x) and 2.0 ** rows.x.shape[1] < len(rows)
+        return distinct(rows) if few_columns else rows
 
     def _refuse_walking(self) -> None:
         if isinstance(self._model, Walking):
