@@ -185,18 +185,20 @@ def _factors(rng: Generator, n: int, d: int, k: int) -> Any:
     return rng.normal(size=(n, k)) @ rng.normal(size=(k, d)) + noise * rng.normal(size=(n, d))
 
 
-FEW, SOME = (2, 3, 4), (2, 3, 4, 5)
-VIEWS = ((100, 200, 400), (12, 20), SOME)
+UP_TO_FOUR, UP_TO_FIVE = (2, 3, 4), (2, 3, 4, 5)
+VIEWS = ((100, 200, 400), (12, 20), UP_TO_FIVE)
 KINDS: dict[str, Kind] = {
-    "clusters": Kind(latens.GaussianMixture, _clusters, (150, 300, 600), (2, 4, 8), (*SOME, 6)),
-    "binary clusters": Kind(latens.BernoulliMixture, _binary_clusters, (150, 300, 600), (8, 12, 16), (*SOME, 6)),
-    "classes": Kind(latens.LatentClassAnalysis, _classes, (150, 300, 600), (6, 9, 12), SOME),
+    "clusters": Kind(latens.GaussianMixture, _clusters, (150, 300, 600), (2, 4, 8), (*UP_TO_FIVE, 6)),
+    "binary clusters": Kind(latens.BernoulliMixture, _binary_clusters, (150, 300, 600), (8, 12, 16), (*UP_TO_FIVE, 6)),
+    "classes": Kind(latens.LatentClassAnalysis, _classes, (150, 300, 600), (6, 9, 12), UP_TO_FIVE),
     "views, sparse": Kind(latens.MultiViewFactorAnalysis, partial(_views, 0.2), *VIEWS),
     "views, half dense": Kind(latens.MultiViewFactorAnalysis, partial(_views, 0.5), *VIEWS),
     "views, dense": Kind(latens.MultiViewFactorAnalysis, partial(_views, 1.0), *VIEWS),
-    "causes of binary rows": Kind(latens.NoisyOr, _causes, (200, 400, 800), (8, 12, 16), FEW),
+    "causes of binary rows": Kind(latens.NoisyOr, _causes, (200, 400, 800), (8, 12, 16), UP_TO_FOUR),
     "sources, square": Kind(latens.NoisyICA, _sources, (300, 600), (3, 4, 5), ()),
-    "sources, more sensors": Kind(latens.NoisyICA, _sources, (300, 600), (6, 8, 10), FEW),
-    "causes with offsets": Kind(latens.BinaryFactorAnalysis, _causes_with_offsets, (150, 300, 600), (6, 9, 12), FEW),
+    "sources, more sensors": Kind(latens.NoisyICA, _sources, (300, 600), (6, 8, 10), UP_TO_FOUR),
+    "causes with offsets": Kind(
+        latens.BinaryFactorAnalysis, _causes_with_offsets, (150, 300, 600), (6, 9, 12), UP_TO_FOUR
+    ),
     "factors": Kind(partial(latens.FactorAnalysis, prior="ard"), _factors, (100, 300, 600), (8, 12, 16), (1, 2, 3, 4)),
 }
