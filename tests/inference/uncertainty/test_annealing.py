@@ -14,6 +14,17 @@ from latens.inference.uncertainty.annealing import Tempered, anneal, log_mean_wi
 from tests.contract.cases import CASES, random_rows
 
 QUICK = {"binary-ard-exact", "factors-ard", "noisy-or-ard-exact-1", "mixture-diag-dirichlet"}
+EACH = [  # one of every kind
+    *sorted(QUICK),
+    "binary-ard-exact-intercept",
+    "binary-ard-exact-diagonal",
+    "noisy-or-ard-exact-2",
+    "views-gaussian",
+    "ica-heavy",
+    "ica-mixed-intercept",
+    "classes-levels",
+    "classes-counts",
+]
 D = 3
 POINTS = {"factors-ard": ("center",), "ica-heavy": ("shapes",)}  # what a fit has as points is given with the rows
 
@@ -56,7 +67,7 @@ ANNEALED = [name for name in CASES if annealed(name)]
 
 
 def test_all_kinds_of_models_are_among_them() -> None:
-    assert {"views-gaussian", "ica-heavy", "classes-levels", *QUICK} <= set(ANNEALED)
+    assert set(EACH) <= set(ANNEALED)
     assert not {"views-binary", "factors-ml", "classes-outliers", "mixture-diag-sticks"} & set(ANNEALED)
 
 
@@ -67,11 +78,9 @@ def test_a_few_chains_come_within_a_nat_of_the_evidence(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("name", ANNEALED)
+@pytest.mark.parametrize("name", EACH)
 def test_more_chains_come_nearer(name: str, holes: bool) -> None:
-    if holes and not model_of(name).samples_with_holes(None):
-        return
-    assert abs(gap(name, 400, 12, holes=holes)) < 0.6
+    assert abs(gap(name, 200, 10, holes=holes)) < 0.8
 
 
 @pytest.mark.slow
