@@ -97,6 +97,7 @@ SECTIONS = (
     Section("library.suggestions", "the planted structure suggested, nothing on noise", "library.suggestions:run"),
     Section("library.returning", "planted components return in half-samples, others do not", "library.returning:run"),
     Section("library.noise", "nothing found in noise, from 50 to 100,000 rows", "library.noise:run"),
+    Section("library.defaults", "default fits beside the best of 50 starts", "library.defaults:run"),
     Section("library.large", "a whole fit of many rows: time and memory", "library.large:run"),
 )
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import betaln, gammaln, logsumexp
 
 import latens
+from latens.errors import LatensWarning
 from latens.estimators.fitted_parts import fitted_parts
 from latens.metrics import evidence, log_evidence
 
@@ -98,12 +99,60 @@ def test_regression_with_given_precisions_is_exact() -> None:
     ("model", "words"),
     [
         (latens.GaussianMixture(2), "not fitted"),
-        (latens.FactorAnalysis(1, random_state=0).fit(rows(30)), "FactorAnalysis has no estimate here"),
+        (
+            latens.FactorAnalysis(1, random_state=0).fit(rows(30)),
+            "fitted by maximum likelihood: points have no evidence",
+        ),
+        (
+            latens.MultiViewFactorAnalysis(1, likelihoods={"x": "student"}, random_state=0).fit(rows(30)),
+            "are no measurements: a power of their likelihood has no draws",
+        ),
     ],
 )
 def test_models_without_an_estimate_say_so(model: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         log_evidence(model, rows(30))
+
+
+VAGUE = {
+    "factors": latens.FactorAnalysis(1, prior="ard", moves=False, prune=False, random_state=0),
+    "views": latens.MultiViewFactorAnalysis(1, moves=False, prune=False, random_state=0),
+    "causes": latens.BinaryFactorAnalysis(1, n_init=1, moves=False, prune=False, fit_intercept=True, random_state=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.LatensWarning")
+@pytest.mark.parametrize("name", VAGUE)
+def test_chains_take_the_same_steps_in_other_units(name: str) -> None:
+    """The estimate moves by the log of the units, whatever the units of vague priors."""
+    found, X = [], rows(12)
+    for scale in (1.0, 1024.0):
+        model = VAGUE[name].fit(scale * X)
+        found.append(log_evidence(model, scale * X, n_chains=1, n_steps=30).value)
+    assert found[0] - found[1] == pytest.approx(24 * np.log(1024.0), abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::latens.errors.LatensWarning")
+@pytest.mark.parametrize("name", VAGUE)
+def test_under_vague_priors_it_is_above_the_bound(name: str) -> None:
+    model = VAGUE[name].fit(rows(12))
+    found = log_evidence(model, rows(12), n_chains=10, n_steps=800)
+    assert model.elbo_ - found.error < found.value < model.elbo_ + 8
+
+
+def test_rows_of_another_number_are_refused() -> None:
+    X = rows(40)
+    weighted = latens.GaussianMixture(2, prune=False, random_state=0).fit(X, sample_weight=np.full(40, 2.0))
+    with pytest.raises(ValueError, match="X has 40 rows and the fit counted 80: rows with weights"):
+        log_evidence(weighted, X)
+
+
+def test_chains_that_end_below_the_bound_say_that_they_are_too_short() -> None:
+    X = rows(40)
+    model = latens.BinaryFactorAnalysis(2, n_init=1, prune=False, random_state=0).fit(X)
+    with pytest.warns(LatensWarning, match=r"below the bound .* give n_steps=16"):
+        log_evidence(model, X, n_chains=1, n_steps=4)
 
 
 def test_labels_that_are_none_are_refused() -> None:
@@ -113,3 +162,6 @@ def test_labels_that_are_none_are_refused() -> None:
         log_evidence(model, X, labels=np.full(40, 2), n_chains=1, n_steps=4)
     with pytest.raises(ValueError, match="X is missing"):
         log_evidence(model)
+    factors = latens.FactorAnalysis(1, prior="ard", random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"labels must be 40 x 1 numbers.*got shape \(40,\)"):
+        log_evidence(factors, X, labels=np.zeros(40), n_chains=1, n_steps=4)

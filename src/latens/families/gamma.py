@@ -64,6 +64,19 @@ class Gamma:
         """sum E[events log t - exposure t], linear in its two arguments."""
         return float(np.sum(events * self.mean_log - exposure * self.mean))
 
+    def log_density(self, at: Floats) -> Floats:
+        """Of the numbers `at`, entry by entry."""
+        return np.asarray(
+            self.shape * np.log(self.rate) - self._gammaln + (self.shape - 1) * np.log(at) - self.rate * at
+        )
+
+    def log_integral(self, count: Floats | float, squares: Floats) -> Floats:
+        """log E[t^(count / 2) e^(-t squares / 2)], entry by entry: of normal values their precision integrated out."""
+        after = self.observe(count, squares)
+        return np.asarray(
+            self.shape * np.log(self.rate) - self._gammaln + after._gammaln - after.shape * np.log(after.rate)
+        )
+
     def kl(self, other: Any) -> float:
         """KL(self || other), summed."""
         return float(np.sum(self.each_kl(other)))

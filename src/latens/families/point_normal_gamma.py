@@ -15,9 +15,10 @@ from latens.array.fields import positive, real, record, sized
 from latens.array.linalg import symmetric_pinv, times_columns
 from latens.array.transfer import like
 
-__all__ = ["LOG_2PI", "PointNormalGamma"]
+__all__ = ["FLATTEST", "LOG_2PI", "PointNormalGamma"]
 
 LOG_2PI = math.log(2 * math.pi)
+FLATTEST = 1e-100  # power of a density that says nothing
 
 
 @record
@@ -84,6 +85,10 @@ class PointNormalGamma:
         quadratic = seen @ like((tau * centres**2).T, x) - 2 * (x @ like((tau * centres).T, x))
         noise = seen @ like(np.log(tau) - LOG_2PI, x) - x**2 @ like(tau, x)
         return 0.5 * (noise[:, None] - quadratic)
+
+    def to_power(self, t: float) -> PointNormalGamma:
+        """So that its density of rows is, but for a factor, this one's to the power t."""
+        return PointNormalGamma(self.mean, self.noise / max(t, FLATTEST))
 
     def kl(self, other: Any) -> float:
         return 0.0

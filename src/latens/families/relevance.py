@@ -16,9 +16,11 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record
 from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
-from latens.families.point_normal_gamma import PointNormalGamma
+from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
 
-__all__ = ["Relevance"]
+__all__ = ["PROPER", "Relevance", "drawn", "learnt"]
+
+PROPER = 1.0  # shape of a Gamma that says where a number is, and not much more
 
 
 @record
@@ -93,6 +95,24 @@ class Relevance:
         # a Gamma of which only the mean is used
         return self._given(Gamma(alpha, np.ones_like(alpha))).observe(*sums).sample(rng)
 
+    def draw(self, rng: np.random.Generator) -> PointNormalGamma:
+        """Relevances from the prior `self`, then weights and noise given them."""
+        alpha = self.alpha.sample(rng).mean
+        return self._given(Gamma(alpha, np.ones_like(alpha))).sample(rng)  # of which only the mean is used
+
+    def log_density_at(self, point: PointNormalGamma) -> float:
+        """Log density of weights and noise under the prior `self`, relevances integrated out."""
+        noise = np.asarray(self.weights.noise.log_density(point.tau))
+        d, log_tau = point.mean.shape[1], np.broadcast_to(point.log_tau, point.mean.shape[1:])
+        scales = 0.5 * float(np.sum(log_tau) - d * LOG_2PI) * len(point.mean)
+        sizes = np.sum(point.tau * point.mean**2, axis=1)
+        return float(noise.sum() + scales + np.sum(self.alpha.log_integral(d, sizes)))
+
+    def about(self) -> tuple[tuple[float, Floats], tuple[float, float]]:
+        """Shapes and rates of noise, and of one relevance for all, that are no longer vague and about where this is."""
+        alpha = float(np.exp(np.mean(np.log(self.alpha.mean)))) if len(self.alpha.mean) else 1.0
+        return (PROPER, PROPER / self.tau), (PROPER, PROPER / alpha)
+
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         return self.weights.log_likelihood(seen, zz, zx, xx)
 
@@ -119,3 +139,17 @@ class Relevance:
     def _given(self, alpha: Gamma) -> NormalGamma:
         w = self.weights
         return NormalGamma(np.zeros((len(alpha.shape), w.mean.shape[1])), np.diag(alpha.mean)[None], w.shape, w.rate)
+
+
+def learnt(loadings: Relevance | PointNormalGamma) -> Relevance:
+    """Those that have a posterior, or a prior."""
+    if not isinstance(loadings, Relevance):
+        raise TypeError("points have no posterior to draw from.")
+    return loadings
+
+
+def drawn(loadings: Relevance | PointNormalGamma) -> PointNormalGamma:
+    """Those that are a draw."""
+    if not isinstance(loadings, PointNormalGamma):
+        raise TypeError("a posterior is no draw of it.")
+    return loadings

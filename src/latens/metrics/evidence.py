@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,14 +12,24 @@ from scipy.special import logsumexp
 
 from latens.array import Floats
 from latens.array.transfer import host
+from latens.core import PointEstimating, Rows
+from latens.errors import LatensWarning
 from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.rows.validation import occupied
 from latens.families.exposed_counts import ExposedCounts
 from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.sticks import Sticks
-from latens.inference.uncertainty.annealing import anneal, collapsed, log_mean_with_error, temperatures
+from latens.inference.uncertainty.annealing import (
+    Tempered,
+    anneal,
+    collapsed,
+    log_mean_with_error,
+    path_of,
+    temperatures,
+)
 from latens.models.mixture.model import Mixture
 from latens.system.seeds import generator
+from latens.system.threads import one_blas_thread
 
 __all__ = ["LogEvidence", "log_evidence"]
 
@@ -61,17 +72,21 @@ def log_evidence(
     """The log evidence of the rows of a fit, all unknowns integrated out: exact where feasible, else by annealing.
 
     Exact for mixtures and latent classes of one component, or of so few rows that all their labels can be gone through,
-    and for linear regression with given precisions. Else by annealed importance sampling, for mixtures.
+    and for linear regression with given precisions. Else by annealed importance sampling. What a fit has as points
+    stays what it is: the means of `FactorAnalysis`, the tails of the sources of `NoisyICA`.
 
     Parameters
     ----------
     model : fitted estimator
+        With posteriors and not points: `prior="ard"` where there is a choice.
     X : rows
         Those of the fit; regression needs none.
-    labels : array (n,), optional
-        Of simulated rows: the true cluster of each. Chains then go backwards from them as well and give `upper`.
+    labels : array (n,) or (n, K), optional
+        Of simulated rows: the true cluster of each, or its true codes. Chains then go backwards from them as well and
+        give `upper`.
     n_chains, n_steps : int
-        Chains of annealing, and temperatures of each.
+        Chains of annealing, and temperatures of each. Where `error` is not far below 1 more steps are needed; where
+        `value` is below `elbo_` a warning says so.
     random_state : int, RandomState or Generator
 
     Returns
@@ -91,38 +106,63 @@ def log_evidence(
     if not hasattr(model, "elbo_"):
         raise ValueError(f"{type(model).__name__} is not fitted; call fit(X) first.")
     parts = fitted_parts(model)
-    inner = parts.model
+    inner, q = parts.model, parts.state.q
     if getattr(inner, "bound_is_evidence", False):
         return LogEvidence(float(model.elbo_), 0.0, "exact")
-    if not isinstance(inner, Mixture):
+    if isinstance(inner, PointEstimating) and inner.points:
         raise ValueError(
-            f"the evidence of a {type(model).__name__} has no estimate here: mixtures, latent classes and regression "
-            "with given precisions have one. Its bound elbo_ is below it."
+            f"{type(model).__name__} was fitted by maximum likelihood: points have no evidence. "
+            "Fit with prior='ard', or compare log densities of rows that were not fitted, by score(X)."
+        )
+    if not isinstance(inner, Tempered):
+        raise ValueError(
+            f"the evidence of a {type(model).__name__} fitted like this has no estimate here: no codes are drawn "
+            "from its posterior. Its bound elbo_ is below it."
         )
     if X is None:
-        raise ValueError("X is missing: the evidence of a mixture is summed over the rows of the fit; give them.")
-    if isinstance(inner.weights, Sticks) or _has_sizes(inner.clusters):
+        raise ValueError("X is missing: the evidence is that of the rows of the fit; give them.")
+    if isinstance(inner, Mixture) and (isinstance(inner.weights, Sticks) or _has_sizes(inner.clusters)):
         raise ValueError("weights of a Dirichlet process and sizes of negative binomials have no closed posterior.")
     rows = occupied(model._rows_of_fit(X))
+    n, counted = len(rows), float(parts.state.stats.n)
+    if rows.weight is not None or not np.isclose(n, counted, rtol=1e-9):
+        raise ValueError(
+            f"X has {n} rows and the fit counted {counted:g}: rows with weights, and those of a stream that forgets, "
+            "have no evidence. Give the rows of the fit."
+        )
     batch = parts.units.enter(rows)
     units = float(np.sum(host(parts.units.log_volume(rows))))
-    k, n = int(parts.state.q.n_components), len(batch)
-    if k == 1 or n * np.log(k) <= np.log(MOST_CODES):
-        total = logsumexp([collapsed(inner, batch, np.array(codes), k) for codes in product(range(k), repeat=n)])
-        return LogEvidence(float(total) - units, 0.0, "exact")
-    why = inner.cannot_sample(model.posterior_)
-    if why or (batch.seen is not None and not inner.samples_with_holes(model.posterior_)):
+    if isinstance(inner, Mixture) and (q.n_components == 1 or n * np.log(q.n_components) <= np.log(MOST_CODES)):
+        return LogEvidence(_enumerated(inner, batch, q.n_components) - units, 0.0, "exact")
+    why = inner.cannot_anneal(q)
+    if why or (batch.seen is not None and not inner.samples_with_holes(q)):
         raise ValueError(f"no chain can be run: {why or 'rows with missing entries are not drawn with covariances'}.")
-    rng, at = generator(random_state), temperatures(int(n_steps))
-    start = n * np.log(k)  # there are so many codes, and uniform ones have the weight of all
-    forwards = np.array([anneal(inner, batch, k, at, rng) for _ in range(int(n_chains))])
-    value, error = log_mean_with_error(forwards + start)
+    rng, at, path = generator(random_state), temperatures(int(n_steps)), path_of(inner, batch, q)
+    start = inner.log_states(batch, q)
+    true = None if labels is None else _checked_labels(labels, n, q.n_components, clusters=isinstance(inner, Mixture))
     upper = None
-    if labels is not None:
-        true = _checked_labels(labels, n, k)
-        back: Floats = np.array([anneal(inner, batch, k, at, rng, states=true) for _ in range(int(n_chains))])
-        upper = -log_mean_with_error(-(back + start))[0] - units
+    with one_blas_thread():
+        forwards = np.array([anneal(path, at, rng) for _ in range(int(n_chains))])
+        if true is not None:
+            back: Floats = np.array([anneal(path, at, rng, true) for _ in range(int(n_chains))])
+            upper = -log_mean_with_error(-(back + start))[0] - units
+    value, error = log_mean_with_error(forwards + start)
+    if value + 2 * np.nan_to_num(error) - units < model.elbo_:
+        warnings.warn(
+            f"the estimate {value - units:.1f} is below the bound {model.elbo_:.1f}, which the evidence is above: "
+            f"{int(n_steps)} steps are too few for these rows; give n_steps={4 * int(n_steps)}.",
+            LatensWarning,
+            stacklevel=2,
+        )
     return LogEvidence(value - units, error, "annealing", upper)
+
+
+def _enumerated(model: Mixture, batch: Rows, k: int) -> float:
+    """The sum over all labels of all rows."""
+    every = (np.array(codes) for codes in product(range(k), repeat=len(batch)))
+    return float(
+        logsumexp([collapsed(model, model.statistics(batch, model.with_codes(codes, k)), k)[0] for codes in every])
+    )
 
 
 def _has_sizes(clusters: Any) -> bool:
@@ -130,8 +170,12 @@ def _has_sizes(clusters: Any) -> bool:
     return any(isinstance(part, NegativeBinomialColumns | ExposedCounts) for part in parts.values())
 
 
-def _checked_labels(labels: Any, n: int, k: int) -> Any:
+def _checked_labels(labels: Any, n: int, k: int, *, clusters: bool) -> Any:
     true = np.asarray(labels)
+    if not clusters:
+        if true.shape != (n, k) or true.dtype.kind not in "biuf" or not np.all(np.isfinite(true)):
+            raise ValueError(f"labels must be {n} x {k} numbers, the true codes of each row; got shape {true.shape}.")
+        return true.astype(float)
     if true.shape != (n,) or true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= k:
         raise ValueError(f"labels must be {n} whole numbers from 0 to {k - 1}, one for each row.")
     return true

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import datasets
 
 import latens
-from latens.core import Rows, State
+from latens.core import Loose, Rows, State
 from latens.errors import ElboDecreased
 from latens.estimators.fitted_parts import fitted_parts
+from latens.estimators.mixtures.base import MixtureEstimator
 from latens.inference.ascent import ascend
 from latens.system.threads import one_blas_thread
+from tests.contract.variants import QUICK, VARIANTS, Variant
 
 FITS: dict[str, Any] = {
     "clusters": lambda: latens.GaussianMixture(n_init=1, random_state=0),
@@ -25,7 +30,47 @@ FITS: dict[str, Any] = {
     "factors": lambda: latens.FactorAnalysis(prior="ard", random_state=0),
     "views": lambda: latens.MultiViewFactorAnalysis(random_state=0),
 }
+REAL: dict[str, Any] = {  # told nothing
+    **{name: make for name, make in FITS.items() if name not in ("causes", "causes of binary rows", "factors")},
+    "causes": lambda: latens.BinaryFactorAnalysis(random_state=0),
+    "causes of binary rows": lambda: latens.NoisyOr(random_state=0),
+    "classes": lambda: latens.LatentClassAnalysis(random_state=0),
+    # by default weak factors stay, which a loose bound would give up
+    "factors": lambda: latens.FactorAnalysis(prior="ard", moves=True, random_state=0),
+}
 BINARY = {"binary clusters", "causes of binary rows"}
+# points have no number of components to find; online solvers take the number they are given
+SEARCHED = [
+    name
+    for name, variant in VARIANTS.items()
+    if variant.estimator != "BayesianLinearRegression"
+    and "-ml" not in name
+    and (variant.estimator != "FactorAnalysis" or variant.params.get("prior") == "ard")
+]
+# what is still to be mended, and why; an entry that passes may go
+OF_ONE_CLUSTER = "moves take out the weakest cluster only, and the one that is not worth its place is another"
+OF_ONE_SOURCE = "sources that are taken out are judged after ten steps, and the others need a hundred"
+OF_A_CONSTANT = "the bound of complete rows counts a cause that is all but always on, which is not published"
+LEFT = {
+    "binary-ard-mean-field-diagonal": OF_A_CONSTANT,
+    "binary-ard-exact-diagonal": OF_A_CONSTANT,
+    "views-long-groups": "moves are judged after ten steps from neutral codes, which are not enough for yes/no entries",
+    "wine, tied clusters": OF_ONE_CLUSTER,
+    "breast cancer, classes": OF_ONE_CLUSTER,
+    "breast cancer, sources": OF_ONE_SOURCE,
+    "digits, classes": OF_ONE_CLUSTER,
+    "digits, tied clusters": OF_ONE_CLUSTER,
+    "digits, sources": OF_ONE_SOURCE,
+    "diabetes, sources": OF_ONE_SOURCE,
+}
+TABLES: dict[str, Callable[[], np.ndarray]] = {
+    "iris": lambda: datasets.load_iris().data,
+    "wine": lambda: datasets.load_wine().data,
+    "breast cancer": lambda: datasets.load_breast_cancer().data[:, :10],
+    "digits": lambda: datasets.load_digits().data[:300, 18:30],
+    "diabetes": lambda: datasets.load_diabetes().data,
+    "linnerud": lambda: np.hstack([datasets.load_linnerud().data, datasets.load_linnerud().target]),
+}
 
 
 def rows_for(name: str, seed: int) -> np.ndarray:
@@ -37,27 +82,91 @@ def rows_for(name: str, seed: int) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("name", FITS)
-def test_without_a_published_component_the_bound_is_lower(name: str, seed: int) -> None:
-    x = rows_for(name, seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = FITS[name]().fit(x)
-    parts, q = fitted_parts(model), model.posterior_
-    data = parts.units.enter(Rows(x))
-    margin = model.tol * len(x)
+@dataclass(frozen=True)
+class Worth:
+    """Nats a row: by which the bound is higher without some component, and by which that of the fit is above it."""
 
-    def height(start: Any) -> float:
+    most_raised: float
+    short: float
+
+
+def worth_of(model: Any, data: Rows) -> Worth:
+    """Of the published components, climbed anew with and without each; one cluster is left alone.
+
+    Ascents are those of a fit, at a tenth of its tolerance. Bounds are compared with what they are known to lack, as
+    the search compares them.
+    """
+    parts, q = fitted_parts(model), model.posterior_
+
+    def climbed(start: Any) -> tuple[float, float]:
         with warnings.catch_warnings(), one_blas_thread():
             warnings.simplefilter("ignore", ElboDecreased)
             fit = ascend(
                 parts.model, [data], State(start), max_iter=300, tol=0.1 * model.tol, log_scale=parts.units.log_scale
             )
-        return fit.elbo
+        slack = parts.model.looseness(fit.state.q, data, data.n) if isinstance(parts.model, Loose) else 0.0
+        return fit.elbo, fit.elbo + slack
 
-    assert height(q) >= model.elbo_ - margin
-    for gone in range(q.n_components):
-        keep = np.delete(np.arange(q.n_components), gone)
-        if len(keep) or "clusters" not in name:
-            assert height(q.only(keep)) <= model.elbo_ + 2 * margin
+    bound, top = climbed(q)
+    # what the covariance shows is no more given up than the last cluster: the bound of heavy sources is loose
+    fewest = 1 if isinstance(model, MixtureEstimator) else getattr(parts.model, "least", 0)
+    others = [np.delete(np.arange(q.n_components), gone) for gone in range(q.n_components)]
+    each = [climbed(q.only(keep))[1] - top for keep in others] if q.n_components > fewest else [-np.inf]
+    return Worth(max(each) / data.n, (model.elbo_ - bound) / data.n)
+
+
+def fitted(model: Any, **arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(**arguments)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", FITS)
+def test_without_a_published_component_the_bound_is_lower(name: str, seed: int) -> None:
+    x = rows_for(name, seed)
+    model = fitted(FITS[name](), X=x)
+    worth = worth_of(model, fitted_parts(model).units.enter(Rows(x)))
+    assert worth.most_raised <= 2 * model.tol
+    assert worth.short <= model.tol
+
+
+def or_left(name: str) -> Any:
+    """Not strict: of the rows with and without holes one may pass."""
+    return pytest.param(name, marks=pytest.mark.xfail(reason=LEFT[name], strict=False)) if name in LEFT else name
+
+
+def searching(variant: Variant) -> Any:
+    """The variant told nothing: the number of components is found, with moves."""
+    told = {name: value for name, value in variant.params.items() if name not in QUICK}
+    return getattr(latens, variant.estimator)(**told, moves=True, random_state=0)
+
+
+def all_in_one(model: Any, arguments: dict[str, Any]) -> Rows:
+    """The rows of a fit in the units of its model."""
+    beside = {name: value for name, value in arguments.items() if name != "X"}
+    return fitted_parts(model).units.enter(model._rows_of_fit(arguments["X"], **beside))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+@pytest.mark.parametrize("name", [or_left(name) for name in SEARCHED])
+def test_every_variant_of_the_contract_publishes_what_is_worth_its_place(name: str, holes: bool) -> None:
+    variant = VARIANTS[name]
+    arguments = variant.batch(0, holes=holes).arguments
+    model = fitted(searching(variant), **arguments)
+    rows = all_in_one(model, arguments)
+    worth = worth_of(model, rows)
+    assert worth.most_raised <= 2 * model.tol
+    assert worth.short * rows.n <= 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [or_left(f"{table}, {name}") for table in TABLES for name in REAL])
+def test_fits_of_real_tables_publish_what_is_worth_its_place(which: str) -> None:
+    table, name = which.split(", ")
+    x = TABLES[table]()
+    if name in BINARY:
+        x = (x > np.median(x, axis=0)).astype(float)
+    model = fitted(REAL[name](), X=x)
+    assert worth_of(model, all_in_one(model, {"X": x})).most_raised <= 2 * model.tol

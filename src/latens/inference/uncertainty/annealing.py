@@ -1,36 +1,84 @@
-"""Annealed importance sampling of the evidence, with the global unknowns integrated out.
+"""Annealed importance sampling of the evidence, on the steps of a Gibbs sampler.
 
-    f_t(codes) = integral of p(globals) prod_n p(row n, code n | globals)^t        f_0 = 1,  sum of f_1 = evidence
+    f_t = p_t(globals) p(rows, codes | globals)^t        t from 0 to 1,   f_0 can be summed,   sum of f_1 = evidence
 
-Where globals are conjugate given the codes, f_t is the bound at their exact posterior for sums of codes times t, so
-that weights never see a draw of a vague prior. From uniform codes at t = 0, a chain takes Gibbs steps at rising t:
-globals given codes, codes given globals. The mean of its weights is the evidence; that of the reciprocal weights of
-chains which go backwards from codes that made the rows is one over the evidence. The two bracket it.
+A chain starts with a draw of f_0 and takes Gibbs steps at rising t; before each, its weight is multiplied by
+f_now / f_before where it is. The mean of the weights is the evidence; that of the reciprocal weights of chains which
+go backwards, from codes that made the rows, is one over the evidence. The two bracket it.
+
+Two kinds of models differ in what a chain has to remember:
+
+- `Tempered`: given the codes the globals have a closed posterior. They are integrated out, f_t is the bound at
+  their posterior for sums of codes times t, and weights never see a draw of a prior.
+- `Layered`: priors have priors, and some of these are so vague that a draw of them is of no use. Globals are part
+  of the chain, and p_t goes from priors about where the fit is to the true ones. Codes of which p(codes) has no
+  unknowns keep it at every t: only p(rows | codes) goes to the power t.
 
 References: Neal (2001); Grosse, Ghahramani & Adams (2015) for the two directions.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import logsumexp
 
-from latens.array import Floats, Index
+from latens.array import Floats
+from latens.inference.uncertainty.gibbs import Sampled
 
-__all__ = ["Conjugate", "anneal", "collapsed", "log_mean_with_error", "temperatures"]
+__all__ = ["Layered", "Path", "Tempered", "anneal", "collapsed", "log_mean_with_error", "path_of", "temperatures"]
 
 COLDEST = 1e-6  # the first temperature above 0
+SETTLING = 100  # sweeps of the globals at given codes, before a chain goes backwards from them
 
 
-class Conjugate(Protocol):
-    """A model whose globals have a closed posterior once every row has one of finitely many codes."""
+@runtime_checkable
+class Tempered(Sampled, Protocol):
+    """A model whose codes can be drawn where their joint density with the rows goes to a power."""
 
-    def code_scores(self, point: Any, batch: Any) -> Any: ...  # (n, S), log p(row, code | globals)
+    def cannot_anneal(self, q: Any) -> str: ...  # why not, or ""
 
-    def with_codes(self, states: Index, n_states: int) -> Any: ...  # local posterior of points, (n,) states
+    def log_states(self, batch: Any, q: Any) -> float: ...  # log of the sum of f_0 over all codes
+
+    def at_codes(self, q: Any, codes: Any, rng: np.random.Generator) -> Any: ...  # as `draw_codes` gives them
+
+    def draw_at(
+        self, t: float, point: Any, batch: Any, last: Any, rng: np.random.Generator
+    ) -> tuple[Any, Any]: ...  # codes given globals at t from those before, and sums over them
+
+
+@runtime_checkable
+class Layered(Tempered, Protocol):
+    """A model whose priors have priors; a point holds all but these, which are integrated out."""
+
+    def proper(self, q: Any) -> Any: ...  # the same model, with priors about where q is
+
+    def draw_prior(self, q: Any, rng: np.random.Generator) -> Any: ...  # a point; what q has as points stays
+
+    def log_prior(self, point: Any) -> float: ...
+
+    def redraw(self, point: Any, stats: Any, rng: np.random.Generator) -> Any: ...  # given sums; points of q stay
+
+    def log_tempered(self, point: Any, stats: Any) -> float: ...  # what goes to the power t, linear in sums
+
+
+class Path(Protocol):
+    """The way of a model from f_0 to f_1."""
+
+    def first(self, rng: np.random.Generator) -> Any: ...  # a draw of f_0
+
+    def at(self, codes: Any, rng: np.random.Generator) -> Any: ...  # a draw of f_1, given codes
+
+    def level(self, t: float, state: Any) -> float: ...  # log f_t
+
+    def step(self, t: float, state: Any, rng: np.random.Generator) -> Any: ...  # leaves f_t as it is
+
+
+def path_of(model: Any, batch: Any, q: Any) -> Path:
+    return _Points(model, model.proper(q), batch, q) if isinstance(model, Layered) else _Codes(model, batch, q)
 
 
 def temperatures(n_steps: int) -> Floats:
@@ -39,34 +87,92 @@ def temperatures(n_steps: int) -> Floats:
     return np.unique(np.concatenate([[0.0], ratios, np.linspace(0.0, 1.0, n_steps - n_steps // 2)]))
 
 
-def collapsed(model: Any, batch: Any, states: Index, k: int, t: float = 1.0) -> float:
-    """log f_t of codes (n,): exact, since the globals' posterior given codes is."""
-    return _collapsed(model, t * model.statistics(batch, model.with_codes(states, k)), k)[0]
-
-
-def _collapsed(model: Any, stats: Any, k: int) -> tuple[float, Any]:
-    """log f_t for sums that were multiplied by t, and the posterior of the globals."""
-    q = model.global_step(model.prior(k), stats)
-    return float(sum((model.data_terms(q, stats) | model.global_terms(q)).values())), q
-
-
-def anneal(model: Any, batch: Any, k: int, at: Floats, rng: np.random.Generator, states: Index | None = None) -> float:
-    """Log weight of one chain through the temperatures; backwards from `states` at 1 where they are given."""
-    backwards = states is not None
-    steps = at[::-1] if backwards else at
-    codes = states if states is not None else rng.integers(k, size=len(batch))
+def anneal(path: Path, at: Floats, rng: np.random.Generator, codes: Any = None) -> float:
+    """Log weight of one chain through the temperatures; backwards from `codes` where they are given."""
+    backwards = codes is not None
+    state = path.at(codes, rng) if backwards else path.first(rng)
     log_weight = 0.0
-    for before, now in pairwise(steps.tolist()):
-        stats = model.statistics(batch, model.with_codes(codes, k))
-        log_weight += _level(model, now, stats, k) - _level(model, before, stats, k)
-        point = _collapsed(model, now * stats, k)[1].sample(rng) if now > 0 else None
-        scores = np.zeros((len(batch), k)) if point is None else now * np.asarray(model.code_scores(point, batch))
-        codes = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+    for before, now in pairwise((at[::-1] if backwards else at).tolist()):
+        log_weight += path.level(now, state) - path.level(before, state)
+        state = path.step(now, state, rng)
     return -log_weight if backwards else log_weight
 
 
-def _level(model: Any, t: float, stats: Any, k: int) -> float:
-    return 0.0 if t == 0 else _collapsed(model, t * stats, k)[0]
+def collapsed(model: Any, stats: Any, k: int) -> tuple[float, Any]:
+    """log f_t for sums over codes times t, exact since the globals' posterior given codes is; and that posterior."""
+    after = model.global_step(model.prior(k), stats)
+    return float(sum((model.data_terms(after, stats) | model.global_terms(after)).values())), after
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """Codes and their sums; globals are integrated out."""
+
+    model: Any
+    batch: Any
+    q: Any
+
+    def first(self, rng: np.random.Generator) -> tuple[Any, Any]:
+        return self.model.draw_at(0.0, self.q.sample(rng), self.batch, None, rng)  # type: ignore[no-any-return]
+
+    def at(self, codes: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+        local, point = self.model.at_codes(self.q, codes, rng), self.q.sample(rng)
+        for _ in range(SETTLING):
+            stats = self.model.draw_statistics(point, self.batch, local, rng)
+            point = collapsed(self.model, stats, self.q.n_components)[1].sample(rng)
+        return local, stats
+
+    def level(self, t: float, state: tuple[Any, Any]) -> float:
+        return 0.0 if t == 0 else collapsed(self.model, t * state[1], self.q.n_components)[0]
+
+    def step(self, t: float, state: tuple[Any, Any], rng: np.random.Generator) -> tuple[Any, Any]:
+        point = collapsed(self.model, t * state[1], self.q.n_components)[1].sample(rng)
+        return self.model.draw_at(t, point, self.batch, state[0], rng)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Globals but for the priors of priors, codes, and their sums."""
+
+    model: Any
+    proper: Any
+    batch: Any
+    q: Any
+
+    def first(self, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+        point = self.proper.draw_prior(self.q, rng)
+        return point, *self.proper.draw_at(0.0, point, self.batch, None, rng)
+
+    def at(self, codes: Any, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+        local, point = self.model.at_codes(self.q, codes, rng), self.proper.draw_prior(self.q, rng)
+        stats = self.model.draw_statistics(point, self.batch, local, rng)
+        for _ in range(SETTLING):
+            point = self.model.redraw(point, stats, rng)
+        return point, local, stats
+
+    def level(self, t: float, state: tuple[Any, Any, Any]) -> float:
+        point, _, stats = state
+        return float(self._at(t).log_prior(point) + t * self.model.log_tempered(point, stats))
+
+    def step(self, t: float, state: tuple[Any, Any, Any], rng: np.random.Generator) -> tuple[Any, Any, Any]:
+        point, local, stats = state
+        point = self._at(t).redraw(point, t * stats, rng)
+        return point, *self.model.draw_at(t, point, self.batch, local, rng)
+
+    def _at(self, t: float) -> Any:
+        return _between(self.proper, self.model, t)
+
+
+def _between(start: Any, end: Any, t: float) -> Any:
+    """Numbers on the way from one record to another of the same kind."""
+    if start is end:
+        return end
+    if is_dataclass(end) and not isinstance(end, type):
+        pairs = {each.name: (getattr(start, each.name), getattr(end, each.name)) for each in fields(end)}
+        return replace(end, **{name: _between(*pair, t) for name, pair in pairs.items() if pair[0] is not pair[1]})
+    if isinstance(end, tuple):
+        return tuple(_between(one, other, t) for one, other in zip(start, end, strict=True))
+    return (1 - t) * start + t * end
 
 
 def log_mean_with_error(log_weights: Floats) -> tuple[float, float]:

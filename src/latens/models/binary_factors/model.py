@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.special import expit
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
@@ -37,7 +38,7 @@ from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
-from latens.families.relevance import Relevance
+from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.binary_factors.moves import propose
 from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
 from latens.models.gaussian_rows import (
@@ -201,6 +202,44 @@ class BinaryFactors:
             raise TypeError("points have no posterior to draw from.")
         usage = prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0))
         return BinaryPosterior(usage.sample(rng), prior.loadings.draw_given(stats.regression, w, rng))
+
+    def cannot_anneal(self, q: BinaryPosterior) -> str:
+        return self.cannot_sample(q)
+
+    def log_states(self, batch: Rows, q: BinaryPosterior) -> float:
+        return len(batch) * q.n_components * float(np.log(2))
+
+    def at_codes(self, q: BinaryPosterior, codes: Floats, rng: np.random.Generator) -> States:
+        """Codes (n, K) of 0 and 1."""
+        k = q.n_components
+        return States(None, k, np.eye(2**k)[(codes > 0.5) @ 2 ** np.arange(k)])
+
+    def draw_at(
+        self, t: float, point: BinaryPosterior, batch: Rows, last: Any, rng: np.random.Generator
+    ) -> tuple[States, CodeStatistics]:
+        """The joint density of rows and codes goes to the power t: noise is larger, usage nearer a half."""
+        log_on, log_off = point.usage.mean_log
+        usage = PointBeta.of(np.asarray(expit(t * (log_on - log_off))))
+        local = self.draw_codes(BinaryPosterior(usage, drawn(point.loadings).to_power(t)), batch, last, rng)
+        return local, self.statistics(batch, local)
+
+    def proper(self, q: BinaryPosterior) -> BinaryFactors:
+        (shape, rate), relevance = learnt(q.loadings).about()
+        return replace(self, noise=(shape, float(np.exp(np.mean(np.log(rate))))), relevance=relevance)
+
+    def draw_prior(self, q: BinaryPosterior, rng: np.random.Generator) -> BinaryPosterior:
+        prior = self.prior(q.n_components)
+        return BinaryPosterior(prior.usage.sample(rng), learnt(prior.loadings).draw(rng))
+
+    def log_prior(self, point: BinaryPosterior) -> float:
+        """Of loadings and noise; that of usage is the same at every t."""
+        return learnt(self.prior(point.n_components).loadings).log_density_at(drawn(point.loadings))
+
+    def redraw(self, point: BinaryPosterior, stats: CodeStatistics, rng: np.random.Generator) -> BinaryPosterior:
+        return self.draw_globals(point, stats, rng)
+
+    def log_tempered(self, point: BinaryPosterior, stats: CodeStatistics) -> float:
+        return sum(self.data_terms(point, stats).values())
 
     def codes(self, batch: Rows, local: Switches | States) -> tuple[Array, Array]:
         local = local.rounded(batch.x)

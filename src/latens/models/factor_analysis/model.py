@@ -35,7 +35,7 @@ from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
-from latens.families.relevance import Relevance
+from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.factor_analysis.missing_patterns import HolePatterns
 from latens.models.factor_analysis.sums import Covariance, Scatter
 from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
@@ -300,7 +300,7 @@ class Factors:
         """Sums over rows of drawn factors; points have no entropy, and it is not asked for."""
         with np.errstate(divide="ignore"):
             spread = np.zeros((1 if batch.seen is None else len(batch), *local.spread.shape[1:]))
-            return self.statistics(batch, replace(local, spread=spread))
+            return replace(self.statistics(batch, replace(local, spread=spread)), codes=0.0)
 
     def draw_globals(
         self, point: FactorAnalysisPosterior, stats: FactorStatistics, rng: np.random.Generator
@@ -313,6 +313,44 @@ class Factors:
         center = (stats.x - np.sum(w.mean * stats.z, axis=0)) / seen
         center = center + rng.standard_normal(center.shape) / np.sqrt(w.tau * seen)
         return replace(point, loadings=prior.draw_given(stats.about(center), w, rng), center=center)
+
+    def cannot_anneal(self, q: FactorAnalysisPosterior) -> str:
+        return self.cannot_sample(q)
+
+    def log_states(self, batch: Rows, q: FactorAnalysisPosterior) -> float:
+        return 0.0  # p(codes) is there from the beginning
+
+    def at_codes(self, q: FactorAnalysisPosterior, codes: Floats, rng: np.random.Generator) -> FactorCodes:
+        return FactorCodes(codes, np.zeros((1, q.n_components, q.n_components)))
+
+    def draw_at(
+        self, t: float, point: FactorAnalysisPosterior, batch: Rows, last: Any, rng: np.random.Generator
+    ) -> tuple[FactorCodes, FactorStatistics]:
+        """The density of rows given factors goes to the power t."""
+        flat = replace(point, loadings=drawn(point.loadings).to_power(t))
+        local = self.draw_codes(flat, batch, last, rng)
+        return local, self.draw_statistics(point, batch, local, rng)
+
+    def proper(self, q: FactorAnalysisPosterior) -> Factors:
+        noise, relevance = learnt(q.loadings).about()
+        return replace(self, noise=noise, relevance=relevance)
+
+    def draw_prior(self, q: FactorAnalysisPosterior, rng: np.random.Generator) -> FactorAnalysisPosterior:
+        """About the mean of q, which is a point."""
+        return replace(q, loadings=learnt(self.prior(q.n_components).loadings).draw(rng))
+
+    def log_prior(self, point: FactorAnalysisPosterior) -> float:
+        return learnt(self.prior(point.n_components).loadings).log_density_at(drawn(point.loadings))
+
+    def redraw(
+        self, point: FactorAnalysisPosterior, stats: FactorStatistics, rng: np.random.Generator
+    ) -> FactorAnalysisPosterior:
+        """Loadings and noise; the mean stays."""
+        prior = learnt(self.prior(point.n_components).loadings)
+        return replace(point, loadings=prior.draw_given(stats.about(point.center), drawn(point.loadings), rng))
+
+    def log_tempered(self, point: FactorAnalysisPosterior, stats: FactorStatistics) -> float:
+        return self.data_terms(point, stats)["likelihood"]
 
     def importance(self, q: FactorAnalysisPosterior, stats: Statistics) -> Floats:
         """(K,), share of the model's variance; 0 for a factor that relevance determination has turned off."""

@@ -35,6 +35,7 @@ from latens.array.special import logsumexp, softmax_entropy, xlogx
 from latens.array.transfer import column_sums, host, is_sparse, like, total
 from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet
 from latens.families.known_dirichlet import KnownDirichlet
 from latens.families.mixed_columns import MixedColumns
@@ -42,6 +43,7 @@ from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.normals import Normals
+from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, exposure_of, look, shown
@@ -338,6 +340,28 @@ class Mixture:
     ) -> MixturePosterior:
         """Weights and clusters given the labels behind the sums."""
         return self.global_step(self.prior(len(stats.counts)), stats).sample(rng)
+
+    def cannot_anneal(self, q: MixturePosterior) -> str:
+        """Also of several kinds of columns, each with a closed posterior."""
+        if isinstance(self.clusters, MixedColumns) and not isinstance(self.weights, Sticks):
+            closed = (NormalColumns, BernoulliColumns, CategoricalColumns, PoissonColumns)
+            others = [kind for kind, part in self.clusters.parts.items() if type(part) not in closed]
+            return f"columns {', '.join(others)} have no closed posterior given the classes" if others else ""
+        return self.cannot_sample(q)
+
+    def log_states(self, batch: Rows, q: MixturePosterior) -> float:
+        return len(batch) * float(np.log(q.n_components))
+
+    def at_codes(self, q: MixturePosterior, codes: Index, rng: np.random.Generator) -> Memberships:
+        return self.with_codes(codes, q.n_components)
+
+    def draw_at(
+        self, t: float, point: MixturePosterior, batch: Rows, last: Any, rng: np.random.Generator
+    ) -> tuple[Memberships, ClusterStatistics]:
+        """The joint density of rows and labels goes to the power t."""
+        scores = t * self.code_scores(point, batch) if t > 0 else np.zeros((len(batch), point.n_components))
+        local = self.with_codes(np.argmax(scores + rng.gumbel(size=scores.shape), axis=1), scores.shape[1])
+        return local, self.statistics(batch, local)
 
     def importance(self, q: MixturePosterior, stats: ClusterStatistics) -> Floats:
         """(K,), share of the rows; 0 for a cluster of less than one row."""

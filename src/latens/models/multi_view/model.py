@@ -52,7 +52,14 @@ from latens.models.likelihoods import Columns, Free, Predictor, Tangent
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics, pull_and_gram
 from latens.models.multi_view.moves import propose
-from latens.models.multi_view.sampling import DrawnFactors, draw_factors, draw_tangents, draw_view
+from latens.models.multi_view.sampling import (
+    DrawnFactors,
+    draw_factors,
+    draw_tangents,
+    draw_view,
+    draw_view_prior,
+    log_view_prior,
+)
 from latens.models.multi_view.view import COVARIATES, GROUP, View
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
@@ -280,6 +287,47 @@ class MultiView:
         views = {name: draw_view(prior.views[name], point.views[name], sums, rng) for name, sums in stats.views.items()}
         activity = prior.activity.observe(stats.sizes[:, None], stats.squares).sample(rng)
         return MultiViewPosterior(views, activity, None)
+
+    def cannot_anneal(self, q: MultiViewPosterior) -> str:
+        others = [view.name for view in self.views if type(view.likelihood).__name__ != "Gaussian"]
+        if others:
+            return f"views {', '.join(others)} are no measurements: a power of their likelihood has no draws"
+        if self.activity is not None:
+            return "factors whose strength differs from group to group are not annealed"
+        return self.cannot_sample(q)
+
+    def log_states(self, batch: Rows, q: MultiViewPosterior) -> float:
+        return 0.0  # p(factors) is there from the beginning
+
+    def at_codes(self, q: MultiViewPosterior, codes: Floats, rng: np.random.Generator) -> DrawnFactors:
+        return DrawnFactors(codes)
+
+    def draw_at(
+        self, t: float, point: MultiViewPosterior, batch: Rows, last: DrawnFactors | None, rng: np.random.Generator
+    ) -> tuple[DrawnFactors, MultiViewStatistics]:
+        """The density of rows given factors goes to the power t."""
+        local = draw_factors(self, point, batch, last, rng, t)
+        return local, self.draw_statistics(point, batch, local, rng)
+
+    def proper(self, q: MultiViewPosterior) -> MultiView:
+        return replace(self, views=tuple(view.proper(q.views[view.name]) for view in self.views))
+
+    def draw_prior(self, q: MultiViewPosterior, rng: np.random.Generator) -> MultiViewPosterior:
+        prior = self.prior(q.n_components)
+        return replace(prior, views={name: draw_view_prior(view, rng) for name, view in prior.views.items()})
+
+    def log_prior(self, point: MultiViewPosterior) -> float:
+        prior = self.prior(point.n_components)
+        return sum(log_view_prior(prior.views[name], view) for name, view in point.views.items())
+
+    def redraw(
+        self, point: MultiViewPosterior, stats: MultiViewStatistics, rng: np.random.Generator
+    ) -> MultiViewPosterior:
+        return self.draw_globals(point, stats, rng)
+
+    def log_tempered(self, point: MultiViewPosterior, stats: MultiViewStatistics) -> float:
+        terms = self.data_terms(point, stats)
+        return sum(terms.values()) - terms["codes"]
 
     def codes(self, batch: Rows, local: Codes) -> tuple[Array, Array]:
         return local.mean, local.variance + array_namespace(local.mean).zeros_like(local.mean)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import betaln, expit
 
 from latens.array import Floats, Index
 from latens.array.packed_symmetric import unpacked
@@ -26,6 +26,7 @@ from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.known_gamma import KnownGamma
 from latens.families.offsets import Offsets
+from latens.families.point_normal_gamma import FLATTEST, LOG_2PI
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Tangent
 from latens.models.likelihoods.bernoulli import Bernoulli
@@ -35,7 +36,14 @@ from latens.models.multi_view.coefficients import Regressors, ViewPosterior, Vie
 if TYPE_CHECKING:
     from latens.models.multi_view.model import MultiView, MultiViewPosterior
 
-__all__ = ["DrawnFactors", "draw_factors", "draw_tangents", "draw_view"]
+__all__ = [
+    "DrawnFactors",
+    "draw_factors",
+    "draw_tangents",
+    "draw_view",
+    "draw_view_prior",
+    "log_view_prior",
+]
 
 
 @dataclass(frozen=True)
@@ -53,11 +61,22 @@ class DrawnFactors:
 
 
 def draw_factors(
-    model: MultiView, point: MultiViewPosterior, batch: Rows, last: DrawnFactors | None, rng: np.random.Generator
+    model: MultiView,
+    point: MultiViewPosterior,
+    batch: Rows,
+    last: DrawnFactors | None,
+    rng: np.random.Generator,
+    power: float = 1.0,
 ) -> DrawnFactors:
-    """Factor values of each row given all else; those before say where yes/no entries were."""
+    """Factor values of each row given all else; those before say where yes/no entries were.
+
+    The density of measurements given factors may go to a power.
+    """
     before = DrawnFactors(np.zeros((len(batch), point.n_components))) if last is None else last
-    local = model.codes_given(point, batch, draw_tangents(model, point, batch, before, rng))
+    tangents = draw_tangents(model, point, batch, before, rng)
+    if power < 1:
+        point = to_power(point, power)
+    local = model.codes_given(point, batch, tangents)
     root = np.linalg.cholesky(host(local.spread))
     root = root if local.kind is None else root[local.kind]
     noise = rng.standard_normal((*local.mean.shape, 1))
@@ -77,6 +96,38 @@ def draw_tangents(
             drawn = draw_polya_gamma(host(point.views[view.name].predictor(at)), rng) * part.mask
             found[view.name] = replace(found[view.name], precision=drawn, levels=np.zeros(drawn.shape[1]))
     return found
+
+
+def to_power(point: MultiViewPosterior, t: float) -> MultiViewPosterior:
+    """So that its density of measurements is, but for a factor, this one's to the power t."""
+    t = max(t, FLATTEST)
+    views = {name: replace(view, noise=KnownGamma(t * view.noise.mean)) for name, view in point.views.items()}
+    return replace(point, views=views)
+
+
+def draw_view_prior(prior: ViewPosterior, rng: np.random.Generator) -> ViewPosterior:
+    """Relevances and inclusion, then what they are the priors of."""
+    d, k = prior.weights.mean.shape
+    alpha = prior.alpha.sample(rng).mean
+    on = np.ones((d, k), dtype=bool)
+    if prior.theta is not None:
+        on = rng.random((d, k)) < prior.theta.sample(rng).mean
+    w = np.where(on, rng.standard_normal((d, k)) / np.sqrt(alpha), 0.0)
+    weights = SpikeSlab(on.astype(float), w, np.zeros((d, k)), 1 / alpha)
+    return replace(prior, weights=weights, offsets=prior.offsets.sample(rng), noise=prior.noise.sample(rng))
+
+
+def log_view_prior(prior: ViewPosterior, point: ViewPosterior) -> float:
+    """Log density of loadings and noise, relevances and inclusion integrated out; levels have the same everywhere."""
+    w = point.weights.mean
+    on = np.ones_like(w) if prior.theta is None else (w != 0).astype(float)
+    used, off = on.sum(axis=0), len(w) - on.sum(axis=0)
+    level = np.sum(prior.alpha.log_integral(used, np.sum(w * w, axis=0))) - 0.5 * LOG_2PI * used.sum()
+    if prior.theta is not None:
+        level += np.sum(betaln(prior.theta.on + used, prior.theta.off + off) - betaln(prior.theta.on, prior.theta.off))
+    if isinstance(prior.noise, Gamma):
+        level += np.sum(prior.noise.log_density(point.noise.mean))
+    return float(level)
 
 
 def draw_view(

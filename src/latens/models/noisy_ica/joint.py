@@ -46,6 +46,8 @@ class ScaledSources:
     def moments(self) -> tuple[Array, ...]:
         """(n, K) each: E[z], E[z^2], E[u], E[log u], E[u z^2] and the entropy of z and u."""
         xp = array_namespace(self.pull)
+        if not self.pull.shape[1]:  # no source at all
+            return (self.pull,) * 6
         each = [_moments(self.pull[:, k], self.own[:, k], self.tails[k]) for k in range(self.pull.shape[1])]
         return tuple(xp.stack([one[i] for one in each], axis=1) for i in range(6))
 

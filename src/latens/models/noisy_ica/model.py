@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -36,12 +36,12 @@ from latens.array.transfer import column_sums, host, like, product_sums, total
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
-from latens.families.relevance import Relevance
+from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, given_away, project
-from latens.models.noisy_ica.sampling import DrawnSources, draw_sources
+from latens.models.noisy_ica.sampling import DrawnSources, draw_sources, with_scales
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
@@ -249,6 +249,40 @@ class NoisyIca:
         root_mean_square = np.sqrt(np.maximum(np.diagonal(stats.second) / max(stats.n, 1.0), 1e-300))  # of the sources
         loadings = prior.draw_given(stats.regression, point.loadings, rng)
         return IcaPosterior(point.shapes, loadings, np.eye(k), root_mean_square)
+
+    def cannot_anneal(self, q: IcaPosterior) -> str:
+        return self.cannot_sample(q)
+
+    def log_states(self, batch: Rows, q: IcaPosterior) -> float:
+        return 0.0  # p(sources) is there from the beginning
+
+    def at_codes(self, q: IcaPosterior, codes: Floats, rng: np.random.Generator) -> DrawnSources:
+        """With a draw of their scales and signs."""
+        return with_scales(q.shapes, codes, rng)
+
+    def draw_at(
+        self, t: float, point: IcaPosterior, batch: Rows, last: Any, rng: np.random.Generator
+    ) -> tuple[DrawnSources, IcaStatistics]:
+        """The density of rows given sources goes to the power t."""
+        local = self.draw_codes(replace(point, loadings=drawn(point.loadings).to_power(t)), batch, last, rng)
+        return local, self.draw_statistics(point, batch, local, rng)
+
+    def proper(self, q: IcaPosterior) -> Self:
+        noise, relevance = learnt(q.loadings).about()
+        return replace(self, noise=noise, relevance=relevance)
+
+    def draw_prior(self, q: IcaPosterior, rng: np.random.Generator) -> IcaPosterior:
+        """With the tails and levels of q, which are points."""
+        return replace(q, loadings=learnt(self.prior(q.n_components).loadings).draw(rng))
+
+    def log_prior(self, point: IcaPosterior) -> float:
+        return learnt(self.prior(point.n_components).loadings).log_density_at(drawn(point.loadings))
+
+    def redraw(self, point: IcaPosterior, stats: IcaStatistics, rng: np.random.Generator) -> IcaPosterior:
+        return self.draw_globals(point, stats, rng)
+
+    def log_tempered(self, point: IcaPosterior, stats: IcaStatistics) -> float:
+        return self.data_terms(point, stats)["likelihood"]
 
     def codes(self, batch: Rows, local: Sources) -> tuple[Array, Array]:
         return local.mean, local.variance

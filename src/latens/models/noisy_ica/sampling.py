@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from latens.models.noisy_ica.model import IcaPosterior
     from latens.models.noisy_ica.posteriors import Shapes
 
-__all__ = ["DrawnSources", "draw_sources"]
+__all__ = ["DrawnSources", "draw_sources", "with_scales"]
 
 FIRST_SWEEPS = 10  # of a row that was never drawn before
 
@@ -59,6 +59,11 @@ def _swept(shapes: Shapes, drive: Floats, gram: Floats, last: DrawnSources, rng:
     root = np.linalg.cholesky(gram + own[:, :, None] * np.eye(len(sharp)))  # of the precision
     white = np.linalg.solve(root, pull[:, :, None]) + rng.standard_normal((*pull.shape, 1))
     z: Floats = np.linalg.solve(np.swapaxes(root, 1, 2), white)[:, :, 0].astype(np.float64)
+    return with_scales(shapes, z, rng)
+
+
+def with_scales(shapes: Shapes, z: Floats, rng: np.random.Generator) -> DrawnSources:
+    """Sources (n, K) with their scales and signs given them."""
     scale = rng.gamma(0.5 * (shapes.tails + 1), 2 / (shapes.tails + z * z))
-    sign = np.where(rng.random(z.shape) < expit(2 * sharp * shapes.split * z), 1.0, -1.0)
+    sign = np.where(rng.random(z.shape) < expit(2 * shapes.sharp * shapes.split * z), 1.0, -1.0)
     return DrawnSources(z, scale, sign)

@@ -57,7 +57,14 @@ from latens.families.point_dirichlet import PointDirichlet
 from latens.models.binary_factors.posteriors import States
 from latens.models.known_codes import KNOWN, for_states
 from latens.models.noisy_or.moves import propose
-from latens.models.noisy_or.sampling import DrawnCauses, draw_firings, draw_profiles, draw_states
+from latens.models.noisy_or.sampling import (
+    DrawnCauses,
+    draw_firings,
+    draw_profiles,
+    draw_states,
+    log_ways,
+    to_power,
+)
 
 __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
@@ -358,6 +365,24 @@ class NoisyOrCauses:
     def draw_globals(self, point: CausePosterior, stats: CauseStatistics, rng: np.random.Generator) -> CausePosterior:
         """All chances given the states and firings behind the sums."""
         return self.global_step(point, stats).sample(rng)
+
+    def cannot_anneal(self, q: CausePosterior) -> str:
+        return self.cannot_sample(q)
+
+    def log_states(self, batch: Rows, q: CausePosterior) -> float:
+        """As many as there are states, profiles and firings that make the rows."""
+        return log_ways(batch, q.n_components) + len(batch) * float(np.log(q.n_profiles))
+
+    def at_codes(self, q: CausePosterior, codes: Floats, rng: np.random.Generator) -> DrawnCauses:
+        return DrawnCauses(codes)
+
+    def draw_at(
+        self, t: float, point: CausePosterior, batch: Rows, last: Any, rng: np.random.Generator
+    ) -> tuple[DrawnCauses, CauseStatistics]:
+        """The joint density of rows, states, profiles and firings goes to the power t."""
+        flat = to_power(point, t)
+        local = draw_states(flat.point, batch, rng, flat.log_ways)
+        return local, self.draw_statistics(flat.point, batch, local, rng)
 
     def importance(self, q: CausePosterior, stats: CauseStatistics) -> Floats:
         """(K,), share of the ones that each cause brought about; 0 for one that is on in less than a row."""

@@ -10,21 +10,24 @@ Given all firings, chances are Beta again: a cause that is on succeeds where it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import comb, logsumexp, softmax
 
 from latens.array import Floats, Index
 from latens.array.kernels.noisy_or.states import score_all
 from latens.array.states import all_states
 from latens.array.transfer import host
 from latens.core import Rows
+from latens.families.point_beta import PointBeta
+from latens.families.point_dirichlet import PointDirichlet
 
 if TYPE_CHECKING:
     from latens.models.noisy_or.model import CausePosterior
 
-__all__ = ["DrawnCauses", "draw_firings", "draw_profiles", "draw_states"]
+__all__ = ["DrawnCauses", "Flattened", "draw_firings", "draw_profiles", "draw_states", "log_ways", "to_power"]
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,51 @@ class DrawnCauses:
         return DrawnCauses(self.mean[order])
 
 
-def draw_states(point: CausePosterior, batch: Rows, rng: np.random.Generator) -> DrawnCauses:
-    """States given all chances, profiles and firings summed out."""
-    score = host(score_all(point.expected, batch.x, batch.mask))
+def draw_states(
+    point: CausePosterior, batch: Rows, rng: np.random.Generator, log_ways: Floats | None = None
+) -> DrawnCauses:
+    """States given all chances, profiles and firings summed out; `log_ways` (K, D) favour causes in columns seen."""
+    score, states = host(score_all(point.expected, batch.x, batch.mask)), all_states(point.n_components)
+    if log_ways is not None:
+        score = score + host(batch.mask) @ (states @ log_ways).T
     which = np.argmax(score + rng.gumbel(size=score.shape), axis=1)
-    return DrawnCauses(all_states(point.n_components)[which].astype(float))
+    return DrawnCauses(states[which].astype(float))
+
+
+@dataclass(frozen=True)
+class Flattened:
+    """A point whose joint density is another's to a power, with the factors that this takes."""
+
+    point: CausePosterior
+    log_ways: Floats  # (K, D), of a cause that is on where the column was seen
+
+
+def to_power(point: CausePosterior, t: float) -> Flattened:
+    """p^t and (1 - p)^t in place of every chance: again chances, times a factor p^t + (1 - p)^t.
+
+    The factor of the leak is that of all states, those of usage go with the profile, those of causes with the state.
+    """
+    usage, both_usage = _to_power(point.usage.mean_log, t)
+    causes, both = _to_power(point.causes.mean_log, t)
+    leak, _ = _to_power(point.leak.mean_log, t)
+    profiles = softmax(t * point.profiles.mean_log + both_usage.sum(axis=1))
+    return Flattened(replace(point, profiles=PointDirichlet(profiles), usage=usage, causes=causes, leak=leak), both)
+
+
+def _to_power(logs: tuple[Floats, Floats], t: float) -> tuple[PointBeta, Floats]:
+    both: Floats = np.logaddexp(t * logs[0], t * logs[1])
+    return PointBeta.of(np.exp(t * logs[0] - both)), both
+
+
+def log_ways(batch: Rows, k: int) -> float:
+    """Log of the number of states and firings that make the rows, summed over rows.
+
+    A one takes at least one of the leak and the causes that are on, a zero takes none.
+    """
+    ones = (host(batch.x) > 0) & (host(batch.mask) > 0)
+    on = np.arange(k + 1)
+    ways = ones.sum(axis=1)[:, None] * np.log(2.0 ** (1 + on) - 1) + np.log(comb(k, on))
+    return float(logsumexp(ways, axis=1).sum())
 
 
 def draw_profiles(point: CausePosterior, codes: Floats, rng: np.random.Generator) -> Floats:
