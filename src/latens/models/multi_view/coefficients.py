@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
@@ -148,6 +148,13 @@ class ViewPosterior:
         return replace(
             self, weights=self.weights.resized(times), alpha=replace(self.alpha, rate=self.alpha.rate * times**2)
         )
+
+    def with_noise(self, noise: Gamma, change: Floats, shift: Floats, n_groups: int) -> ViewPosterior:
+        """With log tau of this noise, and all levels of each column, changed by so much (D,)."""
+        levels = self.offsets.mean.copy()
+        levels[:, :n_groups] += shift[:, None]
+        noise = replace(noise, rate=noise.rate * np.exp(-change))
+        return replace(self, offsets=replace(self.offsets, mean=levels), noise=noise)
 
     def sample(self, rng: np.random.Generator) -> ViewPosterior:
         return replace(
@@ -310,6 +317,13 @@ class ViewStatistics(Statistics):
     free_gram: Floats | None = sized("d sym(k+n_groups+n_covariates)", default=None)
     log_powers: Floats | None = sized("d", default=None)
     own: Floats | None = sized("d own", default=None)  # what the likelihood's parameters are learnt from
+    way: Floats | None = sized("d 3", default=None)  # how far the noise should go: `Tangent.way`
+
+    def __add__(self, other: Self) -> Self:
+        """Files of earlier versions have no `way`; without that of some rows, that of all is not known."""
+        if (self.way is None) is (other.way is None):
+            return super().__add__(other)
+        return replace(self, way=None) + replace(other, way=None)
 
     def at(self, p: ViewPosterior) -> ViewStatistics:
         """The sums where the likelihood has the parameters of that posterior."""
@@ -339,7 +353,7 @@ class ViewStatistics(Statistics):
             powers = column_sums(part.weigh(tangent.powers()))
         free = _free_sums(part, tangent, at)
         own = None if tangent.own is None else tangent.own(part, at.mean)
-        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers, own)
+        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers, own, tangent.way)
 
     def parabola(self, p: ViewPosterior) -> Floats:
         """(D,), E_q of each column's summed parabola, linear in the sums."""
@@ -400,14 +414,15 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
     `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
     """
     x, tau, free = tangent.response, p.noise.mean[:, None], tangent.free
+    if tangent.precision is not None and free is not None and free.response is not None:  # in one product
+        scale = like(p.noise.mean, x)
+        response, precision = scale * x + free.response, scale * tangent.precision + free.precision
+        return (like(p.mean[:, : p.n_components].T, x) @ response.T).T, (like(p.pairs.T, x) @ precision.T).T
     pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
     if free is not None and free.response is not None:
         pull = pull + (like(p.mean[:, : p.n_components].T, x) @ free.response.T).T
     if tangent.precision is not None:
-        gram = (like((tau * p.pairs).T, x) @ tangent.precision.T).T
-        return pull, gram if free is None or free.precision is None else gram + (
-            like(p.pairs.T, x) @ free.precision.T
-        ).T
+        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
     if part.whole:
         present = part.present if rows is None else part.present[rows]
         return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)

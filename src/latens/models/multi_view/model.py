@@ -204,6 +204,10 @@ class MultiView:
         return MultiViewPosterior(views, prior.activity.observe(sizes, stats.squares), usage)
 
     def expanded(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
+        """Where plain ascent comes by ever smaller steps: codes of mean square 1, and dispersions of counts."""
+        return self._dispersed(self._evened(q, stats), stats)
+
+    def _evened(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
         """The same model of the rows where codes have mean square 1, as their prior expects, and loadings the rest.
 
         Codes z -> z / c and loadings w -> c w leave likelihoods alone, and alpha follows w; plain ascent comes near
@@ -216,6 +220,18 @@ class MultiView:
         if float(np.sum(ratio - 1 - np.log(ratio))) < UNSETTLED:
             return q
         return replace(q, views={name: view.resized(np.sqrt(ratio)) for name, view in q.views.items()})
+
+    def _dispersed(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
+        """The same with the noise of each column as far as its likelihood would go on."""
+        moved, gain, prior = dict(q.views), 0.0, self.prior(q.n_components)
+        for view in self.views:
+            sums, p, before = stats.views[view.name], q.views[view.name], prior.views[view.name].noise
+            if sums.way is not None and isinstance(p.noise, Gamma):
+                found = view.likelihood.stride(p.noise, before, sums.way, sums.count)
+                if found is not None:
+                    change, shift, more = found
+                    moved[view.name], gain = p.with_noise(p.noise, change, shift, self.n_groups), gain + more
+        return q if 2 * gain < UNSETTLED * stats.n else replace(q, views=moved)
 
     def data_terms(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, float]:
         a, sizes = q.activity, stats.sizes[:, None]
