@@ -149,13 +149,6 @@ class ViewPosterior:
             self, weights=self.weights.resized(times), alpha=replace(self.alpha, rate=self.alpha.rate * times**2)
         )
 
-    def with_noise(self, noise: Gamma, change: Floats, shift: Floats, n_groups: int) -> ViewPosterior:
-        """With log tau of this noise, and all levels of each column, changed by so much (D,)."""
-        levels = self.offsets.mean.copy()
-        levels[:, :n_groups] += shift[:, None]
-        noise = replace(noise, rate=noise.rate * np.exp(-change))
-        return replace(self, offsets=replace(self.offsets, mean=levels), noise=noise)
-
     def sample(self, rng: np.random.Generator) -> ViewPosterior:
         return replace(
             self, weights=self.weights.sample(rng), offsets=self.offsets.sample(rng), noise=self.noise.sample(rng)
@@ -233,7 +226,7 @@ class ViewPosterior:
 
     def observe(self, prior: ViewPosterior, stats: ViewStatistics) -> ViewPosterior:
         """Coefficients one after another, then what their priors and the noise are."""
-        (d, k), idle = self.weights.on.shape, 1 / self.alpha.mean
+        d, k = self.weights.on.shape
         log_on, log_off = (np.full(k, np.inf), 0.0) if self.theta is None else self.theta.mean_log
         wide = prior.given_precision
         odds = np.concatenate([log_on - log_off, np.full(wide.shape[1], np.inf)])
@@ -247,14 +240,17 @@ class ViewPosterior:
             pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
         found = sweep_spikes(pull, gram, scale, precision, odds[None], self.mean)
         square = found.on * (found.slab**2 + found.variance)
-        weights, used = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle), found.used[:k]
+        used = found.used[:k]
+        alpha = _relevance(prior.alpha, d, used, square[:, :k].sum(axis=0))
+        idle = 1 / alpha.mean
+        weights = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle)
         entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
         # what the sweep has found anyhow is not taken again
         vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy)
         moved = ViewPosterior(
             weights,
             Offsets(found.slab[:, k:], found.variance[:, k:]),
-            prior.alpha.observe(d, weights.sizes),
+            alpha,
             prior.theta and prior.theta.observe(used, d - used),
             self.noise,
             parameters,
@@ -268,10 +264,7 @@ class ViewPosterior:
     def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any]:
         """Derivatives of the view's part of the bound at fixed sums."""
         d, k = self.weights.on.shape
-        means, squares = (self.noise.mean[:, None] * part for part in self._pulls(stats.pull, stats.gram))
-        if stats.free_pull is not None and stats.free_gram is not None:
-            more = self._pulls(stats.free_pull, stats.free_gram)
-            means, squares = means + more[0], squares + more[1]
+        means, squares = self._all_pulls(stats)
         used, sizes = self.weights.used, self.weights.sizes
         found = {
             "weights": self.weights.slopes(self.alpha, self.theta, means[:, :k], squares[:, :k]),
@@ -282,6 +275,19 @@ class ViewPosterior:
         if self.theta is not None and prior.theta is not None:
             found["theta"] = self.theta.slopes(prior.theta, used, d - used)
         return found
+
+    def alone(self, stats: ViewStatistics) -> tuple[Floats, Floats]:
+        """(D, K) each: what rows say of each loading given the others, as h and g of h w - g w^2 / 2."""
+        means, squares = self._all_pulls(stats.at(self))
+        return means[:, : self.n_components], -2 * squares[:, : self.n_components]
+
+    def _all_pulls(self, stats: ViewStatistics) -> tuple[Floats, Floats]:
+        """(D, K + G) each: derivatives of the view's data terms by E[w] and E[w^2], given the others."""
+        means, squares = (self.noise.mean[:, None] * part for part in self._pulls(stats.pull, stats.gram))
+        if stats.free_pull is not None and stats.free_gram is not None:
+            more = self._pulls(stats.free_pull, stats.free_gram)
+            means, squares = means + more[0], squares + more[1]
+        return means, squares
 
     def _pulls(self, pull: Floats, gram: Floats) -> tuple[Floats, Floats]:
         """(D, K + G) each: derivatives of a summed parabola by E[w] and E[w^2]."""
@@ -394,6 +400,16 @@ class ViewStatistics(Statistics):
         noise, variance = signals.sum(axis=0), (signals / p.noise.mean[:, None]).sum(axis=0)
         total = float(np.sum(self.count / p.noise.mean) + variance.sum())
         return noise / max(float(self.count.sum() + noise.sum()), tiny), np.maximum(variance / max(total, tiny), tiny)
+
+
+def _relevance(prior: Gamma, d: int, used: Floats, squares: Floats) -> Gamma:
+    """Of factors with so many loadings of d (K,), whose squares add up to so much, together with those that are out.
+
+    What is out has the variance 1 / E[alpha] under q. If alpha moved alone, that would hold it back: it would come to
+    where both agree by a step of `used / d` at a time.
+    """
+    shape = prior.shape + 0.5 * d
+    return Gamma(shape, shape * (prior.rate + 0.5 * squares) / (prior.shape + 0.5 * used))
 
 
 def _free_sums(part: Rows, tangent: Tangent, at: Regressors) -> tuple[Floats | None, Floats | None, Floats | None]:
