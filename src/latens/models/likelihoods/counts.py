@@ -97,9 +97,8 @@ class Counts(Likelihood):
         at = np.exp(way[:, 0] / np.where(seen, counts, 1.0))
         slope, bend = way[:, 1] + prior.shape - prior.rate * at, way[:, 2] - prior.rate * at
         far = np.log(LEAP)
-        step = np.where(
-            bend < -np.abs(slope) / far, -slope / np.minimum(bend, -np.finfo(float).tiny), far * np.sign(slope)
-        )
+        near = bend < -np.abs(slope) / far
+        step = np.where(near, -slope / np.where(near, bend, -1.0), far * np.sign(slope))
         there = np.clip(np.log(at) + step, np.log(LEAST_TAU), np.log(MOST_TAU))
         step = np.where(seen, there - np.log(noise.mean), 0.0)
         return step, -self.rare * step, 0.5 * float(np.sum(np.abs(step * slope)))
