@@ -168,10 +168,17 @@ MODELS = (
     ),
     Mutant(
         "counts: the bound forgets y!",
-        "models/likelihoods/counts.py",
-        "free = y * x - grown - gammaln(y + 1) +",
-        "free = y * x - grown +",
+        "models/likelihoods/count_bounds.py",
+        "rows.seen) - _log_factorials(rows)",
+        "rows.seen)",
         "tests/contract/test_bound.py -k views-common-counts",
+    ),
+    Mutant(
+        "counts: a dispersion goes on as if its parabolas stayed where they are",
+        "models/likelihoods/count_bounds.py",
+        "off + 2 * gap * moved + narrower",
+        "off",
+        "tests/models/likelihoods/test_counts.py -k slope",
     ),
     Mutant(
         "binary views: the response of a one is that of a zero",

@@ -60,8 +60,8 @@ class NamedMissing:
         return cls(tuple(texts), codes if codes or "none" in each else None)
 
 
-def missing_codes(values: Floats) -> dict[float, int]:
-    """The codes in a column, each with how often it occurs.
+def missing_codes(values: Floats, *, glanced: bool = False) -> dict[float, int]:
+    """The codes in a column, each with how often it occurs; `glanced` where `may_hold_codes` has been asked.
 
     >>> missing_codes(np.array([1.0, 2.0, 3.0, 2.5, -999.0, 1.5, -999.0]))
     {-999.0: 2}
@@ -73,7 +73,7 @@ def missing_codes(values: Floats) -> dict[float, int]:
     hole = np.isnan(values)
     seen = values[~hole] if hole.any() else values
     part = seen if len(seen) <= MOST_ROWS else seen[:: len(seen) // MOST_ROWS]
-    if not may_hold_codes(part[:, None])[0]:
+    if not glanced and not may_hold_codes(part[:, None])[0]:
         return {}
     distinct, counts = np.unique(part, return_counts=True)
     found: dict[float, int] = {}
@@ -93,11 +93,14 @@ def may_hold_codes(x: Floats) -> NDArray[np.bool_]:
     found = np.zeros(x.shape[1], dtype=bool)
     if not len(x):
         return found
+    rest = n
     for end in (np.fmin.reduce(x), np.fmax.reduce(x)):
-        found |= _are_many(np.count_nonzero(x == end, axis=0), n)
+        count = np.count_nonzero(x == end, axis=0)
+        found |= _are_many(count, n)
+        rest = rest - count
         whole = np.flatnonzero(end == np.round(end))  # as all numbers are that stand for missing values
         found[whole] |= np.array([_is_named(value) for value in end[whole].tolist()], dtype=bool)
-    return found
+    return found & (rest > 0)  # of two values neither is far from the others
 
 
 def _is_named(value: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,24 @@ from latens.array.kernels.quadratic_bounds import (
     softplus_constant,
     touch_logistic,
     touch_logistic_plain,
+    touch_rare_counts,
+    touch_rare_counts_plain,
     touch_softplus,
     touch_softplus_plain,
 )
 
+SIZES = np.geomspace(0.1, 300.0, 13)  # of rare counts
+
+
+def _rare(
+    form: Callable[..., Any], y: np.ndarray, at: np.ndarray, squares: np.ndarray, seen: Any = None, weight: Any = None
+) -> Any:
+    return form(y, at, squares, SIZES, seen, weight)
+
+
 FORMS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "logistic": (touch_logistic, touch_logistic_plain),
+    "rare counts": (partial(_rare, touch_rare_counts), partial(_rare, touch_rare_counts_plain)),
     "softplus": (touch_softplus, touch_softplus_plain),
 }
 
@@ -29,7 +42,8 @@ def problem(kind: str, n: int = 1100, d: int = 13) -> tuple[np.ndarray, ...]:
     at = rng.normal(size=(n, d)) * rng.choice([1e-9, 0.1, 3.0, 60.0, 900.0], size=(n, d))
     if kind == "logistic":
         return (at**2,)
-    return rng.poisson(2.0, size=(n, d + 4)).astype(float)[:, 2 : 2 + d], at
+    counts = rng.poisson(2.0, size=(n, d + 4)).astype(float)[:, 2 : 2 + d]
+    return (counts, at, at**2 + 0.3) if kind == "rare counts" else (counts, at)
 
 
 def fresh(given: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -67,9 +81,14 @@ def test_however_many_rows_their_product_stays_in_range() -> None:
 def test_levels_are_sums_of_the_constants(kind: str) -> None:
     given = problem(kind, n=700)
     seen = np.random.default_rng(1).random(given[0].shape) < 0.7
-    each = {"logistic": logistic_constant, "softplus": softplus_constant}[kind](*given, seen)
-    assert not each[~seen].any()
-    assert FORMS[kind][0](*fresh(given), seen)[1] == pytest.approx(each.sum(axis=0), rel=1e-12)
+    if kind == "rare counts":
+        each = logistic_constant(given[2], seen)
+        each = np.stack([each, given[0] * each])
+    else:
+        each = {"logistic": logistic_constant, "softplus": softplus_constant}[kind](*given, seen)[None]
+    assert not each[:, ~seen].any()
+    levels = np.atleast_2d(FORMS[kind][0](*fresh(given), seen)[1])
+    assert levels[: len(each)] == pytest.approx(each.sum(axis=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", FORMS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,71 @@ def test_columns_of_both_kinds_in_one_view_are_those_of_two_views() -> None:
         assert together.free is not None
         assert alone.free is not None
         assert together.free.constant()[:, at] == pytest.approx(alone.free.constant())
+
+
+def _height(rare: float, rows: Rows, mean: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, Any]:
+    """(D,), the bound of columns whose parabolas touch at that tau, up to priors; and the parabolas."""
+    at = Predictor(mean.copy, lambda: mean**2 + 0.2, Columns(KnownGamma(tau)))
+    likelihood = PoissonCounts(np.full(len(tau), rare))
+    found = likelihood.tangent(rows, at)
+    seen = np.ones_like(mean) if found.precision is None else found.precision
+    seen = seen if rows.seen is None else seen * rows.seen
+    inside = found.response * mean - 0.5 * seen * (mean**2 + 0.2)
+    height = tau * (found.levels + (rows.weigh(inside)).sum(axis=0)) + np.log(tau) * found.power_sums
+    assert found.free is not None
+    height = height + found.free.levels
+    if found.free.response is not None:
+        free = found.free.response * mean - 0.5 * found.free.precision * (mean**2 + 0.2)
+        height = height + rows.weigh(free).sum(axis=0)
+    return height, found
+
+
+@pytest.mark.parametrize("rare", [0.0, 1.0], ids=["common", "rare"])
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_slope_and_bend_by_dispersion_are_those_of_bounds_that_touch_anew(rare: float, holes: bool) -> None:
+    rng, step = np.random.default_rng(2), 1e-3
+    tau, mean = np.array([0.5, 4.0, 30.0, 200.0]), rng.normal(size=(40, 4)) + (0.0 if rare else 2.0)
+    y = rng.poisson(np.exp(mean + (np.log(tau) if rare else 0.0)).clip(0, 30)).astype(float)
+    seen = rng.random(y.shape) < 0.8 if holes else None
+    rows = Rows(y if seen is None else y * seen, seen, rng.gamma(2.0, size=40))
+    changes = [step * sign for sign in (-1, 0, 1)]
+    low, middle, high = (_height(rare, rows, mean - rare * h, tau * np.exp(h)) for h in changes)
+    way = middle[1].way
+    assert way[:, 0] == pytest.approx(rows.counts * np.log(tau))
+    assert way[:, 1] == pytest.approx((high[0] - low[0]) / (2 * step), rel=1e-4, abs=1e-4)
+    assert way[:, 2] == pytest.approx((high[0] - 2 * middle[0] + low[0]) / step**2, rel=1e-3, abs=1e-2)
+
+
+@pytest.mark.parametrize("rare", [0.0, 1.0], ids=["common", "rare"])
+def test_sums_of_constants_are_those_of_entries(rare: float) -> None:
+    rng = np.random.default_rng(3)
+    tau, mean = np.array([0.5, 4.0, 30.0]), rng.normal(size=(50, 3))
+    seen = rng.random(mean.shape) < 0.8
+    rows = Rows(rng.poisson(3.0, size=mean.shape) * seen.astype(float), seen, rng.gamma(2.0, size=50))
+    found = _height(rare, rows, mean, tau)[1]
+    for sums, entries in (
+        (found.levels, found.constant()),
+        (found.free.levels, found.free.constant()),
+        (found.power_sums, found.powers()),
+    ):
+        assert not entries[~seen].any()
+        assert sums == pytest.approx(rows.weigh(entries).sum(axis=0), rel=1e-12)
+
+
+def test_a_step_of_the_dispersion_goes_where_the_bound_is_highest() -> None:
+    """Steps in turn, levels with them, come to where the slope is 0; plain ones would take thousands."""
+    rng, likelihood = np.random.default_rng(4), PoissonCounts(np.ones(3))
+    rows = Rows(rng.negative_binomial(4, 0.5, size=(1000, 3)).astype(float))
+    size, prior = np.full(3, 0.3), Gamma(np.ones(3), np.full(3, 0.01))
+    level = np.log(rows.x.mean(axis=0) / size)
+    for _ in range(12):
+        noise = Gamma(np.full(3, 300.0), 300.0 / size)
+        mean = level + np.zeros_like(rows.x)
+        at = Predictor(mean.copy, lambda mean=mean: mean**2 + 1e-6, Columns(noise))  # type: ignore[misc]
+        way = likelihood.tangent(rows, at).way
+        assert way is not None
+        change, shift, promised = likelihood.stride(noise, prior, way, rows.counts)
+        size, level = size * np.exp(change), level + shift
+    assert promised < 1e-6
+    assert size == pytest.approx(np.full(3, 4.0), rel=0.25)
+    assert level + np.log(size) == pytest.approx(np.log(rows.x.mean(axis=0)))

@@ -13,7 +13,7 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats
 from latens.array.special import softplus_and_log
-from latens.array.transfer import column_sums
+from latens.array.transfer import column_sums, like
 
 __all__ = [
     "logistic_constant",
@@ -23,6 +23,8 @@ __all__ = [
     "softplus_curvature",
     "touch_logistic",
     "touch_logistic_plain",
+    "touch_rare_counts",
+    "touch_rare_counts_plain",
     "touch_softplus",
     "touch_softplus_plain",
 ]
@@ -60,6 +62,50 @@ def _logistic_curve(squares: Array) -> tuple[Array, Array, Array]:
     xi = xp.sqrt(xp.abs(squares) + 1e-12)  # rounding may leave a square just below 0; any xi bounds
     fall = xp.expm1(-xi)  # tanh and log sigmoid from one exponential; its digits survive small xi
     return xi, fall / (fall + 2) / (-2 * xi), fall
+
+
+def touch_rare_counts(
+    y: Array,
+    mean: Array,
+    squares: Array,
+    size: Floats,
+    seen: Array | None = None,
+    weight: Array | None = None,
+) -> tuple[Array, Floats]:
+    """Precision of -log(1 + e^eta), and four sums (4, D) of -(y + size) log(1 + e^eta).
+
+    They are those of its constants, of y times them, and of its slope and bend by log size where e^eta size stays as it
+    is. `squares`, E[eta^2], may be written over.
+    """
+    if not is_numpy_array(squares):
+        return touch_rare_counts_plain(y, mean, squares, size, seen, weight)
+    from latens.array.kernels import quadratic_bounds_numba
+
+    precision, sums = np.ascontiguousarray(squares), np.zeros((4, squares.shape[1]))
+    counted = _counted(squares, seen, weight)
+    quadratic_bounds_numba.touch_rare_counts(y, mean, precision, size, *counted, precision, sums)
+    return precision, sums
+
+
+def touch_rare_counts_plain(
+    y: Array,
+    mean: Array,
+    squares: Array,
+    size: Floats,
+    seen: Array | None = None,
+    weight: Array | None = None,
+) -> tuple[Array, Floats]:
+    xp, r = array_namespace(squares), like(size, squares)
+    xi, t, fall = _logistic_curve(squares)
+    high, b = 0.5 * xi + xp.log1p(fall + 1), y + r
+    constant, lost = 0.5 * t * xi**2 - high, r * (0.5 * mean + high)
+    parts = (
+        constant,
+        y * constant,
+        0.5 * (r - y) - lost + b * t * mean,
+        r - lost + 2 * r * t * mean - b * (t - mean**2 * (t**2 + (t - 0.25) / xi**2)),
+    )
+    return masked(t, seen), np.stack([_summed(masked(part, seen), weight) for part in parts])
 
 
 def touch_softplus(

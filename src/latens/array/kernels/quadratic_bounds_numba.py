@@ -15,7 +15,7 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, log_beyond_one, log_normal, shrunk
 
-__all__ = ["touch_logistic", "touch_softplus"]
+__all__ = ["touch_logistic", "touch_rare_counts", "touch_softplus"]
 
 N_FACTORS = 512  # numbers up to 2 whose product is still in range
 LEAST_ETA = -40.0  # below it log softplus(eta) is eta to the last digit
@@ -80,3 +80,39 @@ def touch_softplus(y, eta, seen, weight, response, levels):
             pulled[j] = keep[j] * (bend - slope)
             constant = value[j] * log_rate[j] - rate[j] + at[j] * (slope - 0.5 * bend)
             levels[j] += times * keep[j] * constant
+
+
+@nb.njit(**COMPILED)
+def touch_rare_counts(y, mean, squares, size, seen, weight, precision, sums):
+    """Of -(y + size) log(1 + e^eta) where eta has this mean and E[eta^2] is `squares`; precision is for a weight of 1.
+
+    y, mean, squares, precision (n, D), of which the last two may be the same; size (D,); sums (4, D): of constants, of
+    y times constants, and of slope and bend by log size, along which e^eta size stays as it is.
+    """
+    n, d = squares.shape
+    value, keep, xi, at = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    power, curve, high = np.empty(d), np.empty(d), np.empty(d)
+    for i in range(n):
+        there, times = seen[min(i, len(seen) - 1)], weight[i] if len(weight) else 1.0
+        square, bent, middle = squares[i], precision[i], mean[i]
+        for j in range(d):
+            value[j] = y[i, j]
+        for j in range(d):
+            keep[j] = times if there[j] else 0.0
+            at[j] = middle[j]
+            xi[j] = np.sqrt(abs(square[j]) + 1e-12)
+        for j in range(d):
+            power[j], loss = shrunk(xi[j])
+            curve[j] = loss / ((1.0 + power[j]) * (2.0 * xi[j]))
+        for j in range(d):
+            high[j] = 0.5 * xi[j] + log_beyond_one(power[j])
+        for j in range(d):
+            t, m, x, r, b = curve[j], at[j], xi[j] * xi[j], size[j], value[j] + size[j]
+            constant = keep[j] * (0.5 * t * x - high[j])
+            sums[0, j] += constant
+            sums[1, j] += value[j] * constant
+            lost = r * (0.5 * m + high[j])
+            sums[2, j] += keep[j] * (0.5 * (r - value[j]) - lost + b * t * m)
+            sums[3, j] += keep[j] * (r - lost + 2.0 * r * t * m - b * (t - m * m * (t * t + (t - 0.25) / x)))
+        for j in range(d):
+            bent[j] = curve[j] if there[j] else 0.0

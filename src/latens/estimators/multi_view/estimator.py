@@ -550,6 +550,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             self._n_iterations,
             alike=bool(self.scale_views),
             fewer=self.prune,
+            drop=self.moves and self.prune,
             over=context.over,
         )
 

@@ -41,7 +41,7 @@ ALIKE = 1.1  # times that columns may differ in size and still be as good as in 
 MANY = 4  # factors times this, beyond the number of columns, from which fewer are tried, too
 MOST_COMPARED = 512  # samples up to which directions are counted by the products of all pairs
 BEYOND = 1.05  # times the end of what noise makes, from which a direction is one of a factor
-TRIED = 30  # iterations on the sample after which the better of two starts shows
+TRIED = 15  # iterations on the sample after which the better of two starts shows
 SETTLED = 5  # iterations after factors were deleted, before what is left is judged
 PLAINLY = 10.0  # nats by which a start is ahead of another that may still end higher
 SAME = 0.9  # correlation from which two views have found the same factor
@@ -142,12 +142,13 @@ def first_starts(
     *,
     alike: bool,
     fewer: bool = True,
+    drop: bool = True,
     over: Callable[[], bool] | None = None,
 ) -> list[MultiViewPosterior]:
     """From principal directions of all views together, what gets higher soon; then from what each view has alone.
 
-    The second only of several views, and where it is plainly ahead without factors that will go anyway: not every lead
-    lasts, so that a whole search is made from both.
+    The second only of several views, and where it is plainly ahead without factors that do not pay: not every lead
+    lasts, so that a whole search is made from both. With `drop`, these factors are gone from the starts, too.
     """
     together = principal_starts(model, sample, k, rng, alike, fewer=fewer)
     n, attempt = len(together), partial(_try, model, sample, min(TRIED, max_iter))
@@ -158,20 +159,18 @@ def first_starts(
     fits = ascend_all([State(start) for start in [*together, *apart]], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
-    leader = highest(fits[:n])
-    chosen = [together[0] if n == 1 else cast("MultiViewPosterior", leader.state.q)]
-    if len(fits) > n:
-        reached = [_without_losing(model, sample, fit) for fit in (leader, *fits[n:])]
-        best = int(np.argmax(reached))
-        if reached[best] > reached[0] + PLAINLY:
-            chosen.append(cast("MultiViewPosterior", fits[n + best - 1].state.q))
-    return chosen
+    fits = [highest(fits[:n]), *fits[n:]]
+    paying = [_without_losing(model, sample, fit) for fit in fits]
+    reached = [fit.elbo for fit in paying]
+    best = int(np.argmax(reached))
+    chosen = [0, best] if reached[best] > reached[0] + PLAINLY else [0]
+    return [cast("MultiViewPosterior", (paying if drop else fits)[i].state.q) for i in chosen]
 
 
-def _without_losing(model: MultiView, sample: Rows, fit: Fit) -> float:
-    """The bound once all factors that do not pay for themselves are gone, or as it is where that is higher."""
+def _without_losing(model: MultiView, sample: Rows, fit: Fit) -> Fit:
+    """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
     fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
-    return fit.elbo if fewer is None else max(fit.elbo, _try(model, sample, SETTLED, State(fewer), None).elbo)
+    return fit if fewer is None else highest([fit, _try(model, sample, SETTLED, State(fewer), None)])
 
 
 def principal_starts(

@@ -63,7 +63,7 @@ def _column(rows: Rows, j: int) -> Floats:
 def _doubt_codes(rows: Rows, part: Floats, names: Sequence[str], container: str) -> None:
     at = np.flatnonzero(may_hold_codes(part)).tolist()
     full = [j for j in at if np.count_nonzero(~np.isnan(part[:, j])) >= LEAST_ROWS]
-    found = {j: codes for j in full if (codes := missing_codes(part[:, j]))}
+    found = {j: codes for j in full if (codes := missing_codes(part[:, j], glanced=True))}
     if not found:
         return
     j = next(iter(found))

@@ -20,7 +20,7 @@ Gamma functions one that is linear in log tau and touches at log r = E[log tau],
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -28,18 +28,26 @@ from scipy.stats import nbinom, poisson
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, sized
-from latens.array.kernels.quadratic_bounds import logistic_constant, masked, touch_logistic
-from latens.array.special import expit, gammaln
+from latens.array.kernels.quadratic_bounds import masked
+from latens.array.special import expit
 from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows
 from latens.families.gamma import Gamma
-from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent
+from latens.models.likelihoods.count_bounds import (
+    LEAST_TAU,
+    MOST_TAU,
+    beside,
+    of_common,
+    of_rare,
+    some_columns,
+    touching_point,
+)
+from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent
 
 __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refused_counts"]
 
 COMMON = 5.0  # mean count from which a column is common: about here both bounds lose the same
-LEAST_TAU, MOST_TAU = 0.02, 1e6  # between which q(x) is looked for; any q(x) gives a bound
-MOST_STEPS, CLOSE, LONGEST = 30, 1e-9, 2.0  # of Newton's method: steps, their size at the end, and at most
+LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
 RARE_START, COMMON_START = (
     (0.05, 10.0),
@@ -72,20 +80,28 @@ class Counts(Likelihood):
         return self.prior
 
     def tangent(self, rows: Rows, at: Predictor) -> Tangent:
-        places = _places(self.rare)
+        places, mean, noise = _places(self.rare), at.mean(), at.columns.noise
         if len(places[1]) == 0:
-            return _of_common(rows, rows.x, at.mean(), at.columns.noise.mean).tangent(rows, at, even=True)
+            return of_common(rows, mean, at.square(), noise.mean).tangent(at)
         if len(places[0]) == 0:
-            return _of_rare(rows, rows.x, at.square(), at.columns.noise.mean_log).tangent(rows, at)
-        mean, square, noise = at.mean(), at.square(), at.columns.noise
-        common, rare = (_part(rows, place) for place in places)
-        parts = (
-            _of_common(common, common.x, take(mean, places[0], axis=1), noise.mean[places[0]]),
-            _of_rare(rare, rare.x, take(square, places[1], axis=1), noise.mean_log[places[1]]),
-        )
-        order = np.argsort(np.concatenate(places))
-        joined = _Entries(*(_side_by_side(pair, order) for pair in zip(*parts, strict=True)))
-        return joined.tangent(rows, at)
+            return of_rare(rows, mean, at.square, noise).tangent(at)
+        means, squares = ([take(values, place, axis=1) for place in places] for values in (mean, at.square()))
+        parts = [some_columns(rows, place) for place in places]
+        common = of_common(parts[0], means[0], squares[0], noise.mean[places[0]])
+        rare = of_rare(parts[1], means[1], lambda: squares[1] + 0.0, noise.only(places[1]))
+        return beside(common, rare, parts[0].seen, np.argsort(np.concatenate(places))).tangent(at)
+
+    def stride(self, noise: Any, prior: Any, way: Floats, counts: Floats) -> tuple[Floats, Floats, float]:
+        """One of Newton's steps from where parabolas touched, at most as far as tau should be LEAP times as large."""
+        seen = counts > 0
+        at = np.exp(way[:, 0] / np.where(seen, counts, 1.0))
+        slope, bend = way[:, 1] + prior.shape - prior.rate * at, way[:, 2] - prior.rate * at
+        far = np.log(LEAP)
+        near = bend < -np.abs(slope) / far
+        step = np.where(near, -slope / np.where(near, bend, -1.0), far * np.sign(slope))
+        there = np.clip(np.log(at) + step, np.log(LEAST_TAU), np.log(MOST_TAU))
+        step = np.where(seen, there - np.log(noise.mean), 0.0)
+        return step, -self.rare * step, 0.5 * float(np.sum(np.abs(step * slope)))
 
     def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
         xp, shift, spread = array_namespace(mean), self._shift(columns, mean), self._spread(columns, mean)
@@ -95,7 +111,7 @@ class Counts(Likelihood):
 
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
         mean, tau = at.mean(), like(at.columns.noise.mean, rows.x)
-        a = _solve(_double(rows.x), _double(mean), _within(_double(tau)))
+        a = touching_point(rows.x, mean, tau)
         grown = array_namespace(a).astype(array_namespace(a).exp(a), mean.dtype)
         chance = expit(mean)
         rare = like(self.rare, mean)
@@ -186,106 +202,9 @@ class PoissonCounts(Counts):
     prior: ClassVar[tuple[float, float]] = (3.0, 1e-2)
 
 
-class _Entries(NamedTuple):
-    """A parabola entry by entry (n, D); zero at missing entries."""
-
-    response: Array
-    precision: Array
-    constant: Array
-    powers: Array
-    free_constant: Array
-    free_response: Array
-    free_precision: Array
-
-    def tangent(self, rows: Rows, at: Predictor, even: bool = False) -> Tangent:
-        """`even`: nothing but constants is free, and all observed entries have a precision of 1."""
-        parts = () if even else (self.free_response, self.free_precision)
-        return Tangent(
-            self.response,
-            None if even else self.precision,
-            at=at,
-            constant=lambda: self.constant,
-            free=Free(lambda: self.free_constant, *parts),
-            powers=lambda: self.powers,
-        )
-
-
-def _of_common(rows: Rows, y: Array, mean: Array, tau: Floats) -> _Entries:
-    xp, single, y, mean = array_namespace(y), y.dtype, _double(y), _double(mean)
-    precision = _within(like(tau, y))
-    a = _solve(y, mean, precision)
-    grown = xp.exp(a)
-    v = 1 / (precision + grown)
-    x = a - 0.5 * v
-    free = y * x - grown - gammaln(y + 1) + 0.5 * (1 + xp.log(v))
-    ones, none = masked(xp.ones_like(y), rows.seen), xp.zeros_like(y)
-    parts = (x, ones, -0.5 * (x**2 + v), 0.5 * ones, free)
-    return _Entries(*(xp.astype(masked(part, rows.seen), single) for part in parts), *[xp.astype(none, single)] * 2)
-
-
-def _of_rare(rows: Rows, y: Array, square: Array, mean_log: Floats) -> _Entries:
-    constant = logistic_constant(square, rows.seen)
-    curve = touch_logistic(square, rows.seen)[0]
-    half = masked(-0.5 * array_namespace(y).ones_like(y), rows.seen)
-    powers, rising = _gamma_ratio(y, np.exp(mean_log))
-    free = y * constant - gammaln(y + 1) + rising - powers * like(mean_log, y)
-    return _Entries(half, curve, constant, powers, free, y * (1 + half), y * curve)
-
-
-def _gamma_ratio(y: Array, r: Floats) -> tuple[Array, Array]:
-    """(n, D) each: l of the counts, and log Gamma(y + r) / Gamma(r), both 0 where y is 0."""
-    counts = host(y).astype(np.intp)
-    steps = r + np.arange(counts.max(initial=0))[:, None]  # (Y, D)
-    first = np.zeros((1, len(r)))
-    tables = [np.concatenate([first, np.cumsum(part, axis=0)]) for part in (r / steps, np.log(steps))]
-    low, high = (np.take_along_axis(table, counts, axis=0) for table in tables)
-    return like(low, y), like(high, y)
-
-
-def _solve(y: Array, mean: Array, tau: Array) -> Array:
-    """The a of common columns, by Newton's method from a point near it; its equation rises, with slope 1 at least."""
-    xp = array_namespace(y)
-    log_tau = xp.log(tau)
-    d = mean + y / tau - log_tau
-    large = xp.maximum(d, xp.ones_like(d))
-    a = log_tau + xp.where(d > 1, xp.log(large - xp.log(large)), d - expit(d))
-    for _ in range(MOST_STEPS):
-        grown = xp.exp(a)
-        v = 1 / (tau + grown)
-        gap = a - mean - (y - grown) / tau - 0.5 * v
-        step = xp.clip(gap / (1 + grown / tau + 0.5 * grown * v**2), -LONGEST, LONGEST)
-        a = a - step
-        if not bool(xp.any(xp.abs(step) > CLOSE)):
-            break
-    return a
-
-
-def _double(values: Array) -> Array:
-    """In double precision, which counts of a thousand need: a part of A / tau in a million is lost in single."""
-    xp = array_namespace(values)
-    return xp.astype(values, xp.float64)
-
-
-def _within(tau: Array) -> Array:
-    return array_namespace(tau).clip(tau, LEAST_TAU, MOST_TAU)
-
-
 def _places(rare: Floats) -> tuple[Index, Index]:
     """Common columns, and rare ones."""
     return np.flatnonzero(rare == 0), np.flatnonzero(rare > 0)
-
-
-def _part(rows: Rows, place: Index) -> Rows:
-    """Some columns; made once, as they are asked for in every step."""
-    parts: Rows = rows.cached(
-        f"columns {place.tobytes().hex()}",
-        lambda: Rows(take(rows.x, place, axis=1), None if rows.seen is None else take(rows.seen, place, axis=1)),
-    )
-    return parts
-
-
-def _side_by_side(parts: tuple[Array, Array], order: Index) -> Array:
-    return take(array_namespace(parts[0]).concat(list(parts), axis=1), order, axis=1)
 
 
 def count_limits(mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:

@@ -78,6 +78,7 @@ class Tangent:
     own: Callable[[Rows, Array], Floats] | None = (
         None  # rows, E[regressors] (n, R) -> (D, .), what parameters learn from
     )
+    way: Floats | None = None  # (D, 3), weighted sums of log tau, and of slope and bend of the bound by it
 
     def shifted(self, offset: Array, mask: Array, constant: Array) -> Tangent:
         """A parabola of eta + offset (n, 1) with these constants, as one of eta."""
@@ -170,6 +171,13 @@ class Likelihood:
     def normaliser(self, noise: Any) -> Floats:
         """(D,), per observed entry."""
         return np.zeros_like(noise.mean)
+
+    def stride(self, noise: Any, prior: Any, way: Floats, counts: Floats) -> tuple[Floats, Floats, float] | None:
+        """By how much more log tau should change, and levels with it, (D,) each, and the nats that promises; None: 0.
+
+        `way` are the sums of `Tangent.way` over rows that show columns so many times (D,).
+        """
+        return None
 
     @abstractmethod
     def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:

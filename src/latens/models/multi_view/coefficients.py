@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
@@ -226,7 +226,7 @@ class ViewPosterior:
 
     def observe(self, prior: ViewPosterior, stats: ViewStatistics) -> ViewPosterior:
         """Coefficients one after another, then what their priors and the noise are."""
-        (d, k), idle = self.weights.on.shape, 1 / self.alpha.mean
+        d, k = self.weights.on.shape
         log_on, log_off = (np.full(k, np.inf), 0.0) if self.theta is None else self.theta.mean_log
         wide = prior.given_precision
         odds = np.concatenate([log_on - log_off, np.full(wide.shape[1], np.inf)])
@@ -240,14 +240,17 @@ class ViewPosterior:
             pull, gram = pull + stats.free_pull / scale[:, None], gram + stats.free_gram / scale[:, None]
         found = sweep_spikes(pull, gram, scale, precision, odds[None], self.mean)
         square = found.on * (found.slab**2 + found.variance)
-        weights, used = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle), found.used[:k]
+        used = found.used[:k]
+        alpha = _relevance(prior.alpha, d, used, square[:, :k].sum(axis=0))
+        idle = 1 / alpha.mean
+        weights = SpikeSlab(found.on[:, :k], found.slab[:, :k], found.variance[:, :k], idle)
         entropy = found.entropy[:k] + 0.5 * ((d - used) * np.log(idle) + d)
         # what the sweep has found anyhow is not taken again
         vars(weights).update(mean=found.mean[:, :k], square=square[:, :k], used=used, entropy=entropy)
         moved = ViewPosterior(
             weights,
             Offsets(found.slab[:, k:], found.variance[:, k:]),
-            prior.alpha.observe(d, weights.sizes),
+            alpha,
             prior.theta and prior.theta.observe(used, d - used),
             self.noise,
             parameters,
@@ -261,10 +264,7 @@ class ViewPosterior:
     def slopes(self, prior: ViewPosterior, stats: ViewStatistics) -> dict[str, Any]:
         """Derivatives of the view's part of the bound at fixed sums."""
         d, k = self.weights.on.shape
-        means, squares = (self.noise.mean[:, None] * part for part in self._pulls(stats.pull, stats.gram))
-        if stats.free_pull is not None and stats.free_gram is not None:
-            more = self._pulls(stats.free_pull, stats.free_gram)
-            means, squares = means + more[0], squares + more[1]
+        means, squares = self._all_pulls(stats)
         used, sizes = self.weights.used, self.weights.sizes
         found = {
             "weights": self.weights.slopes(self.alpha, self.theta, means[:, :k], squares[:, :k]),
@@ -275,6 +275,19 @@ class ViewPosterior:
         if self.theta is not None and prior.theta is not None:
             found["theta"] = self.theta.slopes(prior.theta, used, d - used)
         return found
+
+    def alone(self, stats: ViewStatistics) -> tuple[Floats, Floats]:
+        """(D, K) each: what rows say of each loading given the others, as h and g of h w - g w^2 / 2."""
+        means, squares = self._all_pulls(stats.at(self))
+        return means[:, : self.n_components], -2 * squares[:, : self.n_components]
+
+    def _all_pulls(self, stats: ViewStatistics) -> tuple[Floats, Floats]:
+        """(D, K + G) each: derivatives of the view's data terms by E[w] and E[w^2], given the others."""
+        means, squares = (self.noise.mean[:, None] * part for part in self._pulls(stats.pull, stats.gram))
+        if stats.free_pull is not None and stats.free_gram is not None:
+            more = self._pulls(stats.free_pull, stats.free_gram)
+            means, squares = means + more[0], squares + more[1]
+        return means, squares
 
     def _pulls(self, pull: Floats, gram: Floats) -> tuple[Floats, Floats]:
         """(D, K + G) each: derivatives of a summed parabola by E[w] and E[w^2]."""
@@ -310,6 +323,13 @@ class ViewStatistics(Statistics):
     free_gram: Floats | None = sized("d sym(k+n_groups+n_covariates)", default=None)
     log_powers: Floats | None = sized("d", default=None)
     own: Floats | None = sized("d own", default=None)  # what the likelihood's parameters are learnt from
+    way: Floats | None = sized("d 3", default=None)  # how far the noise should go: `Tangent.way`
+
+    def __add__(self, other: Self) -> Self:
+        """Files of earlier versions have no `way`; without that of some rows, that of all is not known."""
+        if (self.way is None) is (other.way is None):
+            return super().__add__(other)
+        return replace(self, way=None) + replace(other, way=None)
 
     def at(self, p: ViewPosterior) -> ViewStatistics:
         """The sums where the likelihood has the parameters of that posterior."""
@@ -339,7 +359,7 @@ class ViewStatistics(Statistics):
             powers = column_sums(part.weigh(tangent.powers()))
         free = _free_sums(part, tangent, at)
         own = None if tangent.own is None else tangent.own(part, at.mean)
-        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers, own)
+        return cls(part.n, part.counts, likelihood.levels(part, tangent), pull, gram, *free, powers, own, tangent.way)
 
     def parabola(self, p: ViewPosterior) -> Floats:
         """(D,), E_q of each column's summed parabola, linear in the sums."""
@@ -382,6 +402,16 @@ class ViewStatistics(Statistics):
         return noise / max(float(self.count.sum() + noise.sum()), tiny), np.maximum(variance / max(total, tiny), tiny)
 
 
+def _relevance(prior: Gamma, d: int, used: Floats, squares: Floats) -> Gamma:
+    """Of factors with so many loadings of d (K,), whose squares add up to so much, together with those that are out.
+
+    What is out has the variance 1 / E[alpha] under q. If alpha moved alone, that would hold it back: it would come to
+    where both agree by a step of `used / d` at a time.
+    """
+    shape = prior.shape + 0.5 * d
+    return Gamma(shape, shape * (prior.rate + 0.5 * squares) / (prior.shape + 0.5 * used))
+
+
 def _free_sums(part: Rows, tangent: Tangent, at: Regressors) -> tuple[Floats | None, Floats | None, Floats | None]:
     """Level, pull and Gram of what tau does not multiply."""
     free = tangent.free
@@ -400,14 +430,15 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
     `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
     """
     x, tau, free = tangent.response, p.noise.mean[:, None], tangent.free
+    if tangent.precision is not None and free is not None and free.response is not None:  # in one product
+        scale = like(p.noise.mean, x)
+        response, precision = scale * x + free.response, scale * tangent.precision + free.precision
+        return (like(p.mean[:, : p.n_components].T, x) @ response.T).T, (like(p.pairs.T, x) @ precision.T).T
     pull = (like(p.scaled[:, : p.n_components].T, x) @ x.T).T  # the faster order of products that are narrow
     if free is not None and free.response is not None:
         pull = pull + (like(p.mean[:, : p.n_components].T, x) @ free.response.T).T
     if tangent.precision is not None:
-        gram = (like((tau * p.pairs).T, x) @ tangent.precision.T).T
-        return pull, gram if free is None or free.precision is None else gram + (
-            like(p.pairs.T, x) @ free.precision.T
-        ).T
+        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
     if part.whole:
         present = part.present if rows is None else part.present[rows]
         return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)

@@ -60,6 +60,7 @@ from latens.models.multi_view.sampling import (
     draw_view_prior,
     log_view_prior,
 )
+from latens.models.multi_view.strides import further
 from latens.models.multi_view.view import COVARIATES, GROUP, View
 
 __all__ = ["MultiView", "MultiViewPosterior", "MultiViewStatistics", "View"]
@@ -68,7 +69,7 @@ Codes = JointCodes | SparseCodes
 
 FEW_ROWS = 8  # of a kind, on average, below which kinds of samples are not worth keeping apart
 SAMPLED = ("Gaussian", "Measured", "Bernoulli")  # likelihoods that are normal, or are given Polya-Gamma draws
-UNSETTLED = 2e-5  # nats a row, twice, from which other units of codes are worth an iteration
+FIRST_STEPS = 2  # of codes that begin anew, before others learn from them: parabolas touch where they lead
 NEGLIGIBLE = 1e-5  # share of a view's signal and noise below which a factor explains nothing
 
 
@@ -163,6 +164,8 @@ class MultiView:
             precision, log_odds = self._code_prior(q, self.members(batch))
             blank = array_namespace(batch.x).zeros_like(batch.x[:, :1])
             warm = JointCodes.neutral(blank, precision) if log_odds is None else SparseCodes.neutral(precision + blank)
+            for _ in range(FIRST_STEPS if self.score_is_bound(q) else 0):
+                warm = self.codes_given(q, batch, self.tangents(q, batch, warm), warm)
         return self.codes_given(q, batch, self.tangents(q, batch, warm), warm)
 
     def codes_given(
@@ -211,18 +214,7 @@ class MultiView:
         return MultiViewPosterior(views, prior.activity.observe(sizes, stats.squares), usage)
 
     def expanded(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
-        """The same model of the rows where codes have mean square 1, as their prior expects, and loadings the rest.
-
-        Codes z -> z / c and loadings w -> c w leave likelihoods alone, and alpha follows w; plain ascent comes near
-        c^2 = sum E[z^2] / N by ever smaller steps. Groups in which factors differ in strength have no such unit.
-        """
-        squares, n = stats.squares.sum(axis=0), stats.n
-        if self.activity is not None or q.usage is not None or not n > 0 or not np.all(squares > 0):
-            return q
-        ratio = squares / n
-        if float(np.sum(ratio - 1 - np.log(ratio))) < UNSETTLED:
-            return q
-        return replace(q, views={name: view.resized(np.sqrt(ratio)) for name, view in q.views.items()})
+        return further(self, q, stats)
 
     def data_terms(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> dict[str, float]:
         a, sizes = q.activity, stats.sizes[:, None]

@@ -86,7 +86,10 @@ def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterato
         stats.n,
         np.array([float(q.views[name].theta is None) for name in free]),
     )
-    axes = sparser(loadings.some(MOST_TURNED), LEAST_GAIN)
+    # asked for twice, by candidates for all rows and for those that are explained badly
+    asked = vars(stats).get("turned")
+    axes = asked[1] if asked is not None and asked[0] is q else sparser(loadings.some(MOST_TURNED), LEAST_GAIN)
+    vars(stats).update(turned=(q, axes))
     if axes is not None:
         views = {
             name: _redirected(q.views[name], mean @ axes.mixing, variance, axes.width[m], axes.share[m])

@@ -1,0 +1,110 @@
+"""Where plain ascent of a multi-view model goes by ever smaller steps, and where it would end: one stride each.
+
+Sizes of codes, dispersions of counts and the prior of loadings are each held back by what waits for them in turn. The
+bound judges what is proposed here, after an iteration from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit, logit
+
+from latens.families.beta import Beta
+from latens.families.gamma import Gamma
+
+if TYPE_CHECKING:
+    from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
+    from latens.models.multi_view.model import MultiView, MultiViewPosterior, MultiViewStatistics
+
+__all__ = ["further", "with_prior_ahead"]
+
+UNSETTLED = 1e-5  # nats a row from which a stride is worth an iteration
+SINGULAR = 0.01  # share of a determinant that is left where two slopes are as good as one
+
+
+def further(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
+    """All strides that promise enough; q itself where none does."""
+    least = UNSETTLED * stats.n
+    return _sparser(model, _dispersed(model, _evened(model, q, stats, least), stats, least), stats, least)
+
+
+def _evened(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
+    """The same model of the rows where codes have mean square 1, as their prior expects, and loadings the rest.
+
+    Codes z -> z / c and loadings w -> c w leave likelihoods alone, and alpha follows w; plain ascent comes near
+    c^2 = sum E[z^2] / N by ever smaller steps. Groups in which factors differ in strength have no such unit.
+    """
+    squares, n = stats.squares.sum(axis=0), stats.n
+    if model.activity is not None or q.usage is not None or not n > 0 or not np.all(squares > 0):
+        return q
+    ratio = squares / n
+    if 0.5 * n * float(np.sum(ratio - 1 - np.log(ratio))) < least:
+        return q
+    return replace(q, views={name: view.resized(np.sqrt(ratio)) for name, view in q.views.items()})
+
+
+def _dispersed(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
+    """The same with the noise of each column as far as its likelihood would go on."""
+    moved, gain, prior = dict(q.views), 0.0, model.prior(q.n_components)
+    for view in model.views:
+        sums, p = stats.views[view.name], q.views[view.name]
+        if sums.way is None or not isinstance(p.noise, Gamma):
+            continue
+        found = view.likelihood.stride(p.noise, prior.views[view.name].noise, sums.way, sums.count)
+        if found is not None:
+            change, shift, more = found
+            levels = p.offsets.mean.copy()
+            levels[:, : model.n_groups] += shift[:, None]
+            noise = replace(p.noise, rate=p.noise.rate * np.exp(-change))
+            moved[view.name] = replace(p, offsets=replace(p.offsets, mean=levels), noise=noise)
+            gain += more
+    return q if gain < least else replace(q, views=moved)
+
+
+def _sparser(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
+    """The same with the prior of loadings where it is best once they follow it."""
+    prior = model.prior(q.n_components)
+    moved = {name: with_prior_ahead(p, prior.views[name], stats.views[name]) for name, p in q.views.items()}
+    gain = sum(more for _, more in moved.values())
+    return q if gain < least else replace(q, views={name: p for name, (p, _) in moved.items()})
+
+
+def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatistics) -> tuple[ViewPosterior, float]:
+    """A view with the prior of its loadings nearer to where it is best, and the nats that promises.
+
+    Rows say of a loading, given the others, that it is normal of precision g about h / g. It is then in with log odds
+
+        odds + log(alpha / (g + alpha)) / 2 + h^2 / (2 (g + alpha)),        odds = log theta / (1 - theta),
+
+    and what rows say of all loadings of a factor has an evidence, of which one of Newton's steps in the odds and
+    log alpha together is taken. Plain steps are small where many loadings are nearly in or out: these and their prior
+    wait for each other.
+    """
+    if p.theta is None or prior.theta is None or not p.n_components:
+        return p, 0.0
+    h, g = p.alone(stats)
+    alpha, (log_on, log_off) = p.alpha.mean, p.theta.mean_log
+    odds, variance = log_on - log_off, 1 / (g + alpha)
+    slab = h * variance
+    on = expit(odds + 0.5 * (np.log(alpha * variance) + h * slab))
+    share, doubt, size = p.theta.mean, on * (1 - on), alpha * (slab**2 + variance)
+    total = len(on) + prior.theta.on + prior.theta.off
+    by_odds = np.sum(on, axis=0) + prior.theta.on - total * share
+    by_log = 0.5 * np.sum(on * (1 - size), axis=0) + prior.alpha.shape - prior.alpha.rate * alpha
+    narrower = size - alpha**2 * variance * (variance + 2 * slab**2)  # d size / d log alpha
+    odds_twice = np.sum(doubt, axis=0) - total * share * (1 - share)
+    log_twice = np.sum(0.25 * doubt * (1 - size) ** 2 - 0.5 * on * narrower, axis=0) - prior.alpha.rate * alpha
+    both = 0.5 * np.sum(doubt * (1 - size), axis=0)
+    volume = odds_twice * log_twice - both**2
+    sure = (odds_twice < 0) & (volume > SINGULAR * odds_twice * log_twice)  # a top, and not a ridge
+    volume = np.where(sure, volume, np.inf)
+    step_odds = (both * by_log - log_twice * by_odds) / volume
+    step_log = (both * by_odds - odds_twice * by_log) / volume
+    times = 1 / np.maximum(np.maximum(np.abs(step_odds), np.abs(step_log)), 1.0)  # at most a factor of e
+    used = total * expit(logit(share) + times * step_odds)
+    alpha_ahead = replace(p.alpha, rate=p.alpha.rate * np.exp(-times * step_log))
+    gain = 0.5 * float(np.sum(times * np.abs(by_odds * step_odds + by_log * step_log)))
+    return replace(p, alpha=alpha_ahead, theta=Beta(used, total - used)), gain
