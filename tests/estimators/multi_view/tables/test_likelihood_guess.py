@@ -66,7 +66,7 @@ def test_large_counts_are_doubted_with_the_remedy() -> None:
     table = lay_out({"rna": np.floor(np.exp(4 * np.abs(REAL)))})
     with pytest.warns(
         DoubtfulScale,
-        match=r"'rna' holds counts up to [\d,]+ and is taken as gaussian; try .*'negative-binomial'} with "
+        match=r"'rna' holds counts up to [\d,]+ and is taken as gaussian\. Try .*'negative-binomial'} with "
         r"exposure='total', or np.log1p",
     ):
         assert guess_likelihoods(table, None) == ("gaussian",)
