@@ -91,7 +91,7 @@ def test_counts_are_taken_as_such_while_they_are_small(largest: float, guess: st
 
 def test_positive_values_with_the_variance_in_a_few_columns_are_doubted() -> None:
     x = np.exp(RNG.normal(size=(50, 40))) * np.exp(2 * RNG.normal(size=40))
-    with pytest.warns(DoubtfulScale, match="a few of its columns hold most of the variance.*try np.log1p"):
+    with pytest.warns(DoubtfulScale, match="a few of its columns hold most of the variance.*Try np.log1p"):
         guess_likelihoods(lay_out({"rna": x}), None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
