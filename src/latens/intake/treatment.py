@@ -91,7 +91,10 @@ class Choices:
         known |= {f"{view}: {name}" for view, each in names.items() for name in each}
         for name in self._named() if own else ():
             if name not in known and not (name in own and name in self.log1p):
-                every = [column for each in names.values() for column in each]
+                every = [
+                    *(names if name in self.log1p else ()),
+                    *(column for each in names.values() for column in each),
+                ]
                 raise TableRefused(f"there is no column {name!r} in {listed(names)}; {_nearest(name, every)}")
 
     def _named(self) -> list[str]:
