@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import issparse, random_array, save_npz
+from scipy.sparse import csr_array, issparse, random_array, save_npz
 
 import latens
 from latens.errors import AbsentColumns, TableRefused, UnseenLevels
 from latens.intake import Column, Encoding, RawTable, encode_like
+from latens.intake.encoding import encodings_from_text, encodings_to_text
 from latens.intake.treatment import Choices, treat
 
 PEOPLE = "name,age,smokes,plan\n" + "".join(
@@ -358,14 +360,20 @@ def test_annotated_files_are_read(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     plain = pandas.option_context("mode.string_storage", "python")  # what this anndata can write
     with plain, anndata.settings.override(allow_write_nullable_strings=True):
-        obs = pandas.DataFrame(index=[f"c{i}" for i in range(12)])
+        names = [f"c{i}" for i in range(12)]
+        obs = pandas.DataFrame({"batch": pandas.Categorical(["a", "b"] * 6), "depth": np.arange(12.0)}, index=names)
         rna = anndata.AnnData(rng.normal(size=(12, 3)), obs, pandas.DataFrame(index=["a", "b", "c"]))
-        mut = anndata.AnnData((rng.normal(size=(12, 2)) > 0).astype(float), obs, pandas.DataFrame(index=["d", "e"]))
+        mut = anndata.AnnData(
+            (rng.normal(size=(12, 2)) > 0).astype(float), obs[["batch"]], pandas.DataFrame(index=["d", "e"])
+        )
         rna.write_h5ad(tmp_path / "x.h5ad")
         mudata.MuData({"rna": rna, "mut": mut}).write(tmp_path / "x.h5mu")
     table = latens.read(tmp_path / "x.h5ad")
     np.testing.assert_array_equal(table.matrix(), rna.X)
     assert table.encoded().row_names[0] == "c0"
+    for known in (table.known(), latens.read(tmp_path / "x.h5mu").known()):
+        assert {name: list(known[name]) for name in known} == {name: list(obs[name]) for name in obs}
+        assert list(known.index) == names
     views = latens.read(tmp_path / "x.h5mu").views()
     assert {name: view.shape for name, view in views.items()} == {"rna": (12, 3), "mut": (12, 2)}
     with pytest.raises(TableRefused, match=r"several tables \(rna, mut\); take views\(\)"):
@@ -382,6 +390,49 @@ def test_several_files_are_views_of_the_same_rows(people: Path, tmp_path: Path) 
     np.testing.assert_array_equal(again["clinic"].matrix, table.parts["clinic"].encoded().matrix)
     with pytest.raises(TableRefused, match="the model has no view 'protein'; it has 'rna', 'clinic'"):
         encode_like({"protein": people}, table.encodings)
+
+
+@pytest.mark.extras
+def test_names_of_columns_of_several_files_may_say_which_and_must_be_there(tmp_path: Path) -> None:
+    for view in ("rna", "mut"):
+        rows = (f"p{i},{i * i % 13}.5,{i * 7 % 11}.25\n" for i in range(30))
+        (tmp_path / f"{view}.csv").write_text("name,tp53,kras\n" + "".join(rows))
+    files = {view: tmp_path / f"{view}.csv" for view in ("rna", "mut")}
+    table = latens.read(files, drop=["mut: tp53"], log1p=["rna"])
+    assert {view: list(frame.columns) for view, frame in table.views().items()} == {
+        "rna": ["tp53", "kras"],
+        "mut": ["kras"],
+    }
+    plain = latens.read(files).views()
+    np.testing.assert_allclose(table.views()["rna"], np.log1p(plain["rna"]))
+    np.testing.assert_array_equal(table.views()["mut"], plain["mut"][["kras"]])
+    with pytest.raises(TableRefused, match="there is no column 'tp35' in 'rna', 'mut'; did you mean 'tp53'"):
+        latens.read(files, drop=["tp35"])
+
+
+@pytest.mark.extras
+def test_what_is_left_out_by_name_is_known_of_the_rows(people: Path) -> None:
+    assert latens.read(people).known() is None
+    known = latens.read(people, drop=["plan"]).known()
+    assert list(known.columns) == ["plan"]
+    assert list(known.index) == list(latens.read(people).frame.index)
+
+
+def test_columns_of_zeros_that_a_fit_left_out_are_not_new(tmp_path: Path) -> None:
+    from scipy.io import mmwrite
+
+    X = np.zeros((8, 4))
+    X[::2, 0] = X[::3, 2] = 1.0
+    mmwrite(tmp_path / "x.mtx", csr_array(X))
+    table = latens.read(tmp_path / "x.mtx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert table.encoded().names == ("x0", "x2")
+        (encoding,) = encodings_from_text(encodings_to_text(table.encodings) or "").values()
+        encode_like(tmp_path / "x.mtx", {"x": encoding})
+    mmwrite(tmp_path / "more.mtx", csr_array(np.hstack([X, X])))
+    with pytest.warns(UnseenLevels, match=r"4 column\(s\) of this table were not there at the fit"):
+        encode_like(tmp_path / "more.mtx", {"x": encoding})
 
 
 @pytest.mark.extras

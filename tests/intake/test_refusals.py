@@ -29,6 +29,7 @@ GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\
         ("picture.png", b"\x89PNG\r\n", {}, ["end with .png are not read", "Save it as CSV"]),
         ("binary.csv", b"ab\0\0cd\0ef,gh\n" * 5 + bytes(range(1, 200)), {}, ["is no text"]),
         ("long.csv", LONG.encode(), {}, ["looks like a long table", "--format long", "format='long'"]),
+        ("months.csv", MOLTEN.replace("index,what,value", "year,month,warm").encode(), {}, ["like a long table"]),
         ("molten.csv", MOLTEN.encode(), {}, ["molten.csv looks like a long table", "--format long"]),
         ("pairs.csv", PAIRS.encode(), {}, ["one line for each order and item", "--format transactions", "format='tr"]),
         ("genes.csv", GENES.encode(), {}, ["features x samples", "'ENSG00000000000'", "--transpose", "transpose=True"]),

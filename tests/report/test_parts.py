@@ -130,6 +130,27 @@ def test_odd_rows_are_the_least_probable_with_the_column_that_makes_them_so(fact
     assert odd.rows[0][2].startswith("x3 +")
 
 
+def test_yes_and_no_of_odd_rows_are_told_by_how_probable_they_are() -> None:
+    rng = np.random.default_rng(0)
+    chance = np.where(rng.integers(0, 2, (300, 1)) == 1, [0.9] * 4 + [0.1] * 4, [0.1] * 4 + [0.9] * 4)
+    X = np.hstack([rng.random((300, 8)) < chance, np.zeros((300, 1))]).astype(float)
+    X[11, 8] = 1.0
+    model = latens.BernoulliMixture(2, random_state=0, moves=False).fit(X)
+    found = typical_and_odd(Entry(model, X))
+    assert found is not None
+    odd = found.parts[0]
+    assert odd.table is not None
+    why = {Markup(row[0]).striptags(): row[2] for row in odd.table.rows}["row 11"]
+    percent = re.match(r"x8 = 1 \(([\d.]+) %\)", why)
+    assert percent is not None, why
+    assert float(percent[1]) < 2
+    named = [(int(column), float(value), float(share)) for row in odd.table.rows
+             for column, value, share in re.findall(r"x(\d) = (\d) \(([\d.]+) %\)", row[2])]  # fmt: skip
+    assert named
+    assert all(share < 50 for _, _, share in named)
+    assert "how probable they are" in odd.text
+
+
 def test_a_regression_is_set_against_its_targets(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(N, 3))
@@ -231,7 +252,10 @@ def test_the_verdict_of_stability_is_on_the_page_or_what_to_type(clusters: Any) 
     untested = str(verdicts(Entry(model, X), "s1"))
     assert "Not tested yet: latens.stability(model, X)" in untested
     typed = str(verdicts(Entry(model, X, source="my table.csv", model_file="m.latens"), "s1"))
-    assert "latens stability m.latens --data &#39;my table.csv&#39;" in typed
+    assert "latens stability m.latens --data &#39;my table.csv&#39;" in re.sub("</?span[^>]*>", "", typed)
+    assert '<span class="option">--data</span>' in typed
+    far = "--data " + "/".join(["folder"] * 20) + ".csv"
+    assert "what to type is below" in str(verdicts(Entry(model, X, model_file="m.latens", rows_options=far), "s1"))
 
     class Found:
         verdict = "3 of 3 return."

@@ -75,6 +75,7 @@ class Found:
         )
 
 
+VIEWS: dict[str, Any] = {"n_features": (40, 30), "n_factors": 4, "noise": 0.5, "missing": 0.05, "missing_views": 0.15}
 COLUMNS = ("data", "rows x columns", "features found", "K found", "bound (nats)", "seconds")
 
 
@@ -119,19 +120,32 @@ def _fit(case: Case, seed: int, quick: bool, progress: Progress) -> Entry:
         model = latens.LatentClassAnalysis(MOST_COMPONENTS, likelihoods=truth.likelihoods, random_state=seed)
         about["metadata"] = {"true group": [f"group {label}" for label in truth.labels]}
     elif case.name == "views":
-        x, truth = data.make_multiview(
-            n, (40, 30), n_factors=4, noise=0.5, missing=0.05, missing_views=0.15, random_state=seed
-        )
+        x, truth = data.make_multiview(n, **VIEWS, random_state=seed)
         model = latens.MultiViewFactorAnalysis(MOST_COMPONENTS, random_state=seed)
     else:
         make = data.make_shapes if case.name == "shapes" else data.make_images
         x, truth = make(n, random_state=seed)
         model = latens.BinaryFactorAnalysis(MOST_COMPONENTS, random_state=seed)
+    about["recipe"] = _recipe(case, n, seed)
     began = time.perf_counter()
     model.fit(x)
     if case.name == "table":  # as a data frame would have named its columns, which the demo does without
         model.columns_ = replace(model.columns_, names=truth.names)
     return Entry(model, x, truth, case.title, seconds=time.perf_counter() - began, **about)
+
+
+def _recipe(case: Case, n: int, seed: int) -> list[str]:
+    """Lines of Python that fit this case again."""
+    own = "".join(f", {name}={value!r}" for name, value in VIEWS.items()) if case.name == "views" else ""
+    make = {"table": "make_table", "views": "make_multiview"}.get(case.name, f"make_{case.name}")
+    kind = {"table": "LatentClassAnalysis", "views": "MultiViewFactorAnalysis"}.get(case.name, "BinaryFactorAnalysis")
+    given = ", likelihoods=truth.likelihoods" if case.name == "table" else ""
+    return [
+        f"X, truth = latens.datasets.{make}({n}{own}, random_state={seed})",
+        f"model = latens.{kind}({MOST_COMPONENTS}{given}, random_state={seed})",
+        "model.fit(X)",
+        'latens.report(model, X, "page.html", truth=truth)',
+    ]
 
 
 def _write(entries: list[Entry], path: Path) -> Path:

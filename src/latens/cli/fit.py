@@ -36,7 +36,8 @@ WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and
 REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
      r"--likelihood \1=negative-binomial --exposure total"),
-    (r"np\.log1p of it", "--log1p all"),
+    (r"(?<=view )('[^']*')(.*)np\.log1p of it",
+     lambda found: f"{found[1]}{found[2]}--log1p {quote(_file_of(found[1][1:-1]) or 'all')}"),
     (r"Raise max_iter or tol", "Raise --max-iter"),
     (r"used all max_time=\S+ seconds", "used all of --max-time"),
     (r"Raise max_time", "Raise --max-time"),
@@ -126,8 +127,6 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         click.echo(about_data(table, everything=dry_run))
     trying, budget = not dry_run and before is None, Budget(max_time)
     with FitProgress(quiet=quiet or as_json) as progress:
-        if model == "auto" and trying and not reading["covariates"]:
-            progress("trying structures")
         asking = [name for name in ("covariates", "exposure") if reading[name]]
         if model == "auto" and before is not None:
             choice = _choice_of_file(before)
@@ -147,7 +146,9 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
     if mofa2 is not None and choice.name != "multi-view":
         raise Refused(f"--mofa2 is for multi-view; {choice.name} has no such file.")
-    known = None if metadata is None else read_metadata(metadata, reading["missing"])
+    known = table.known() if metadata is None else read_metadata(metadata, reading["missing"])
+    if known is not None:
+        job.known_by = "table.known()" if metadata is None else f"latens.read({str(metadata)!r}).frame"
     if dry_run:
         if as_json:
             click.echo(json.dumps(record(job, {}), indent=1))
@@ -156,7 +157,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
     _take_rows(job, given)
-    _check_metadata(job, known)
+    if metadata is not None:
+        _check_metadata(job, known)
     _fit_sizes(job, sizes, parameters, budget, before, quiet, device)
     if job.interrupted and report is not None:
         click.echo("interrupted: the page about the best state so far is written; Ctrl-C again leaves it out", err=True)
@@ -355,8 +357,7 @@ def _check_metadata(job: Job, known: Any) -> None:
     from latens.estimators.association import metadata_columns
     from latens.report.measures.sample import n_rows_of, row_names
 
-    if known is not None:
-        metadata_columns(known, n_rows_of(job.rows), row_names(job.rows), "--metadata")
+    metadata_columns(known, n_rows_of(job.rows), row_names(job.rows), "--metadata")
 
 
 def _fit_sizes(
@@ -448,9 +449,23 @@ def _drop_option(words: str) -> str:
 
     >>> _drop_option("X.drop(columns=['price', 'hue 2'])"), _drop_option("leave out 'numbers: price'")
     ("--drop 'price,hue 2'", '--drop price')
+    >>> _drop_option("leave out 'rna: TP53'"), _drop_option("leave out 'clinic numbers: age'")
+    ("--drop 'rna: TP53'", "--drop 'clinic: age'")
     """
-    names = re.findall(r"'([^']*)'", words)
-    return f"--drop {quote(','.join(name.rpartition(': ')[2] for name in names))}"
+    names = []
+    for name in re.findall(r"'([^']*)'", words):
+        view, _, column = name.rpartition(": ")
+        names.append(f"{file}: {column}" if (file := _file_of(view)) else column)
+    return f"--drop {quote(','.join(names))}"
+
+
+def _file_of(view: str) -> str:
+    """The name of the file that a view is of, without the kind of its columns; none where that is the only file.
+
+    >>> _file_of("clinic numbers"), _file_of("rna"), _file_of("numbers")
+    ('clinic', 'rna', '')
+    """
+    return re.sub(r"(^| )(numbers|counts|yes_no|categories)$", "", view)
 
 
 def _category_option(words: str) -> str:
@@ -552,7 +567,7 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
 
 
 def _recipe(job: Job) -> list[str]:
-    """Lines of Python that read the file and fit the model as this command did."""
+    """Lines of Python that read the file, fit the model and write the page as this command did."""
     from latens.report.sections.data import constructor_call
 
     table, asides = f"table = {job.call}", {"sample_weight": "weights", "y": "target", "exposure": "exposure"}
@@ -572,4 +587,6 @@ def _recipe(job: Job) -> list[str]:
             words.append("groups=...")
         elif name != "checkpoint":
             words.append(f"{name}={value!r}")
-    return [table, rows, f"model = {constructor_call(job.model)}", f"model.fit({', '.join(words)})"]
+    about = f", metadata={job.known_by}" if job.known_by else ""
+    shown = f'latens.report(model, X, "page.html"{about})'
+    return [table, rows, f"model = {constructor_call(job.model)}", f"model.fit({', '.join(words)})", shown]

@@ -33,6 +33,7 @@ class Job:
     given: dict[str, Any] = field(default_factory=dict)  # what `fit` took besides rows
     command: str = ""  # as it was typed
     call: str = ""  # of latens.read, that takes the file in the same way
+    known_by: str = ""  # the expression that gives what else is known of the rows
     asked_with: str = ""  # options by which other commands read such rows
     weighed_by: str = ""  # the option of weights, as it was typed
     views: str = ""  # the files by view, as options
@@ -78,10 +79,15 @@ def about_fit(job: Job, paths: dict[str, Path]) -> str:
 
 def _sentence(job: Job) -> str:
     from latens.cli.model_names import MODELS
+    from latens.report.sections.head import sentence
+    from latens.report.subject import Entry
 
     model, part = job.model, MODELS[job.choice.name].part
-    words = f"bound {model.elbo_:,.1f} nats, {model.n_iter_} iterations, {job.seconds:.1f} s"
-    if job.choice.name != "linear-regression":
+    steps = "1 iteration" if model.n_iter_ == 1 else f"{model.n_iter_} iterations"
+    words = f"bound {model.elbo_:,.1f} nats, {steps}, {job.seconds:.1f} s"
+    if job.choice.name == "linear-regression":
+        words = f"{sentence(Entry(model, job.rows, y=job.target))}\n{words}"
+    else:
         count = model.n_components_
         words = f"{count} {part if count == 1 else _several(part)} found; {words}"
     if job.interrupted:

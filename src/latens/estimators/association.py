@@ -134,7 +134,7 @@ def _places(index: Any, n: int, row_names: Sequence[str] | None, what: str) -> l
             return None  # the frame has no names of its own
         raise ValueError(
             f"{what} and the model have no row name in common: {listed(names, 2)}, against "
-            f"{listed(list(row_names), 2)}."
+            f"{listed(list(row_names), 2)}. Names of rows are in its first column, in Python in its index."
         )
     if len(at) < len(names):
         raise ValueError(f"{what} has duplicated row names; make them unique.")

@@ -8,9 +8,10 @@ from typing import Any
 
 from latens.system.wording import listed
 
-__all__ = ["KEPT", "KINDS", "Column", "counted_kinds", "plural", "times"]
+__all__ = ["AS_ASKED", "KEPT", "KINDS", "Column", "counted_kinds", "plural", "times"]
 
 KEPT = "kept"
+AS_ASKED = "as asked"  # why a column was dropped that was named
 COVARIATE = "covariate"
 # Kinds of columns that models take, with their plural in a sentence.
 KINDS = {

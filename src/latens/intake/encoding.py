@@ -33,7 +33,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 VERSION = 1
 ENTRIES = {"version", "row_names", "format", "transpose", "columns"}
-MISSING = "missing"  # an entry of files of tables that name words for it
+# entries of files of tables that have such words or columns
+MISSING, LEFT_OUT = "missing", "left_out"
 # Views by kind of column: those of one likelihood together.
 VIEW_LIKELIHOODS = {"numbers": "gaussian", "counts": "poisson", "yes_no": "bernoulli", "categories": "bernoulli"}
 VIEWS = {"numbers": ("number", "scale"), "counts": ("count",), "yes_no": ("binary",), "categories": ("category",)}
@@ -109,6 +110,7 @@ class Encoding:
     format: str = "matrix"
     transpose: bool = False
     missing_words: tuple[str, ...] = ()  # cells of text that stand for missing
+    left_out: tuple[str, ...] = ()  # columns of a sparse table that the fit saw and did not take
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,7 +174,7 @@ class Encoding:
         return Encoded(matrix, self.columns, table.row_names)
 
     def _count_new(self, names: Iterable[str]) -> None:
-        known = {column.name for column in self.columns}
+        known = {*(column.name for column in self.columns), *self.left_out}
         new = [name for name in names if name not in known]
         if new:
             word = {"transactions": "item", "edges": "end of an edge", "long": "feature"}.get(self.format, "column")
@@ -240,6 +242,7 @@ class Encoding:
             "transpose": self.transpose,
             "columns": [column.to_json() for column in self.columns],
             **({MISSING: list(self.missing_words)} if self.missing_words else {}),
+            **({LEFT_OUT: list(self.left_out)} if self.left_out else {}),
         }
 
     @classmethod
@@ -251,7 +254,7 @@ class Encoding:
         ValueError
             If they describe none.
         """
-        if not isinstance(content, Mapping) or set(content) - {MISSING} != ENTRIES:
+        if not isinstance(content, Mapping) or set(content) - {MISSING, LEFT_OUT} != ENTRIES:
             raise ValueError(f"its encoding of columns is not given by {', '.join(sorted(ENTRIES))}")
         if content["version"] != VERSION or not isinstance(content["columns"], list):
             raise ValueError(f"its encoding of columns has version {str(content['version'])[:20]}; expected {VERSION}")
@@ -259,13 +262,21 @@ class Encoding:
             raise ValueError("its encoding names no column of row names")
         if not isinstance(content["format"], str) or type(content["transpose"]) is not bool:
             raise ValueError("its encoding of columns does not say how they lie")
-        words = content.get(MISSING, [])
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        words, left_out = content.get(MISSING, []), content.get(LEFT_OUT, [])
+        if not _are_words(words):
             raise ValueError("its encoding of columns names no words for missing values")
+        if not _are_words(left_out):
+            raise ValueError("its encoding does not name the columns that were left out")
         columns = tuple(map(Column.from_json, content["columns"]))
         if any(column.role != KEPT for column in columns) or len({column.name for column in columns}) < len(columns):
             raise ValueError("its encoding lists a column twice, or one that was not kept")
-        return cls(columns, content["row_names"], content["format"], content["transpose"], tuple(words))
+        return cls(
+            columns, content["row_names"], content["format"], content["transpose"], tuple(words), tuple(left_out)
+        )
+
+
+def _are_words(content: Any) -> bool:
+    return isinstance(content, list) and all(isinstance(word, str) for word in content)
 
 
 def encodings_to_text(encodings: Mapping[str, Encoding] | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from latens.errors import TableRefused
-from latens.intake.columns import COVARIATE, Column, counted_kinds, plural, times
+from latens.intake.columns import AS_ASKED, COVARIATE, KINDS, Column, counted_kinds, plural, times
 from latens.intake.encoding import Encoded, Encoding, unique_names
 from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
 from latens.intake.missing_codes import NamedMissing
@@ -45,6 +45,13 @@ class Part:
         if isinstance(self.table, SparseTable):
             return {}
         return {c.name: self.table.values[j] for j, c in enumerate(self.columns) if c.role == COVARIATE}
+
+    def known(self) -> dict[str, Values]:
+        """Values of the columns that were left out by name, and of what else the file says of its rows."""
+        if isinstance(self.table, SparseTable):
+            return dict(self.table.known)
+        named = [j for j, c in enumerate(self.columns) if (c.role, c.note) == ("dropped", AS_ASKED) and c.kind in KINDS]
+        return {**self.table.known, **{self.columns[j].name: self.table.values[j] for j in named}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +134,27 @@ class Intake:
     def covariates(self) -> dict[str, Values]:
         """The columns that were named as covariates, as `fit(..., covariates=)` takes them."""
         return {name: values for part in self.parts.values() for name, values in part.covariates().items()}
+
+    def known(self) -> Any:
+        """What is known of the rows beside what was kept, as `latens.report(..., metadata=)` takes it.
+
+        Returns
+        -------
+        DataFrame or None
+            The columns that were left out by name (`drop=`), and `.obs` of AnnData and MuData; None where there are
+            neither.
+        """
+        frames = []
+        for part in self.parts.values():
+            if columns := part.known():
+                pandas = require("pandas", "table")
+                frames.append(pandas.DataFrame(columns, index=part.table.row_names))
+        if not frames:
+            return None
+        first, *others = frames
+        for other in others:
+            first = first.combine_first(other)
+        return first
 
     def sentence(self) -> str:
         """Rows, columns by kind, and what was dropped, in a line."""
@@ -241,8 +269,12 @@ def read(
         labels = [view if several and len(found) == 1 else f"{view} {name}".strip() for name in found]
         tables |= zip(labels, found.values(), strict=True)
         files |= dict.fromkeys(labels, _label(one))
+    if transpose:
+        tables = {label: table.transposed() for label, table in tables.items()}
+    own = {label: choices.of_view(label, table.names) for label, table in tables.items()} if len(tables) > 1 else {}
+    choices.check_views(own, {label: table.names for label, table in tables.items()})
     parts = {
-        label: _part(table, choices, named.words, format, transpose, files[label], several)
+        label: _part(table, own.get(label, choices), named.words, format, transpose, files[label])
         for label, table in _noting_unfound(tables, named.words).items()
     }
     return Intake(", ".join(_label(one) for one in given.values()), parts)
@@ -320,10 +352,7 @@ def _part(
     format: str | None,
     transpose: bool,
     label: str,
-    several: bool,
 ) -> Part:
-    if transpose:
-        table = table.transposed()
     if isinstance(table, SparseTable):
         return _sparse_part(table, choices, format, transpose, label)
     table, taken = table.without(missing_words)
@@ -339,17 +368,6 @@ def _part(
             f"{label} looks like lists of items, one line for each {table.names[0]} and {table.names[1]}: type "
             "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
-    if several:  # not every file of several views has every column that was named
-        choices = replace(
-            choices, drop=_present(choices.drop, table), category=_present(choices.category, table),
-            log1p=_present(choices.log1p, table, "all"), columns=choices.columns and _present(choices.columns, table),
-            index_col=choices.index_col if choices.index_col in table.names else None,
-            target=None if choices.target not in table.names else choices.target,
-            weights=None if choices.weights not in table.names else choices.weights,
-            groups=None if choices.groups not in table.names else choices.groups,
-            exposure=None if choices.exposure not in table.names else choices.exposure,
-            covariates=_present(choices.covariates, table),
-        )  # fmt: skip
     columns, values = treat(table, choices)
     columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
@@ -371,14 +389,15 @@ def _sparse_part(table: SparseTable, choices: Choices, format: str | None, trans
         data = csc.data[csc.indptr[j] : csc.indptr[j + 1]]
         out = name in choices.drop or (choices.columns is not None and name not in choices.columns)
         if out or not len(data):
-            kinds.append(Column(name, "constant", "dropped", "as asked" if out else "always 0"))
+            kinds.append(Column(name, "constant", "dropped", AS_ASKED if out else "always 0"))
         elif np.all(data == 1):
             kinds.append(Column(name, "binary", levels=("0", "1")))
         else:
             whole = bool(np.all(data == np.floor(data)) and np.all(data > 0))
             kinds.append(Column(name, "count" if whole else "number", log1p=bool({name, "all"} & set(choices.log1p))))
     kept = tuple(column for column in kinds if column.is_kept)
-    return Part(tuple(kinds), table, Encoding(kept, None, format or table.format, transpose))
+    left_out = tuple(column.name for column in kinds if not column.is_kept)
+    return Part(tuple(kinds), table, Encoding(kept, None, format or table.format, transpose, left_out=left_out))
 
 
 def _refuse_transposed(label: str, names: Sequence[str], rows: Sequence[str] | None) -> None:
@@ -438,10 +457,6 @@ def _treatment_of(column: Column) -> str:
 
 def _n_rows(table: RawTable | SparseTable) -> int:
     return table.n_rows if isinstance(table, RawTable) else int(table.matrix.shape[0])
-
-
-def _present(names: tuple[str, ...], table: RawTable, *also: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name in table.names or name in also)
 
 
 def _label(source: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class SparseTable:
     row_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     format: str = "matrix"  # how the file lays it out
+    known: Mapping[str, Values] = field(default_factory=dict)  # what else the file says of the rows
 
     def transposed(self) -> SparseTable:
         rows = self.row_names or tuple(f"x{i}" for i in range(self.matrix.shape[0]))
@@ -181,6 +182,8 @@ def looks_long(raw: RawTable) -> bool:
     crossed = len(set(keys)) == len(keys) and n_samples * n_features <= 4 * len(keys)
     several = min(n_samples, n_features) >= 2 and n_samples < len(keys) and n_features < len(keys)
     whole = len(keys) == n_samples * n_features and n_samples >= max(MANY_SAMPLES, n_features)
+    if whole and raw.values[feature].dtype == object and raw.values[value].dtype.kind == "f":
+        return several  # every pair of a sample and a name once, with its number: no table of samples has that
     return crossed and several and named >= (1 if whole else 2)  # every pair once says more than a name
 
 

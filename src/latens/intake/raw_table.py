@@ -36,6 +36,8 @@ class RawTable:
         The column that is known to name the rows.
     units, notes
         Units of columns by name, and what was found out about the file as a whole.
+    known : dict of arrays
+        What else the file says of the rows, such as `.obs` of AnnData; no columns of the table.
     """
 
     names: tuple[str, ...]
@@ -46,6 +48,7 @@ class RawTable:
     decimal: str = "."
     units: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    known: Mapping[str, Values] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:

@@ -6,6 +6,7 @@ import csv
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,10 @@ def _h5ad(path: Path) -> dict[str, Table]:
 
 def _h5mu(path: Path) -> dict[str, Table]:
     mudata = require("mudata", "omics")
-    return {str(name): _annotated(view) for name, view in _open(path, mudata.read_h5mu).mod.items()}
+    whole = _open(path, mudata.read_h5mu)
+    copies = tuple(f"{name}:" for name in whole.mod)  # columns of .obs that its tables have as well
+    common = whole.obs[[name for name in whole.obs.columns if not str(name).startswith(copies)]]
+    return {str(name): _annotated(view, common) for name, view in whole.mod.items()}
 
 
 def _open(path: Path, reader: Callable[[Path], Any]) -> Any:
@@ -270,13 +274,19 @@ def _open(path: Path, reader: Callable[[Path], Any]) -> Any:
         raise TableRefused(f"{path.name} cannot be read ({type(error).__name__}: {error}).") from error
 
 
-def _annotated(table: Any) -> Table:
+def _annotated(table: Any, common: Any = None) -> Table:
+    """The rows of AnnData, and what `.obs` says of them; `common` is what MuData says of the rows of all its tables."""
     if table.X is None:
         raise TableRefused("the file has no X; write the layer you mean into X.")
+    obs = table.obs if common is None else table.obs.join(common.drop(columns=table.obs.columns, errors="ignore"))
+    about = RawTable.of_frame(obs)
+    known = dict(zip(about.names, about.values, strict=True))
     if issparse(table.X):
-        return _from_sparse(table.X, table.var_names, table.obs_names)
+        return replace(_from_sparse(table.X, table.var_names, table.obs_names), known=known)
     matrix = np.asfortranarray(np.asarray(table.X), dtype=np.float64)
-    return RawTable(tuple(map(str, table.var_names)), tuple(matrix.T), row_names=tuple(map(str, table.obs_names)))
+    return RawTable(
+        tuple(map(str, table.var_names)), tuple(matrix.T), row_names=tuple(map(str, table.obs_names)), known=known
+    )
 
 
 BINARY: Mapping[str, Callable[..., dict[str, Table]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.columns import COVARIATE, Column, times
+from latens.intake.columns import AS_ASKED, COVARIATE, Column, times
 from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
 from latens.intake.marks import NONE_WORDS, has_decimal_commas, number_in, number_style
@@ -24,6 +24,8 @@ __all__ = ["Choices", "treat"]
 
 Floats = NDArray[np.float64]
 
+ROLES = ("index_col", "target", "weights", "groups", "exposure")  # choices that name one column
+ALL = "all"
 MOST_LEVELS = 20  # of a category that is recognised
 MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
@@ -58,13 +60,47 @@ class Choices:
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse names that are no columns, with the nearest that are."""
-        given = [*(self.columns or ()), *self.drop, *self.category, *self.covariates]
-        given += [name for name in self.log1p if name != "all"]
-        roles = (self.index_col, self.target, self.weights, self.groups, self.exposure)
-        given += [name for name in roles if name is not None]
-        for name in given:
+        for name in self._named():
             if name not in names:
                 raise TableRefused(f"there is no column {name!r}; {_nearest(name, names)}")
+
+    def of_view(self, view: str, names: Sequence[str]) -> Choices:
+        """What of this is about one of several tables: names of its columns, alone or after its own, 'view: column'.
+
+        >>> Choices(drop=("age", "rna: tp53", "mut: tp53"), log1p=("rna",)).of_view("rna", ("tp53", "age"))
+        Choices(...drop=('age', 'tp53'), ...log1p=('all',), covariates=())
+        """
+        known = {name: name for name in names} | {f"{view}: {name}": name for name in names}
+
+        def own(given: Sequence[str]) -> tuple[str, ...]:
+            return tuple(known[name] for name in given if name in known)
+
+        def role(given: str | None) -> str | None:
+            return None if given is None else known.get(given)
+
+        return Choices(
+            role(self.index_col), None if self.columns is None else own(self.columns), own(self.drop),
+            own(self.category), role(self.target), role(self.weights), role(self.groups), role(self.exposure),
+            self.missing, tuple(known.get(name, ALL) for name in self.log1p if name in known or name in (ALL, view)),
+            own(self.covariates),
+        )  # fmt: skip
+
+    def check_views(self, own: Mapping[str, Choices], names: Mapping[str, Sequence[str]]) -> None:
+        """Refuse names that are of no column of several tables."""
+        known = {name for each in names.values() for name in each}
+        known |= {f"{view}: {name}" for view, each in names.items() for name in each}
+        for name in self._named() if own else ():
+            if name not in known and not (name in own and name in self.log1p):
+                every = [
+                    *(names if name in self.log1p else ()),
+                    *(column for each in names.values() for column in each),
+                ]
+                raise TableRefused(f"there is no column {name!r} in {listed(names)}; {_nearest(name, every)}")
+
+    def _named(self) -> list[str]:
+        given = [*(self.columns or ()), *self.drop, *self.category, *self.covariates]
+        given += [name for name in self.log1p if name != ALL]
+        return given + [name for name in (getattr(self, role) for role in ROLES) if name is not None]
 
 
 def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Values, ...]]:
@@ -101,10 +137,10 @@ def _chosen(column: Column, choices: Choices) -> Column:
     if column.name in choices.covariates:
         return replace(column, role=COVARIATE, note=column.note if column.is_kept else "")
     if column.name in choices.drop:
-        return replace(column, role="dropped", note="as asked")
+        return replace(column, role="dropped", note=AS_ASKED)
     if choices.columns is not None and column.name not in (*choices.columns, choices.index_col):
         return replace(column, role="dropped", note="not among those asked for")
-    if (column.name in choices.log1p or "all" in choices.log1p) and column.kind in ("number", "count", "scale"):
+    if (column.name in choices.log1p or ALL in choices.log1p) and column.kind in ("number", "count", "scale"):
         return replace(column, log1p=True, kind="number", note="; ".join(filter(None, [column.note, "log(1 + value)"])))
     return column
 

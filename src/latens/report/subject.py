@@ -71,7 +71,7 @@ class Entry:
     command : str
         The command that made the page, where one did.
     recipe : sequence of str
-        Lines of Python that make `X`, and what else `fit` takes, from the file.
+        Lines of Python that make `X`, and what else `fit` takes, from the file, fit the model and write the page.
     model_file : str
         The name of the model's file, where it was saved.
     rows_options : str

@@ -95,7 +95,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, list[str]]] = [
     ("1 fewer clusters than asked for", lambda: clusters(TWO, k=3), "FewerThanAsked",
      ["2 of at most 3", "an upper bound", "with 3 the bound is 3.7 nats lower", "prune=False"]),
     ("2 a text column", lambda: clusters(frame({"age": TWO[:, 0], "town": ["Oslo", "Rome"] * 40})), "ValueError",
-     ["'town'", "'Oslo'", "X.drop(columns=", "LatentClassAnalysis", "MultiViewFactorAnalysis"]),
+     ["'town'", "'Oslo'", "X.drop(columns=['town'])", "LatentClassAnalysis", "MultiViewFactorAnalysis"]),
     ("3 a code for missing", with_code, "MissingCodes",
      ["'age'", "-999", "4 times", "X.replace({'age': -999}, np.nan)"]),
     ("4 a row counter", lambda: clusters(frame({"id": np.arange(80.0), "a": TWO[:, 0], "b": TWO[:, 1]})), "CountsRows",

@@ -237,11 +237,12 @@ def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: A
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"{found} ({error}); drop such columns, X.drop(columns=[...]), give them as numbers, or take an estimator "
+            f"{found} ({error}); drop such columns, {_drop_line(X)}, give them as numbers, or take an estimator "
             "of columns of any kind: latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis."
         ) from error
 
 
+MOST_DROPPED = 5  # columns that a line to type names one by one
 # beginnings of scikit-learn's messages
 OTHER_NAMES = "The feature names should match"
 OTHER_SHAPES = ("Expected 2D array", "Expected a 2-dimensional container", "Found array with dim")
@@ -363,6 +364,15 @@ def _first_not_a_number(X: Any) -> str | None:
                 return None
             return f"column {names[j]!r} of X holds {repr(values[i, j])[:60]}, which is no number"
     return None
+
+
+def _drop_line(X: Any) -> str:
+    """What leaves out the columns of a frame that hold no numbers."""
+    if not hasattr(X, "iloc"):
+        return "X.drop(columns=[...])"
+    texts = [name for name, kind in X.dtypes.items() if getattr(kind, "kind", "O") not in "fiubc"]
+    few = 0 < len(texts) <= MOST_DROPPED
+    return f"X.drop(columns={texts!r})" if few else "X.select_dtypes('number')"
 
 
 def check_codes(codes: Any, n_components: int) -> Array:

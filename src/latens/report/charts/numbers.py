@@ -15,8 +15,8 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(1234.5678), number(0.30123), number(2e-7), number(8)
-    ('1,234.6', '0.301', '2e-07', '8')
+    >>> number(1234.5678), number(0.30123), number(0.0012345), number(2e-7), number(8)
+    ('1,234.6', '0.301', '0.0012', '2e-07', '8')
     """
     size = abs(value)
     if isinstance(value, int) or value == 0:
@@ -24,7 +24,7 @@ def number(value: float) -> str:
     elif not math.isfinite(value) or size >= 1e9 or size < 1e-3:
         text = f"{value:.3g}"
     else:
-        text = f"{value:,.{1 if size >= 100 else 2 if size >= 1 else 3}f}"
+        text = f"{value:,.{1 if size >= 100 else 2 if size >= 1 else 3 if size >= 0.01 else 4}f}"
     return text.replace("-", MINUS, 1) if value < 0 else text
 
 

@@ -73,9 +73,9 @@ def reproduce(entry: Entry) -> Section | None:
     given = [name for name, value in entry.given.items() if value is not None]
     beside = "".join(f", {name}={name}" for name in given)
     known = [f"{name} = ...  # as it was given to fit" for name in given]
-    recipe = entry.recipe or (read, *known, f"model = {constructor_call(model)}", f"model.fit({target}{beside})")
-    shown = "" if entry.recipe else beside
-    lines = ["import latens", "", *recipe, f'latens.report(model, X, "page.html"{shown})']
+    fit = (f"model = {constructor_call(model)}", f"model.fit({target}{beside})")
+    recipe = entry.recipe or (read, *known, *fit, f'latens.report(model, X, "page.html"{beside})')
+    lines = ["import latens", "", *recipe]
     command = entry.command or (f"latens fit {entry.source} --report page.html" if of_file else "")
     blocks = [CODE.format("copied", command)] if command else []
     blocks.append(CODE.format("copied python", "\n".join(lines)))

@@ -24,6 +24,8 @@ LEAST_SHARE = 0.001  # shown as a number
 RETURNING = 0.7  # share of halves, above chance, from which a component is said to come back
 PYTHON = Markup('<p class="as-python"><a class="copy" href="#{}-reproduce">copy as Python</a>{}</p>')
 VERDICT = Markup('<li class="{}">{}<a href="#{}-{}">{}</a></li>')
+OPTION = Markup('<span class="option">{}</span>')
+MOST_TYPED = 90  # characters of a command that stands in a verdict
 WORDS = {
     "clusters": "clusters of rows",
     "classes": "latent classes of rows",
@@ -111,11 +113,15 @@ def _to_converge(entry: Entry) -> str:
     return "raise max_time" if over else "raise max_iter"
 
 
-def _stable(entry: Entry) -> tuple[str, str]:
+def _stable(entry: Entry) -> tuple[str, str | Markup]:
     """Whether components come back in halves of the rows, or what to type to find out."""
     found = entry.stability
+    if entry.n_components == 0:
+        return "", "Stable? There is nothing that could return."
     if found is None or not len(found.return_rate):
-        return "", f"Stable? Not tested yet: {stability_command(entry)}"
+        command = stability_command(entry)
+        where = "what to type is below." if len(command.striptags()) > MOST_TYPED else command
+        return "", Markup("Stable? Not tested yet: {}").format(where)
     rate = np.asarray(found.return_rate, dtype=np.float64)
     back = int(np.sum(rate >= RETURNING))
     if back == len(rate):
@@ -132,12 +138,13 @@ def _stable(entry: Entry) -> tuple[str, str]:
     )
 
 
-def stability_command(entry: Entry) -> str:
-    """What to type to learn whether components come back."""
+def stability_command(entry: Entry) -> Markup:
+    """What to type to learn whether components come back; no line ends within the dashes of an option."""
     rows = entry.rows_options or (entry.source and f"--data {quote(entry.source)}")
     if entry.model_file and rows:
-        return f"latens stability {quote(entry.model_file)} {rows}"
-    return "latens.stability(model, X)"
+        words = f"latens stability {quote(entry.model_file)} {rows}".split(" ")
+        return Markup(" ").join(OPTION.format(word) if word.startswith("--") else word for word in words)
+    return Markup("latens.stability(model, X)")
 
 
 def _predicted(entry: Entry) -> tuple[str, str]:

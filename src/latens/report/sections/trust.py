@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from markupsafe import Markup
 
 from latens.report.charts.numbers import number
 from latens.report.charts.svg import bar_chart
@@ -34,8 +35,9 @@ def trust(entry: Entry) -> Section | None:
         notes.append(entry.stability.verdict)
         bars = bar_chart(list(entry.labels), entry.stability.return_rate, label="return rate above chance", reach=1.0)
         figures = (Figure(bars, "How often each component returned in both of two halves of the rows."),)
-    elif entry.family != "regression":
-        notes.append(f"Whether components come back in halves of the rows: {stability_command(entry)}")
+    elif entry.family != "regression" and entry.n_components:
+        typed = stability_command(entry)
+        notes.append(Markup("Whether components come back in halves of the rows: {}").format(typed))
     certainty = entry.certainty
     notes += [certainty.note] if certainty.note else []
     table = None
@@ -60,7 +62,8 @@ def _cells(entry: Entry) -> list[str]:
         "the row."
     )
     if np.isfinite(cells.error):
-        words += f" Numbers: root mean squared error {cells.error:.3f} times that of column means."
+        kind = "Probabilities of yes" if entry.binary else "Numbers"
+        words += f" {kind}: root mean squared error {cells.error:.3f} times that of column means."
     if np.isfinite(cells.right):
         words += (
             f" Levels: {100 * cells.right:.1f} % right; the most frequent one would be in {100 * cells.usual:.1f} %."

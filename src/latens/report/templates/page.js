@@ -388,7 +388,7 @@
       body.replaceChildren(...found.map((value, k) => {
         const cell = make("td", {});
         if (bounded) { const bar = make("span", { class: "meter" }); bar.style.width = (8 * value).toFixed(2) + "rem"; cell.append(bar); }
-        const number = make("td", { class: "answer", "data-exact": String(value) }, bounded && value > 0 && value < 5e-4 ? "< 0.001" : short(value));
+        const number = make("td", { class: "answer", "data-exact": String(value) }, bounded && value > 0 && value < 1e-3 ? "< 0.001" : short(value));
         return make("tr", {}, make("td", {}, m.kind === "regression" ? "predicted" : names[k]), number, cell);
       }));
     }

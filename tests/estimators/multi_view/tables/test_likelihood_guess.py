@@ -66,7 +66,7 @@ def test_large_counts_are_doubted_with_the_remedy() -> None:
     table = lay_out({"rna": np.floor(np.exp(4 * np.abs(REAL)))})
     with pytest.warns(
         DoubtfulScale,
-        match=r"'rna' holds counts up to [\d,]+ and is taken as gaussian; try .*'negative-binomial'} with "
+        match=r"'rna' holds counts up to [\d,]+ and is taken as gaussian\. Try .*'negative-binomial'} with "
         r"exposure='total', or np.log1p",
     ):
         assert guess_likelihoods(table, None) == ("gaussian",)
@@ -91,7 +91,7 @@ def test_counts_are_taken_as_such_while_they_are_small(largest: float, guess: st
 
 def test_positive_values_with_the_variance_in_a_few_columns_are_doubted() -> None:
     x = np.exp(RNG.normal(size=(50, 40))) * np.exp(2 * RNG.normal(size=40))
-    with pytest.warns(DoubtfulScale, match="a few of its columns hold most of the variance.*try np.log1p"):
+    with pytest.warns(DoubtfulScale, match="a few of its columns hold most of the variance.*Try np.log1p"):
         guess_likelihoods(lay_out({"rna": x}), None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

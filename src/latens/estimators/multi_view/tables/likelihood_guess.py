@@ -140,13 +140,14 @@ def _guess(view: str, look: Look) -> str:
         if look.largest <= LARGE_COUNT:
             return "poisson" if look.counted else "gaussian"
         _doubt(
-            f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian; try "
-            f"likelihoods={{{view!r}: 'negative-binomial'}} with exposure='total', or np.log1p of it."
+            f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian.",
+            f"Try likelihoods={{{view!r}: 'negative-binomial'}} with exposure='total', or np.log1p of it.",
         )
     elif look.skewed:
         _doubt(
             f"view {view!r} has no negative values, and a few of its columns hold most of the variance, so that "
-            "factors will describe little else; try np.log1p of it."
+            "factors will describe little else.",
+            "Try np.log1p of it.",
         )
     return "gaussian"
 
@@ -162,8 +163,8 @@ def _size(count: float) -> str:
     return f"{count:,.0f}" if count < 1e15 else f"{count:.0e}"
 
 
-def _doubt(message: str) -> None:
-    warn(DoubtfulScale(message))
+def _doubt(message: str, remedy: str) -> None:
+    warn(DoubtfulScale(message, remedy))
 
 
 def _look(rows: Rows, columns: slice, *, guessing: bool = True) -> Look:

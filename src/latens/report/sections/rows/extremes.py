@@ -12,6 +12,7 @@ from latens.plots.strengths import class_rows
 from latens.report.charts.heat_table import component_name, signed
 from latens.report.charts.numbers import number
 from latens.report.content import Section, Table
+from latens.report.measures.words import yes_no_words
 from latens.report.subject import Entry
 
 __all__ = ["typical_and_odd"]
@@ -19,6 +20,7 @@ __all__ = ["typical_and_odd"]
 WHOLE = Markup('<span class="whole">{}</span>')  # not broken where it fits a line
 TYPICAL, ODD, WHY = 5, 10, 3
 SURE = 0.9  # probability of members that are called typical, unless most are less sure
+LIKELY = 0.5  # probability of a level that makes no row odd
 MOST_COMPONENTS = 24
 MOST_COLUMNS_JOINT = 300  # columns whose covariances are inverted to score rows
 MOST_COLUMNS_ALONE = 40  # columns that are hidden one by one
@@ -83,20 +85,21 @@ def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
     worst = np.argsort(density, kind="stable")[:ODD]
     usual = float(np.median(density))
     names = entry.column_names(sample.values.shape[1])
-    gaps, levels = _surprises(entry, worst), _level_chances(entry, worst)
+    gaps, levels = _surprises(entry, worst, names)
     rows = []
     for place, i in enumerate(worst):
         why: list[str] = []
         if gaps is not None:
             far = np.abs(gaps[place])
-            for d, (_, chance) in levels[place].items():
-                far[d] = np.sqrt(-2 * np.log(max(chance, 1e-300)))  # the sd of a number that is as improbable
+            for d, (_, chance) in levels[place].items():  # the sd of a number that is as improbable
+                far[d] = np.sqrt(-2 * np.log(max(chance, 1e-300))) if chance < LIKELY else 0.0
             order = np.argsort(-far, kind="stable")[:WHY]
             why = [
-                f"{names[d]} = {levels[place][d][0]} ({100 * levels[place][d][1]:.2g} %)"
+                f"{levels[place][d][0]} ({_percent(levels[place][d][1])})"
                 if d in levels[place]
                 else f"{names[d]} {signed(float(gaps[place, d]))}"
                 for d in order
+                if far[d] > 0
             ]
         rows.append((WHOLE.format(sample.label(int(i))), number(float(density[i] - usual)), ", ".join(why)))
     if gaps is None:
@@ -106,46 +109,83 @@ def _odd(entry: Entry, density: np.ndarray | None) -> Section | None:
         "Log density beside that of the median row, and the columns farthest from what the rest of the row lets the "
         "model expect, in sd"
     )
-    text += "; of levels, how probable they are there." if any(levels) else "."
+    text += "; of levels and yes/no, how probable they are there." if any(levels) else "."
     return Section("Least probable", text, table=Table(("row", "nats", "because of"), tuple(rows), prose=True))
 
 
-def _surprises(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
-    """(n, D), how far each entry is from what the others let expect; of many columns, from what all let expect."""
+Chances = list[dict[int, tuple[str, float]]]  # of each row, by column: the level it shows, and how probable that is
+
+
+def _surprises(entry: Entry, rows: np.ndarray, names: list[str]) -> tuple[np.ndarray | None, Chances]:
+    """How far the entries of these rows are from what a model expects of them.
+
+    Numbers (n, D) in sd, from what the other entries let expect; of many columns, from what all let expect. Levels
+    and yes/no by how probable they are.
+    """
     sample = entry.sample
     assert sample is not None
     values, spread = sample.values[rows], np.where(sample.spread > 0, sample.spread, np.inf)
-    d = values.shape[1]
+    d, width = values.shape[1], spread
+    expected = None
     if 1 < d <= MOST_COLUMNS_ALONE and hasattr(entry.model, "impute") and not of_text(entry.model):
         asked = np.repeat(values, d, axis=0)
         asked[np.arange(len(asked)), np.tile(np.arange(d), len(values))] = np.nan
         answers = filled_rows(entry.model, asked)
         if answers is not None:
-            mean, std = (np.diagonal(part.reshape(len(values), d, d), axis1=1, axis2=2) for part in answers)
+            expected, std = (np.diagonal(part.reshape(len(values), d, d), axis1=1, axis2=2) for part in answers)
             width = np.where(std > 0, std, spread)
-            return np.asarray(np.nan_to_num((values - mean) / width))
-    expected = _expected(entry, rows)
-    return None if expected is None else np.nan_to_num((values - expected) / spread)
+    if expected is None:
+        expected = _expected(entry, rows)
+    if expected is None:
+        return None, [{} for _ in rows]
+    gaps = np.asarray(np.nan_to_num((values - expected) / width))
+    if entry.family == "classes":
+        return gaps, _chances_in_classes(entry, rows)
+    return gaps, _chances_of_yes(entry, values, expected, names)
 
 
-def _level_chances(entry: Entry, rows: np.ndarray) -> list[dict[int, tuple[str, float]]]:
-    """Of each row, by column of levels: the level it shows, and how probable that is in the row's classes."""
-    sample, found = entry.sample, list[dict[int, tuple[str, float]]]({} for _ in rows)
-    if entry.family != "classes" or sample is None:
-        return found
+def _chances_in_classes(entry: Entry, rows: np.ndarray) -> Chances:
+    """Of columns of levels and of yes/no, in the classes that a row belongs to."""
+    sample, found = entry.sample, Chances({} for _ in rows)
+    assert sample is not None
     columns = entry.model.columns_
     lines: dict[str, list[np.ndarray]] = {}
     for line in class_rows(entry.model):
         lines.setdefault(line.column, []).append(line.value)
-    for d, (name, values) in enumerate(zip(columns.names, columns.levels, strict=True)):
-        if not values or len(lines.get(name, ())) != len(values):
+    for d, (name, kind, values) in enumerate(zip(columns.names, columns.kinds, columns.levels, strict=True)):
+        chances = sample.codes[rows] @ np.stack(lines[name], axis=1)  # (n, levels), or of yes alone
+        if kind == "bernoulli":
+            chances, values = np.hstack([1 - chances, chances]), (0.0, 1.0)
+        if not values or chances.shape[1] != len(values):
             continue
-        chances = sample.codes[rows] @ np.stack(lines[name], axis=1)  # (n, levels)
         for place, value in enumerate(sample.values[rows, d]):
             if value in values:
                 at = values.index(value)
-                found[place][d] = (columns.level_name(d, at), float(chances[place, at]))
+                found[place][d] = (f"{name} = {columns.level_name(d, at)}", float(chances[place, at]))
     return found
+
+
+def _chances_of_yes(entry: Entry, values: np.ndarray, expected: np.ndarray, names: list[str]) -> Chances:
+    """Of columns of yes/no, where the model expects a 1 with a probability."""
+    layout, d = getattr(entry.model, "layout_", None), values.shape[1]
+    yes_no = np.full(d, entry.binary)
+    if layout is not None:
+        kinds = [str(entry.model.likelihoods_[view]) for view in layout.views]
+        yes_no = np.repeat([kind == "bernoulli" for kind in kinds], [len(own) for own in layout.features])
+    words, found = yes_no_words(entry, d), Chances({} for _ in values)
+    for place, j in zip(*np.nonzero(yes_no & np.isin(values, (0.0, 1.0))), strict=True):
+        is_yes, chance = bool(values[place, j]), float(np.clip(expected[place, j], 0.0, 1.0))
+        known = words[j]
+        if known is None and " = " in names[j]:  # one of the levels of a category
+            level = names[j] if is_yes else names[j].replace(" = ", " ≠ ", 1)
+        else:
+            level = f"{names[j]} = {(known or ('0', '1'))[is_yes]}"
+        found[place][j] = (level, chance if is_yes else 1 - chance)
+    return found
+
+
+def _percent(chance: float) -> str:
+    return "< 0.01 %" if chance < 1e-4 else f"{100 * chance:.2g} %"
 
 
 def _expected(entry: Entry, rows: np.ndarray) -> np.ndarray | None:
