@@ -91,13 +91,12 @@ if find_spec("triton") is not None:
 
     @triton.jit
     def _log_ones(a, here, terms: tl.constexpr):
-        """sum log(e^a - 1) over the ones of each state (ones, states): the logarithm of a product, where that is held."""
+        """sum log(e^a - 1) over the ones of each state, a (ones, states): the log of a product where that is held."""
         lit = tl.where(here, _lit(a, terms), 1.0)
         product = tl.reduce(lit, 0, _times)
+        logs = tl.log(product)
         if tl.min(product, axis=0) < LEAST:
             logs = tl.sum(tl.log(lit), axis=0)
-        else:
-            logs = tl.log(product)
         return tl.sum(tl.where(here, a, 0.0), axis=0) + logs
 
     @triton.jit
