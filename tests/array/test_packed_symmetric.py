@@ -6,7 +6,14 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from latens.array.packed_symmetric import packed, unpacked, with_pairs, with_pairs_plain
+from latens.array.packed_symmetric import (
+    moment_pairs,
+    moment_pairs_plain,
+    packed,
+    unpacked,
+    with_pairs,
+    with_pairs_plain,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -31,3 +38,17 @@ def test_quadratic_forms_are_products_with_packed_matrices() -> None:
     assert with_pairs(x)[:, 5:] @ packed(matrices).T == pytest.approx(forms)
     sums = unpacked((np.ones((1, 9)) @ with_pairs(x))[:, 5:], 5)
     assert sums[0] == pytest.approx(x.T @ x)
+
+
+@pytest.mark.parametrize("n_spreads", [1, 8])
+def test_expected_products_have_the_covariance_of_the_first_variables(n_spreads: int) -> None:
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(n_spreads, 3, 3))
+    mean, spread = rng.normal(size=(8, 5)), root @ np.swapaxes(root, 1, 2)
+    second = mean[:, :, None] * mean[:, None, :]
+    second[:, :3, :3] += spread
+    found = moment_pairs(mean, spread)
+    assert unpacked(found, 5) == pytest.approx(second, abs=1e-14)
+    assert found == pytest.approx(moment_pairs_plain(mean, spread), abs=1e-14)
+    strict = (array_api_strict.asarray(part) for part in (mean, spread))
+    assert np.asarray(moment_pairs(*strict)) == pytest.approx(found, abs=1e-14)

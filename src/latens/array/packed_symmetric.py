@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats, Index
 from latens.array.transfer import is_on_gpu, take
 
 __all__ = [
     "diagonal_places",
+    "moment_pairs",
     "multiplicity",
     "packed",
     "pair_places",
@@ -56,6 +57,33 @@ def with_squares(x: Array) -> Array:
 def with_pairs_plain(x: Array) -> Array:
     d = x.shape[1]
     return array_namespace(x).concat([x, *(x[:, a : a + 1] * x[:, a:] for a in range(d))], axis=1)
+
+
+def moment_pairs(mean: Array, spread: Array) -> Array:
+    """(n, W (W + 1) / 2), E[z_a z_b] for a <= b of means (n, W), of which the first K vary by spread (1 or n, K, K)."""
+    n, width = mean.shape
+    if is_numpy_array(mean):
+        from latens.array.kernels.spike_slab_numba import moment_pairs as moments
+
+        out = np.empty((width * (width + 1) // 2, n), mean.dtype)
+        moments(np.ascontiguousarray(mean.T), np.ascontiguousarray(spread.transpose(1, 2, 0)), out)
+        return out.T
+    if is_on_gpu(mean):
+        from latens.array.kernels.row_matrices_triton import moments_on_gpu
+
+        if moments_on_gpu is not None and n and width:
+            return moments_on_gpu(mean, spread)
+    return moment_pairs_plain(mean, spread)
+
+
+def moment_pairs_plain(mean: Array, spread: Array) -> Array:
+    xp, width, k = array_namespace(mean), mean.shape[1], spread.shape[-1]
+    pairs = with_pairs_plain(mean)[:, width:]
+    flat = xp.zeros((width - k, k), dtype=pairs.dtype, device=device(pairs))
+    side = xp.broadcast_to(flat[None, :, :], (spread.shape[0], width - k, k))
+    tall = xp.concat([spread, side], axis=1)
+    wide = xp.zeros((tall.shape[0], width, width - k), dtype=pairs.dtype, device=device(pairs))
+    return pairs + upper(xp.concat([tall, wide], axis=2))
 
 
 def packed(matrices: Floats) -> Floats:

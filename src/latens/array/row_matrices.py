@@ -40,7 +40,7 @@ def inverse_rows(gram: Array, diagonal: Array) -> Array:
 def inverse_and_volume(gram: Array, diagonal: Array) -> tuple[Array, Array | None]:
     """The same and, where it comes with them at no cost, their log determinants (n,)."""
     if (invert := _on_gpu(diagonal)) is not None:
-        return invert(gram, diagonal)
+        return invert(gram, diagonal)[:2]
     return inverse_rows(gram, diagonal), None
 
 
@@ -86,8 +86,11 @@ def normal_rows(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Arra
     covariance (1 or n, K, K) and its determinant (1 or n,). Compiled, numbers of many rows lie together.
     """
     if (invert := _on_gpu(drive)) is not None:
-        spread, volume = invert(square(gram, drive.shape[1]), diagonal)
-        return times_rows(spread, drive), spread, volume
+        if max(gram.shape[0], diagonal.shape[0]) == 1:  # one matrix for all
+            spread, volume, _ = invert(gram, diagonal)
+            return times_rows(spread, drive), spread, volume
+        spread, volume, mean = invert(gram, diagonal, drive)
+        return mean, spread, volume
     if not is_numpy_array(drive):
         return normal_rows_plain(drive, gram, diagonal)
     from latens.array.kernels.row_matrices_numba import N_SIDE, normal_columns
@@ -104,6 +107,9 @@ def normal_given(drive: Array, gram: Array, diagonal: Array) -> tuple[Array, Arr
     """The same of gram (1 or n, K, K) that is not packed, and diagonal (n, K); no determinants where they cost more."""
     if is_numpy_array(drive):
         return normal_rows(drive, upper(gram), diagonal)
+    if (invert := _on_gpu(drive)) is not None and diagonal.shape[0] > 1:
+        inverse, volume, mean = invert(gram, diagonal, drive)
+        return mean, inverse, volume
     inverse, volume = inverse_and_volume(gram, diagonal)
     return times_rows(inverse, drive), inverse, volume
 
@@ -115,10 +121,13 @@ def normal_rows_plain(drive: Array, gram: Array, diagonal: Array) -> tuple[Array
     return times_rows(spread, drive), spread, xp.linalg.slogdet(spread)[1]
 
 
-def _on_gpu(x: Array) -> Callable[[Array, Array], tuple[Array, Array]] | None:
-    """What inverts matrices of rows like x (n, ..., K) on a GPU, with log determinants; None for other rows."""
+def _on_gpu(x: Array) -> Callable[..., tuple[Array, Array, Array]] | None:
+    """What inverts matrices of rows like x (n, ..., K) on a GPU, with log determinants; None for other rows.
+
+    Given a drive (n, K) too, it multiplies by it.
+    """
     from latens.array.kernels.row_matrices_triton import MOST_INVERTED, inverse_on_gpu
 
     served = is_on_gpu(x) and 0 < x.shape[-1] <= MOST_INVERTED and x.shape[0]
-    found: Callable[[Array, Array], tuple[Array, Array]] | None = inverse_on_gpu if served else None
+    found: Callable[..., tuple[Array, Array, Array]] | None = inverse_on_gpu if served else None
     return found

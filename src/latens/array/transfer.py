@@ -34,11 +34,20 @@ def like(values: Any, x: Array) -> Array:
     """Host numbers as an array of x's library, dtype and device; of NumPy where x is sparse."""
     if isinstance(x, np.ndarray) or is_sparse(x):
         return np.asarray(values, dtype=x.dtype)
+    if is_on_gpu(x):
+        return _sent(np.asarray(values), x, x.dtype)
     values = np.array(values)  # other libraries may keep the memory, and would write to it
-    xp = array_namespace(x)
-    if is_on_gpu(x):  # from memory that the device reads by itself: the host does not wait for it
-        return xp.asarray(values).to(x.dtype).pin_memory().to(x.device, non_blocking=True)
-    return xp.asarray(values, dtype=x.dtype, device=device(x))
+    return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
+
+
+def _sent(values: Any, x: Array, dtype: Any) -> Array:
+    """Numbers of NumPy on x's GPU, from memory that the device reads by itself: the host does not wait for it.
+
+    NumPy writes them there. Torch would wake all cores for a few thousand numbers, which takes milliseconds.
+    """
+    ready = array_namespace(x).empty(values.shape, dtype=dtype, pin_memory=True)
+    np.copyto(ready.numpy(), values, casting="unsafe")
+    return ready.to(x.device, non_blocking=True)
 
 
 def host(values: Array) -> Floats:
@@ -92,6 +101,8 @@ def cast(values: Array, x: Array) -> Array:
 def take(x: Array, index: Any, axis: int = 0) -> Array:
     """Entries of x at the host's positions along an axis."""
     xp = array_namespace(x)
+    if is_on_gpu(x):
+        return x.index_select(axis, _sent(np.asarray(index), x, xp.int64))
     return xp.take(x, xp.asarray(index, device=device(x)), axis=axis)
 
 

@@ -98,8 +98,10 @@ def products(
         )
     zz = summed()
     if intercept:
-        on = column_sums(batch.weigh(mean))
-        zz = np.block([[zz, on[:, None]], [on[None], np.array([[batch.n]])]])
+        inner, k = zz, len(zz)
+        zz = np.empty((k + 1, k + 1))
+        zz[:k, :k], zz[k, k] = inner, batch.n
+        zz[:k, k] = zz[k, :k] = column_sums(batch.weigh(mean))
     return np.asarray(zz)[None]
 
 

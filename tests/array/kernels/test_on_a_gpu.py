@@ -8,8 +8,20 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.noisy_or.states import Effects, OnesOnGpu, improve, score_kept, share_kept
-from latens.array.packed_symmetric import with_pairs, with_pairs_plain, with_squares
-from latens.array.row_matrices import inverse_and_volume, inverse_rows_plain, log_determinants, normal_rows
+from latens.array.packed_symmetric import (
+    moment_pairs,
+    moment_pairs_plain,
+    with_pairs,
+    with_pairs_plain,
+    with_squares,
+)
+from latens.array.row_matrices import (
+    inverse_and_volume,
+    inverse_rows_plain,
+    log_determinants,
+    normal_rows,
+    normal_rows_plain,
+)
 from latens.array.special import softmax_entropy
 from latens.array.transfer import host, like
 
@@ -35,6 +47,24 @@ def test_inverses_of_rows_and_their_determinants(k: int, shared: bool) -> None:
     assert host(inverse) == pytest.approx(host(plain), abs=1e-10)
     expected = np.linalg.slogdet(host(plain))[1]
     assert host(log_determinants(inverse) if volume is None else volume) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 7, 16, 20, 33])
+def test_normal_rows_of_packed_products(k: int) -> None:
+    rng = np.random.default_rng(k)
+    root = rng.normal(size=(301, k, k + 4))
+    gram = tensor((root @ np.swapaxes(root, 1, 2))[:, *np.triu_indices(k)])
+    drive, diagonal = tensor(rng.normal(size=(301, k))), tensor(rng.random((1, k)) + 0.1)
+    for found, plain in zip(normal_rows(drive, gram, diagonal), normal_rows_plain(drive, gram, diagonal), strict=True):
+        assert host(found) == pytest.approx(host(plain), abs=1e-9)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one spread", "a spread per row"])
+def test_expected_products_of_pairs(shared: bool) -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(1 if shared else 1003, 20, 20))
+    mean, spread = tensor(rng.normal(size=(1003, 22))), tensor(root @ np.swapaxes(root, 1, 2))
+    assert np.array_equal(host(moment_pairs(mean, spread)), host(moment_pairs_plain(mean, spread)))
 
 
 def test_normal_rows_that_share_their_spread() -> None:

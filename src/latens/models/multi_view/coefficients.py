@@ -17,7 +17,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.kernels.spike_slab import sweep_spikes
-from latens.array.packed_symmetric import diagonal_places, multiplicity, unpacked, upper, with_pairs
+from latens.array.packed_symmetric import diagonal_places, moment_pairs, multiplicity, unpacked, upper
 from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -55,20 +55,7 @@ class Regressors:
     @cached_property
     def pairs(self) -> Array:
         """(n, P), expected products."""
-        k, (n, width) = self.spread.shape[-1], self.mean.shape
-        if is_numpy_array(self.mean):
-            from latens.array.kernels.spike_slab_numba import moment_pairs
-
-            spread = self.spread if self.kind is None else self.spread[self.kind]
-            out = np.empty((width * (width + 1) // 2, n), self.mean.dtype)
-            moment_pairs(np.ascontiguousarray(self.mean.T), np.ascontiguousarray(spread.transpose(1, 2, 0)), out)
-            return out.T
-        xp, pairs = array_namespace(self.mean), with_pairs(self.mean)[:, width:]
-        flat = xp.zeros((width - k, k), dtype=pairs.dtype, device=pairs.device)
-        side = xp.broadcast_to(flat[None, :, :], (self.spread.shape[0], width - k, k))
-        tall = xp.concat([self.spread, side], axis=1)
-        wide = xp.zeros((tall.shape[0], width, width - k), dtype=pairs.dtype, device=pairs.device)
-        return pairs + upper(xp.concat([tall, wide], axis=2))
+        return moment_pairs(self.mean, self.spread if self.kind is None else self.spread[self.kind])
 
     def summed(self, batch: Rows, present: Array | None = None) -> Floats:
         """(1, P), the products summed over samples, or over those present; over all they are the same for all views."""

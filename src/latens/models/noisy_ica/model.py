@@ -32,6 +32,7 @@ from array_api_compat import array_namespace
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
+from latens.array.packed_symmetric import moment_pairs, unpacked
 from latens.array.transfer import column_sums, host, like, product_sums, total
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
@@ -166,21 +167,22 @@ class NoisyIca:
 
     def statistics(self, batch: Rows, local: Sources) -> IcaStatistics:
         xp, mean, u = array_namespace(batch.x), local.mean, local.u
-        n, k = mean.shape
-        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
-        flat = xp.reshape(second, (n, k * k))
-        everything = column_sums(batch.weigh(flat)).reshape(k, k)
+        (n, k), spread = mean.shape, local.covariance()
+        pairs = batch.weigh(moment_pairs(mean, spread))
+        everything = unpacked(column_sums(pairs)[None], k)[0]
         zs = np.zeros((k, k))
         if local.signs is not None:
             zs[local.light] = column_sums(batch.weigh(xp.reshape(local.signed(), (n, -1)))).reshape(k, -1).T
         return IcaStatistics(
             n=batch.n,
             seen=batch.counts,
-            zz=products(batch, mean, lambda: second, lambda: everything, self.intercept),
+            zz=products(
+                batch, mean, lambda: spread + mean[:, :, None] * mean[:, None, :], lambda: everything, self.intercept
+            ),
             zx=product_sums(batch.weigh(with_ones(mean, self.intercept)), batch.x),
             xx=batch.squares,
             second=everything,
-            uzz=product_sums(batch.weigh(u), flat).reshape(k, k, k),
+            uzz=unpacked(product_sums(u, pairs), k),
             zs=zs,
             u=column_sums(batch.weigh(u)),
             log_u=column_sums(batch.weigh(local.log_u)),

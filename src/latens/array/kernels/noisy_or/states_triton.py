@@ -51,8 +51,8 @@ class OnesOnGpu:
 
 
 def _n_terms(x: Any) -> int:
-    """Terms of the series of 1 - e^-a, a < 1/4, that the precision of x can tell."""
-    return 12 if x.element_size() == 8 else 6
+    """Terms of the series of 1 - e^-a, a < 1/8, that the precision of x can tell."""
+    return 10 if x.element_size() == 8 else 4
 
 
 def _starts(counts: Any) -> Any:
@@ -65,6 +65,8 @@ if find_spec("triton") is not None:
     import triton.language as tl
 
     TINY = tl.constexpr(1.1754943508222875e-38)  # the smallest normal number of single precision
+    SMALL = tl.constexpr(0.125)  # below it 1 - e^-a is a series
+    LEAST = tl.constexpr(1e-30)  # a product of chances above it has lost nothing
 
     @triton.jit
     def _lit(a, terms: tl.constexpr):
@@ -72,24 +74,66 @@ if find_spec("triton") is not None:
         s = a * 0.0 + 1.0
         for term in tl.static_range(terms):
             s = 1.0 - s * (a * (1.0 / (terms + 1 - term)))
-        return tl.where(a < 0.25, a * s, 1.0 - tl.exp(-a))
+        return tl.where(a < SMALL, a * s, 1.0 - tl.exp(-a))
 
     @triton.jit
     def _either(a, b):
         return a | b
 
     @triton.jit
-    def _log_prior(word, profile, odds, P, K):
-        """log sum_c e^(profile_c + odds_c's) of each state of a tile."""
+    def _times(a, b):
+        return a * b
+
+    @triton.jit
+    def _number(bit):
+        """Which cause a word with one bit stands for: the exponent of the same number in double precision."""
+        return (bit.to(tl.float64).to(tl.int64, bitcast=True) >> 52) - 1023
+
+    @triton.jit
+    def _log_ones(a, here, terms: tl.constexpr):
+        """sum log(e^a - 1) over the ones of each state, a (ones, states): the log of a product where that is held."""
+        lit = tl.where(here, _lit(a, terms), 1.0)
+        product = tl.reduce(lit, 0, _times)
+        logs = tl.log(product)
+        if tl.min(product, axis=0) < LEAST:
+            logs = tl.sum(tl.log(lit), axis=0)
+        return tl.sum(tl.where(here, a, 0.0), axis=0) + logs
+
+    @triton.jit
+    def _log_sum(top, total, logit):
+        """The next term of a sum of powers, held as its largest exponent and the sum beside that."""
+        new = tl.maximum(top, logit)
+        return new, total * tl.exp(top - new) + tl.exp(logit - new)
+
+    @triton.jit
+    def _log_prior(word, any_on, profile, odds, P, K):
+        """log sum_c e^(profile_c + odds_c's) of each state of a tile; no cause is on that is not among `any_on`."""
         total = (word * 0).to(odds.dtype.element_ty)
         top = total - float("inf")
         for p in range(P):
-            logit = (word * 0).to(odds.dtype.element_ty) + tl.load(profile + p)
-            for b in range(K):
-                logit += tl.where(((word >> b) & 1) != 0, tl.load(odds + p * K + b), 0.0)
-            new = tl.maximum(top, logit)
-            total = total * tl.exp(top - new) + tl.exp(logit - new)
-            top = new
+            logit = total * 0.0 + tl.load(profile + p)
+            rest = any_on
+            while rest != 0:
+                bit = rest & (-rest)
+                logit += tl.where((word & bit) != 0, tl.load(odds + p * K + _number(bit)), 0.0)
+                rest = rest ^ bit
+            top, total = _log_sum(top, total, logit)
+        return top + tl.log(total)
+
+    @triton.jit
+    def _log_prior_of_flips(parent, cause, to_be_on, ok, profile, odds, P, K):
+        """The same of a state with one cause flipped, for each of them."""
+        total = (cause * 0).to(odds.dtype.element_ty)
+        top = total - float("inf")
+        for p in range(P):
+            logit = tl.where(to_be_on, tl.load(odds + p * K + cause, mask=ok, other=0.0), 0.0) + tl.load(profile + p)
+            rest = parent
+            while rest != 0:
+                bit = rest & (-rest)
+                b = _number(bit)
+                logit += tl.where(cause == b, 0.0, tl.load(odds + p * K + b))
+                rest = rest ^ bit
+            top, total = _log_sum(top, total, logit)
         return top + tl.log(total)
 
     @triton.jit
@@ -124,25 +168,28 @@ if find_spec("triton") is not None:
         word = tl.load(words + row * C + slot, mask=slot < C, other=0)
         any_on = tl.reduce(word, 0, _either)
         # states that are kept
-        value = _log_prior(word, profile, odds, P, K)
-        for b in range(K):
-            if (any_on >> b) & 1:
-                value += tl.where(((word >> b) & 1) != 0, tl.load(own + b), 0.0)
+        value = _log_prior(word, any_on, profile, odds, P, K)
+        rest = any_on
+        while rest != 0:
+            bit = rest & (-rest)
+            value += tl.where((word & bit) != 0, tl.load(own + _number(bit)), 0.0)
+            rest = rest ^ bit
         for begin in range(first, last, block):
             here = begin + at < last
             column = tl.load(columns + begin + at, mask=here, other=0)
-            a = tl.zeros((slots, block), real) + tl.load(leak + column, mask=here, other=1.0)[None, :]
-            for b in range(K):
-                if (any_on >> b) & 1:
-                    pull = tl.load(theta + column * K + b, mask=here, other=0.0)
-                    a += tl.where(((word >> b) & 1)[:, None] != 0, pull[None, :], 0.0)
-            a = tl.maximum(a, TINY)
-            value += tl.sum(tl.where(here[None, :], a + tl.log(_lit(a, terms)), 0.0), axis=1)
-        again = (word[:, None] == word[None, :]) & (slot[None, :] < slot[:, None])
-        value = tl.where(tl.sum(again.to(tl.int32), axis=1) > 0, float("-inf"), value)
+            a = tl.zeros((block, slots), real) + tl.load(leak + column, mask=here, other=1.0)[:, None]
+            rest = any_on
+            while rest != 0:
+                bit = rest & (-rest)
+                pull = tl.load(theta + column * K + _number(bit), mask=here, other=0.0)
+                a += tl.where(((word & bit) != 0)[None, :], pull[:, None], 0.0)
+                rest = rest ^ bit
+            value += _log_ones(tl.maximum(a, TINY), here[:, None], terms)
+        again = (word[:, None] == word[None, :]) & (slot[:, None] < slot[None, :])
+        value = tl.where(tl.sum(again.to(tl.int32), axis=0) > 0, float("-inf"), value)
         value = tl.where(slot < C, value, float("inf"))  # no slot at all, and never the worst
         ok = cause < K
-        bit = tl.full((width,), 1, tl.int64) << cause
+        bit_of = tl.full((width,), 1, tl.int64) << cause
         number = tl.arange(0, parents_width)
         for _ in range(n_rounds):
             left = tl.where(slot < C, value, float("-inf"))
@@ -155,29 +202,34 @@ if find_spec("triton") is not None:
             for p in range(n_parents):
                 parent = tl.sum(tl.where(number == p, parents, 0), axis=0)
                 if parent >= 0:
-                    child = parent ^ bit
-                    to_be_on = (child & bit) != 0
-                    found = _log_prior(child, profile, odds, P, K)
+                    child = parent ^ bit_of
+                    to_be_on = (child & bit_of) != 0
+                    found = _log_prior_of_flips(parent, cause, to_be_on, ok, profile, odds, P, K)
                     dear = tl.load(own + cause, mask=ok, other=0.0)
                     found += tl.where(to_be_on, dear, 0.0)
-                    for b in range(K):
-                        if (parent >> b) & 1:
-                            found += tl.where(cause == b, 0.0, tl.load(own + b))
+                    rest = parent
+                    while rest != 0:
+                        bit = rest & (-rest)
+                        b = _number(bit)
+                        found += tl.where(cause == b, 0.0, tl.load(own + b))
+                        rest = rest ^ bit
                     for begin in range(first, last, block):
                         here = begin + at < last
                         column = tl.load(columns + begin + at, mask=here, other=0)
                         ground = tl.load(leak + column, mask=here, other=1.0)
-                        use = ok[:, None] & here[None, :]
-                        a = tl.load(theta + column[None, :] * K + cause[:, None], mask=use, other=0.0)
-                        a = tl.where(to_be_on[:, None], a, 0.0) + ground[None, :]
-                        for b in range(K):
-                            if (parent >> b) & 1:
-                                pull = tl.load(theta + column * K + b, mask=here, other=0.0)
-                                a += tl.where((cause == b)[:, None], 0.0, pull[None, :])
-                        a = tl.maximum(a, TINY)
-                        found += tl.sum(tl.where(here[None, :], a + tl.log(_lit(a, terms)), 0.0), axis=1)
-                    known = (child[:, None] == word[None, :]) & (slot < C)[None, :] & (value > float("-inf"))[None, :]
-                    found = tl.where(ok & (tl.sum(known.to(tl.int32), axis=1) == 0), found, float("-inf"))
+                        use = here[:, None] & ok[None, :]
+                        a = tl.load(theta + column[:, None] * K + cause[None, :], mask=use, other=0.0)
+                        a = tl.where(to_be_on[None, :], a, 0.0) + ground[:, None]
+                        rest = parent
+                        while rest != 0:  # never added and taken off again: what is left may be small beside it
+                            bit = rest & (-rest)
+                            b = _number(bit)
+                            pull = tl.load(theta + column * K + b, mask=here, other=0.0)
+                            a += tl.where((cause == b)[None, :], 0.0, pull[:, None])
+                            rest = rest ^ bit
+                        found += _log_ones(tl.maximum(a, TINY), here[:, None], terms)
+                    known = (word[:, None] == child[None, :]) & ((slot < C) & (value > float("-inf")))[:, None]
+                    found = tl.where(ok & (tl.sum(known.to(tl.int32), axis=0) == 0), found, float("-inf"))
                     gain = tl.max(found, axis=0)
                     while gain > tl.min(value, axis=0):
                         best, worst = tl.argmax(found, axis=0), tl.argmin(value, axis=0)
@@ -219,17 +271,21 @@ if find_spec("triton") is not None:
         blame = tl.zeros((width, lanes), theta.dtype.element_ty)
         unknown = tl.zeros((lanes,), theta.dtype.element_ty)
         ground = tl.load(leak + column)
+        row = tl.load(rows + first + lane // C, mask=lane < n_pairs, other=0).to(tl.int64)
+        word = tl.load(words + row * C + lane % C, mask=lane < n_pairs, other=0)
+        share = tl.load(mass + row * C + lane % C, mask=lane < n_pairs, other=0.0)
         for begin in range(0, n_pairs, lanes):
-            pair = begin + lane
+            pair = begin + lanes + lane  # the next ones are asked for before these are worked on
             here = pair < n_pairs
             row = tl.load(rows + first + pair // C, mask=here, other=0).to(tl.int64)
-            word = tl.load(words + row * C + pair % C, mask=here, other=0)
-            share = tl.load(mass + row * C + pair % C, mask=here, other=0.0)
+            next_word = tl.load(words + row * C + pair % C, mask=here, other=0)
+            next_share = tl.load(mass + row * C + pair % C, mask=here, other=0.0)
             is_on = (word[None, :] & bit) != 0
             a = ground + tl.sum(tl.where(is_on, pull, 0.0), axis=0)
             share = share / _lit(tl.maximum(a, TINY), terms)
             unknown += share
             blame += tl.where(is_on, share[None, :], 0.0)
+            word, share = next_word, next_share
         here = (part * tl.num_programs(0) + column).to(tl.int64)
         tl.store(caused + here * K + cause, tl.sum(blame, axis=1), mask=cause < K)
         tl.store(leaked + here, tl.sum(unknown, axis=0))
