@@ -500,3 +500,21 @@ def test_a_cluster_that_changes_in_a_fit_as_likely_without_another_is_doubted_an
     nats = dict(zip(table.components["component"], table.components["nats"], strict=True))
     assert nats[far] > 100
     assert min(nats.values()) < 6
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_rows_that_are_the_same_count_once_and_leave_intervals_as_they_are(
+    holes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    x = (rng.random((150, 4)) < np.where(rng.random(150)[:, None] < 0.4, 0.9, 0.2)).astype(float)
+    x = np.where(rng.random(x.shape) < 0.1, np.nan, x) if holes else x
+    model = quietly(latens.BernoulliMixture(2, random_state=0).fit, x)
+    (rows,), _ = model._data_of_fit(x, {})
+    assert len(rows) < 150
+    assert rows.n == 150
+    once = quietly(model.intervals, x)
+    monkeypatch.setattr(type(model), "_counted_once", lambda self, rows: rows)
+    each = quietly(model.intervals, x)
+    for column in ("estimate", "std", "lower", "upper"):
+        assert once[column] == pytest.approx(each[column], rel=1e-6)

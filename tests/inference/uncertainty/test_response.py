@@ -10,6 +10,7 @@ import pytest
 from latens.array.fields import positive, real
 from latens.core import Rows, Statistics
 from latens.core.coordinates import Chart
+from latens.inference.uncertainty.arrow import whole_of
 from latens.inference.uncertainty.response import respond
 
 
@@ -132,3 +133,27 @@ def test_a_chart_moves_every_domain_inside_itself_and_starts_at_the_point() -> N
     far = chart.at(np.array([1.0, 0.0, -50.0, 1.0]))
     assert far.mean.tolist() == [6.0, -1.0]
     assert np.all(far.variance > 0)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A number of its own for each of six columns, two that all share."""
+
+    own: np.ndarray = real("d")
+    shared: np.ndarray = real("k")
+
+
+@pytest.mark.parametrize("between", [0.0, 1e-3])
+def test_columns_are_moved_together_only_where_they_do_not_meet(between: float) -> None:
+    chart, rng, products = Chart(Columns(np.ones(6), np.ones(2))), np.random.default_rng(0), []
+    matrix = np.diag(rng.uniform(1, 3, 8))
+    matrix[:6, 6:] = rng.normal(size=(6, 2)) * 0.2
+    matrix[6:, :6] = matrix[:6, 6:].T
+    matrix[0, 3] = matrix[3, 0] = between
+
+    def product(v: np.ndarray) -> np.ndarray:
+        products.append(v)
+        return matrix @ v
+
+    assert whole_of(product, chart) == pytest.approx(matrix, abs=1e-12)
+    assert (len(products) < 6) == (between == 0)

@@ -16,11 +16,12 @@ missing information, and where one is 0 the rows do not tell that direction.
 
 Cost: one pass over the rows. A block is read once and summed under all 2 P + 1 posteriors, whose codes do not depend
 on other blocks; the sums add over blocks, threads and workers like any statistics, and B is linear in them. Beside it,
-four evaluations of slopes in closed form for each coordinate (`Sloped`: Fisher matrices of the families times their
-way to the optimum). Models without pay 2 P evaluations of the data terms for each coordinate instead, and find the
-blocks in which A is sparse by moving whole groups of coordinates at once. Where one local step settles a row there is
-nothing but rounding in the slopes, steps are short, and B is the sum of Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to
-1e-8, T being what statistics s_n of a row are multiplied by.
+slopes in closed form (`Sloped`: Fisher matrices of the families times their way to the optimum): one evaluation for
+each coordinate, of the difference of its sums, in which slopes are linear, and two for each coordinate of a column and
+of what belongs to none (`arrow`), which make A. Models without pay 2 P evaluations of the data terms for each
+coordinate instead, and find the blocks in which A is sparse by moving whole groups of coordinates at once. Where one
+local step settles a row there is nothing but rounding in the slopes, steps are short, and B is the sum of
+Cov_n(dT_i s_n, dT_j s_n) over rows (Louis) to 1e-8, T being what statistics s_n of a row are multiplied by.
 
 References: Giordano, Broderick & Jordan (2018); Opper & Winther (2004); Louis (1982).
 """
