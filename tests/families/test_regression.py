@@ -362,3 +362,26 @@ def test_only_keeps_weights_and_their_relevance() -> None:
     part = q.only(np.array([1]))
     assert np.array_equal(part.alpha.shape, q.alpha.shape[[1]])
     assert np.array_equal(part.mean, q.mean[[1]])
+
+
+@pytest.mark.parametrize("n_noises", [1, 3], ids=["shared", "diagonal"])
+def test_the_density_of_weights_has_relevances_integrated_out(n_noises: int) -> None:
+    """Against a sum over a grid of log alpha of densities written out."""
+    shape, rate = np.full(n_noises, 2.3), np.linspace(1.1, 1.9, n_noises)
+    prior = Relevance.prior(2, 3, Gamma(shape, rate), (1.7, 0.6))
+    point = PointNormalGamma(np.array([[0.3, -1.2, 0.8], [0.1, 0.0, -0.4]]), np.linspace(0.5, 0.9, n_noises))
+    tau, log_alpha = np.broadcast_to(1 / point.noise, 3), np.linspace(-12, 6, 4001)
+    alpha = np.exp(log_alpha)
+    level = stats.gamma.logpdf(1 / point.noise, shape, scale=1 / rate).sum()
+    for w in point.mean:
+        density = stats.norm.pdf(w[:, None], scale=1 / np.sqrt(tau[:, None] * alpha)).prod(axis=0)
+        mass = stats.gamma.pdf(alpha, 1.7, scale=1 / 0.6) * alpha * (log_alpha[1] - log_alpha[0])
+        level += np.log(np.sum(density * mass))
+    assert prior.log_density_at(point) == pytest.approx(level, rel=1e-9)
+
+
+def test_a_point_to_a_power_has_its_density_of_rows_to_that_power_but_for_a_factor() -> None:
+    point = PointNormalGamma(np.array([[0.3, -1.2], [0.1, 0.7]]), np.array([0.5, 0.9]))
+    x, codes, seen = np.array([[0.2, 0.4], [1.0, -2.0]]), np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones((1, 2))
+    whole, flat = (each.log_density(codes, x, seen) for each in (point, point.to_power(0.3)))
+    assert np.ptp(0.3 * whole - flat) == pytest.approx(0, abs=1e-12)

@@ -61,6 +61,7 @@ def test_enumeration_is_the_sum_over_all_labels() -> None:
     assert log_evidence(model, X).value == pytest.approx(logsumexp(total), abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::latens.errors.LatensWarning")  # the bound is that of other rows
 def test_chains_in_both_directions_bracket_the_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """From rows of the prior's own making the labels are a draw of their posterior."""
     X = rows()

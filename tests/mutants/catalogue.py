@@ -205,6 +205,27 @@ MODELS = (
 
 INFERENCE = (
     Mutant(
+        "annealing: chains start from codes that are not counted",
+        "models/binary_factors/model.py",
+        "return len(batch) * q.n_components * float(np.log(2))",
+        "return 0.0",
+        "tests/inference/uncertainty/test_annealing.py -k binary",
+    ),
+    Mutant(
+        "annealing: the density of weights forgets their scale",
+        "families/relevance.py",
+        "return float(noise.sum() + scales + np.sum(self.alpha.log_integral(d, sizes)))",
+        "return float(noise.sum() + np.sum(self.alpha.log_integral(d, sizes)))",
+        "tests/families/test_regression.py",
+    ),
+    Mutant(
+        "annealing: firings are counted as if causes that are off could fire",
+        "models/noisy_or/sampling.py",
+        "np.log(2.0 ** (1 + on) - 1)",
+        "np.log(2.0 ** (1 + k) - 1)",
+        "tests/inference/uncertainty/test_annealing.py -k noisy",
+    ),
+    Mutant(
         "the bound may fall without a warning",
         "inference/ascent.py",
         "if gain < -slack * max(size, 1.0):",

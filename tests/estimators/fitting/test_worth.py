@@ -138,8 +138,8 @@ def or_left(name: str) -> Any:
 
 def searching(variant: Variant) -> Any:
     """The variant told nothing: the number of components is found, with moves."""
-    told = {name: value for name, value in variant.params.items() if name not in QUICK}
-    return getattr(latens, variant.estimator)(**told, moves=True, random_state=0)
+    kind = {name: value for name, value in variant.params.items() if name not in QUICK}
+    return getattr(latens, variant.estimator)(**kind, moves=True, random_state=0)
 
 
 def all_in_one(model: Any, arguments: dict[str, Any]) -> Rows:

@@ -80,7 +80,8 @@ def test_a_few_chains_come_within_a_nat_of_the_evidence(name: str) -> None:
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("name", EACH)
 def test_more_chains_come_nearer(name: str, holes: bool) -> None:
-    assert abs(gap(name, 200, 10, holes=holes)) < 0.8
+    n_steps = 800 if name.startswith("views") else 200  # loadings are drawn one after another
+    assert abs(gap(name, n_steps, 10, holes=holes)) < 0.8
 
 
 @pytest.mark.slow
