@@ -13,7 +13,7 @@ from latens.core import Rows, State
 from latens.inference.ascent import ascend
 from latens.models.multi_view.model import MultiViewPosterior
 from latens.models.multi_view.moves import _in_other_axes, _noisier
-from latens.models.multi_view.turns import Loadings, _depth, sparser
+from latens.models.multi_view.turns import Axes, Loadings, _depth, _pairs_turned, sparser
 
 N = 3000.0
 
@@ -121,3 +121,16 @@ def test_sizes_of_codes_settle_in_one_step(seed: int) -> None:
         stats = m.statistics(rows, m.local_step(plain.q, rows))
         plain = State(m.global_step(plain.q, stats), stats)
     assert sum(m.data_terms(plain.q, plain.stats).values()) + sum(m.global_terms(plain.q).values()) < short.elbo
+
+
+def test_pairs_of_axes_are_turned_and_nothing_else() -> None:
+    """Of few columns all pairs of five factors, of many the fewer."""
+    axes = Axes(np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0], np.ones((2, 5)), np.ones((2, 5)), 0.0)
+    few, many = (loadings_of(sparse_loadings(0, d=d)) for d in (40, 1024))
+    found = list(_pairs_turned(few, axes))
+    assert len(found) == 10
+    assert len(list(_pairs_turned(many, axes))) == 2
+    for mixing in found:
+        turn = np.linalg.inv(axes.mixing) @ mixing
+        assert turn @ turn.T == pytest.approx(np.eye(5))
+        assert np.count_nonzero(np.abs(turn - np.eye(5)) > 1e-9) == 4

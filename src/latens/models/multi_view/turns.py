@@ -15,6 +15,7 @@ rows allow. This height leaves out that loadings of a column depend on each othe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,6 +38,8 @@ FARTHEST = 300.0  # logarithm of a width
 N_SEEDS = 64  # features whose loadings are directions to begin at
 DIRECTION_BLURS = (0.1, 0.03, 0.01, 4e-3, 1e-3)  # of their search
 N_REWEIGHTED = 3  # times with each blur
+N_PAIRS, FEW_COLUMNS = 10, 256  # pairs of axes that are turned, of up to so many columns; the more, the fewer pairs
+TURNED = np.pi / 7  # by how much
 APART = 0.25  # largest correlation of the codes of two directions
 
 
@@ -86,7 +89,7 @@ class Axes:
 
 
 def sparser(loadings: Loadings, least: float) -> Axes | None:
-    """The highest axes of those found from the present ones and from single sparse directions.
+    """The highest axes of those found from the present ones, from single sparse directions, or beside a turned pair.
 
     None where they are not higher than the present ones by `least`.
     """
@@ -98,7 +101,26 @@ def sparser(loadings: Loadings, least: float) -> Axes | None:
         _focused(loadings, _sparse_directions(loadings), FINER_BLURS),
     ]
     best = _risen(loadings, max(starts, key=lambda axes: axes.height))
+    if best.height <= here.height + least:
+        turned = [_risen(loadings, _focused(loadings, mixing, FINER_BLURS)) for mixing in _pairs_turned(loadings, best)]
+        best = max([best, *turned], key=lambda axes: axes.height)
     return best if best.height > here.height + least else None
+
+
+def _pairs_turned(loadings: Loadings, axes: Axes) -> Iterator[Floats]:
+    """(K, K) each: two of the axes turned a little towards each other, where all axes together have settled.
+
+    Axes of few columns have many tops. Beyond a pair that is off, most others are reached from it.
+    """
+    k, d = loadings.mean.shape
+    pairs = [(i, j) for i in range(k) for j in range(i)]
+    n_tried = min(len(pairs), max(1, N_PAIRS * FEW_COLUMNS // max(d, FEW_COLUMNS)))
+    for at in np.linspace(0, len(pairs), n_tried, endpoint=False).astype(int):
+        i, j = pairs[at]
+        turn = np.eye(k)
+        turn[i, i] = turn[j, j] = np.cos(TURNED)
+        turn[i, j], turn[j, i] = np.sin(TURNED), -np.sin(TURNED)
+        yield axes.mixing @ turn
 
 
 def _plain(loadings: Loadings, mixing: Floats) -> Axes:
