@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -108,17 +109,21 @@ if find_spec("triton") is not None:
         vary = tl.load(spread + row * K * K * own + a * K + b, mask=ok & (b < K), other=0.0)  # a <= b
         tl.store(out + row * P + place[None, :], product + vary, mask=ok)
 
-    def moments_on_gpu(mean, spread):
-        """(n, W (W + 1) / 2), E[z_a z_b] for a <= b of means (n, W), the first K with covariances (1 or n, K, K)."""
+    @lru_cache(maxsize=64)
+    def _pairs_there(width, device):
+        """(P,) each: the columns of pairs a <= b. Kept on the device: sending them would let the host wait for it."""
         import torch
 
+        return tuple(torch.asarray(np.stack(np.triu_indices(width)).astype(np.int32), device=device))
+
+    def moments_on_gpu(mean, spread):
+        """(n, W (W + 1) / 2), E[z_a z_b] for a <= b of means (n, W), the first K with covariances (1 or n, K, K)."""
         n, width = mean.shape
-        pairs = np.stack(np.triu_indices(width)).astype(np.int32)
-        first, second = torch.asarray(pairs, device=mean.device)
-        out = mean.new_empty((n, pairs.shape[1]))
-        block = min(256, triton.next_power_of_2(pairs.shape[1]))
+        first, second = _pairs_there(width, mean.device)
+        out = mean.new_empty((n, len(first)))
+        block = min(256, triton.next_power_of_2(len(first)))
         rows = max(1, N_PRODUCTS // block)
-        _moment[(triton.cdiv(n, rows), triton.cdiv(pairs.shape[1], block))](
+        _moment[(triton.cdiv(n, rows), triton.cdiv(len(first), block))](
             mean.contiguous(),
             spread.contiguous(),
             first,
@@ -127,7 +132,7 @@ if find_spec("triton") is not None:
             n,
             width,
             spread.shape[-1],
-            pairs.shape[1],
+            len(first),
             int(spread.shape[0] > 1),
             rows=rows,
             block=block,

@@ -152,6 +152,12 @@ class NoisyIca:
         return None if self.points else q.only(np.arange(0))
 
     def prior(self, k: int) -> IcaPosterior:
+        priors: dict[int, IcaPosterior] = self.__dict__.setdefault("_priors", {})  # asked for five times in every step
+        if k not in priors:
+            priors[k] = self._prior(k)
+        return priors[k]
+
+    def _prior(self, k: int) -> IcaPosterior:
         d, rows = self.n_features, k + self.intercept
         shapes = Shapes(np.full(k, 4.0), np.zeros(k))
         if self.points:

@@ -17,7 +17,7 @@ from typing import Any
 
 __all__ = ["OnesOnGpu", "count_on_gpu", "improve_on_gpu", "share_on_gpu"]
 
-N_ONES = 16  # of a row that a program holds at once
+N_ONES = 8  # of a row that a program holds at once: with more, fewer programs run side by side
 N_LANES = 32  # states that a program holds at once where it adds up over rows
 N_IN_A_SUM = 512  # ones of a column that one program adds up
 
