@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latens.core import Movable, Rows, State, without_transients
+from latens.core import Following, Movable, Proposal, Rows, State, without_transients
 from latens.inference.ascent import ascend
 from tests.contract.cases import CASES, UNMOVED, Case, bound, midway, random_rows, size_of_terms
 from tests.contract.measurements import checks
@@ -115,17 +115,22 @@ def test_candidates_are_posteriors_the_model_can_go_on_from(case: Case, holes: b
     model, q = midway(case, rows, 4, rng)
     if not isinstance(getattr(model, "model", model), Movable):
         return  # it proposes none
-    stats = model.statistics(rows, model.local_step(q, rows))
+    local = model.local_step(q, rows)
+    stats = model.statistics(rows, local)
     proposals = list(model.candidates(q, stats, Rows(rows.x, rows.seen), rng, 4))
     assert bool(proposals) == (case not in [CASES[name] for name in UNMOVED])
     sizes = set()
     for candidate in proposals:
         sizes.add(candidate.n_components)
         assert 0 <= candidate.n_components <= 4
-        fit = ascend(model, [rows], State(candidate), max_iter=4, tol=0)
-        assert fit.state.q.n_components == candidate.n_components
-        assert np.isfinite(fit.elbo)
-        assert checks.fall(fit) < ROUNDING
+        starts = [State(candidate.q if isinstance(candidate, Proposal) else candidate)]
+        if isinstance(candidate, Proposal) and isinstance(local, Following):
+            starts.append(State(candidate.q, None, (local.follow(candidate.of),)))  # with the codes that rows have
+        for start in starts:
+            fit = ascend(model, [rows], start, max_iter=4, tol=0)
+            assert fit.state.q.n_components == candidate.n_components
+            assert np.isfinite(fit.elbo)
+            assert checks.fall(fit) < ROUNDING
     if case.points:
         assert sizes <= {4}  # a likelihood grows with the number of components and cannot judge it
     else:

@@ -23,10 +23,12 @@ __all__ = [
     "softmax_entropy",
     "softplus",
     "softplus_and_log",
+    "stretched",
     "trigamma",
     "xlogx",
 ]
 
+FURTHEST = 10.0  # times a number, that a stretched step goes beyond it
 LEAST_SOFTPLUS_ARGUMENT = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
 
@@ -41,6 +43,12 @@ def expit(x: Array) -> Array:
 def trigamma(x: Floats) -> Floats:
     """Second derivative of the log-gamma function, of arrays in this machine's memory."""
     return np.asarray(scipy.special.zeta(2.0, x))
+
+
+def stretched(old: Floats, new: Floats, times: float) -> Floats:
+    """Positive numbers so many times as far from `old` as `new`, in logarithms, and at most FURTHEST beyond it."""
+    further = np.clip((new / old) ** (times - 1), 1 / FURTHEST, FURTHEST)
+    return np.asarray(new * further)
 
 
 def softplus(x: Array) -> Array:

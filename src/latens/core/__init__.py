@@ -10,7 +10,7 @@ so every way of seeing the data is a linear combination of them:
 
 from __future__ import annotations
 
-from latens.core.fit import Fit, Iteration, State
+from latens.core.fit import Fit, Iteration, State, Underway
 from latens.core.model import (
     Answers,
     B,
@@ -20,6 +20,7 @@ from latens.core.model import (
     EvidenceBound,
     Expanding,
     Facts,
+    Following,
     L,
     Local,
     Loose,
@@ -27,11 +28,13 @@ from latens.core.model import (
     Movable,
     PointEstimating,
     Posterior,
+    Proposal,
     Q,
     Reducible,
     S,
     Sloped,
     Steps,
+    Stretching,
     Walking,
     transient,
     without_transients,
@@ -52,6 +55,7 @@ __all__ = [
     "Expanding",
     "Facts",
     "Fit",
+    "Following",
     "Forgetful",
     "Iteration",
     "L",
@@ -62,6 +66,7 @@ __all__ = [
     "OnBlock",
     "PointEstimating",
     "Posterior",
+    "Proposal",
     "Q",
     "Reducible",
     "Rows",
@@ -71,9 +76,11 @@ __all__ = [
     "State",
     "Statistics",
     "Steps",
+    "Stretching",
     "SumOnly",
     "Survey",
     "Sweep",
+    "Underway",
     "Unkept",
     "Walking",
     "Watch",

@@ -7,7 +7,7 @@ from typing import Any
 
 from latens.array.fields import record
 
-__all__ = ["Fit", "Iteration", "State"]
+__all__ = ["Fit", "Iteration", "State", "Underway"]
 
 
 @record
@@ -19,6 +19,19 @@ class State:
     locals: tuple[Any, ...] | None = None  # one local posterior per block, without its transient fields
     step: int = 0
     data: Any = None  # the batch that stands for all rows seen, of a model that compresses them
+
+
+@record
+class Underway(State):
+    """A state in the middle of an ascent whose steps are stretched: what the next of them needs to know."""
+
+    before: Any = None  # the posterior that the last step led away from
+    stretch: float = 1.0  # how many times the last step the next may go, 1 being the step as it is
+
+    @property
+    def settled(self) -> State:
+        """What is left of it when the ascent ends."""
+        return State(self.q, self.stats, self.locals, self.step, self.data)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "EvidenceBound",
     "Expanding",
     "Facts",
+    "Following",
     "L",
     "Local",
     "Loose",
@@ -28,11 +29,13 @@ __all__ = [
     "Movable",
     "PointEstimating",
     "Posterior",
+    "Proposal",
     "Q",
     "Reducible",
     "S",
     "Sloped",
     "Steps",
+    "Stretching",
     "Walking",
     "transient",
     "without_transients",
@@ -145,9 +148,28 @@ class EvidenceBound(Protocol):
 
 @runtime_checkable
 class Movable(Protocol):
-    """A model that proposes posteriors with other components."""
+    """A model that proposes posteriors with other components, each by itself or as a `Proposal`."""
 
     def candidates(self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A posterior whose components are known to be like those of the one it was made of: rows begin where they were."""
+
+    q: Any
+    of: Index  # (K,), which component of that one each of them was; -1 for a new one
+
+    @property
+    def n_components(self) -> int:
+        return int(self.q.n_components)
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A local posterior that can go on with other components."""
+
+    def follow(self, of: Index) -> Self: ...  # component k is what of[k] was; new ones, marked by -1, are off
 
 
 @runtime_checkable
@@ -176,6 +198,13 @@ class Expanding(Protocol):
     """A model that knows directions along which plain ascent hardly moves, such as turns and sizes of its codes."""
 
     def expanded(self, q: Any, stats: Any) -> Any: ...  # where to go on from instead of q: judged by the bound
+
+
+@runtime_checkable
+class Stretching(Protocol):
+    """A model whose ascent is slow because its steps are short: they may go further the way they go."""
+
+    def beyond(self, old: Any, new: Any, times: float) -> Any: ...  # so many times the step; `new` itself: no further
 
 
 @runtime_checkable

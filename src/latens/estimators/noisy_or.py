@@ -152,6 +152,8 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     binary: ClassVar[bool] = True
     sparse: ClassVar[bool] = True
     sample_size: ClassVar[int] = 2048
+    glance: ClassVar[int] = 20
+    coarse: ClassVar[float] = 10.0
 
     def __init__(
         self,

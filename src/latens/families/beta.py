@@ -13,7 +13,7 @@ from scipy.special import betaln, digamma
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
-from latens.array.special import trigamma
+from latens.array.special import stretched, trigamma
 from latens.families.point_beta import PointBeta
 
 __all__ = ["Beta"]
@@ -46,6 +46,10 @@ class Beta:
     def observe(self, on: Floats, off: Floats, *, current: Any = None) -> Beta:
         """Posterior after `on` successes and `off` failures, which may be fractional."""
         return Beta(self.on + on, self.off + off)
+
+    def beyond(self, old: Beta, times: float) -> Beta:
+        """So many times as far from `old`, in the logarithms of pseudo-counts."""
+        return Beta(stretched(old.on, self.on, times), stretched(old.off, self.off, times))
 
     def log_likelihood(self, on: Floats, off: Floats) -> float:
         """sum E[log Bernoulli], linear in its two arguments."""

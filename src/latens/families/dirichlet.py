@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
-from latens.array.special import trigamma
+from latens.array.special import stretched, trigamma
 from latens.families.known_dirichlet import KnownDirichlet
 
 __all__ = ["Dirichlet"]
@@ -34,6 +34,10 @@ class Dirichlet:
     def tiled(self, k: int) -> Dirichlet:
         """The same for k components."""
         return Dirichlet(np.full(k, self.concentration[0]))
+
+    def beyond(self, old: Dirichlet, times: float) -> Dirichlet:
+        """So many times as far from `old`, in the logarithms of pseudo-counts."""
+        return Dirichlet(stretched(old.concentration, self.concentration, times))
 
     def observe(self, counts: Floats, *, current: Any = None) -> Dirichlet:
         """Posterior after memberships with these counts, which may be fractional."""

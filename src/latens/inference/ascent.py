@@ -24,6 +24,8 @@ from latens.core import (
     S,
     State,
     Steps,
+    Stretching,
+    Underway,
     Unkept,
     without_transients,
 )
@@ -35,6 +37,8 @@ from latens.system.threads import one_blas_thread
 
 __all__ = ["OnIteration", "OnState", "advance", "ascend", "infer"]
 
+SHORT_STEPS = 5  # iterations before steps are stretched: the first few are long, and not all in a good direction
+LONGER, LONGEST = 1.3, 8.0  # by which each step that succeeds lets the next be longer, and how long they may get
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
@@ -81,11 +85,13 @@ def ascend(
     first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
-    expanding = isinstance(model, Expanding)  # asked once: of a protocol that takes as long as a small step
+    # asked once: of a protocol that takes as long as a small step
+    expanding, stretching = isinstance(model, Expanding), isinstance(model, Stretching)
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
+                iterate = partial(_of_any_length, model, trace, tol, iterate) if stretching else iterate
                 state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
                 stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
@@ -94,7 +100,7 @@ def ascend(
                 # as far as settling rows anew can tell, this is the end; exact steps leave nothing to settle
                 if gain < 0 and isinstance(sweep, Forgetful) and not model.exact_local(state.q):
                     trace.pop()
-                    return Fit(best, tuple(trace), converged=True)
+                    return Fit(_settled(best), tuple(trace), converged=True)
                 if gain < -slack * max(size, 1.0):
                     if not n_to_peak or trace[-2].elbo > trace[n_to_peak - 1].elbo:
                         peak, n_to_peak = best, len(trace) - 1
@@ -112,7 +118,11 @@ def ascend(
         interrupted = True
     if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
         state, trace = peak, trace[:n_to_peak]
-    return Fit(state, tuple(trace), converged, interrupted, stopped)
+    return Fit(_settled(state), tuple(trace), converged, interrupted, stopped)
+
+
+def _settled(state: State) -> State:
+    return state.settled if isinstance(state, Underway) else state
 
 
 def _iterated(
@@ -144,6 +154,31 @@ def _expanded(
         return None
     found = iterate(replace(state, q=q))
     return found if found[1].elbo - trace[-1].elbo > tol * max(found[0].stats.n, 1.0) else None
+
+
+def _of_any_length(
+    model: Any,
+    trace: Sequence[Iteration],
+    tol: float,
+    iterate: Callable[[State], tuple[State, Iteration]],
+    state: State,
+) -> tuple[State, Iteration]:
+    """An iteration from further along the last step, or the plain one where that gains next to nothing.
+
+    Steps that are too short all go the same way. Each that succeeds lets the next be longer, until one fails.
+    """
+    if isinstance(state, Underway) and state.stretch > 1:
+        q = model.beyond(state.before, state.q, state.stretch)
+        if q is not state.q:
+            found, event = iterate(replace(state, q=q))
+            if event.elbo - trace[-1].elbo > tol * max(found.stats.n, 1.0):
+                return _on_its_way(found, q, min(LONGER * state.stretch, LONGEST)), event
+    found, event = iterate(state)
+    return _on_its_way(found, state.q, LONGER if len(trace) >= SHORT_STEPS else 1.0), event
+
+
+def _on_its_way(state: State, before: Any, stretch: float) -> Underway:
+    return Underway(state.q, state.stats, state.locals, state.step, state.data, before, stretch)
 
 
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:

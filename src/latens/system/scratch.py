@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-__all__ = ["PutAside", "Scratch"]
+__all__ = ["Changed", "PutAside", "Scratch"]
 
 IN_MEMORY = 32 * 2**20  # bytes
 
@@ -23,6 +24,17 @@ class PutAside:
 
     def get(self) -> Any:
         return self._value if self.path is None else pickle.loads(self.path.read_bytes())
+
+
+class Changed(PutAside):
+    """What was put aside, as a function makes it: it is brought back and changed when it is asked for."""
+
+    def __init__(self, aside: PutAside, change: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._aside, self._change = aside, change
+
+    def get(self) -> Any:
+        return self._change(self._aside.get())
 
 
 class Scratch:

@@ -48,7 +48,7 @@ def ascent(n: int, *, die_at: int | None = None) -> Callable[..., Fit]:
         for step in range(len(trace), n):
             if step == die_at:
                 raise SystemExit
-            state = State(Place(step + 1), None, ("local",), step + 1)
+            state = State(Place(step + 1), None, (*["local"],), step + 1)  # each time a tuple of its own
             trace.append(Iteration(step, 0, float(step), {}, 1, 0.0))
             if on_iteration is not None and on_iteration(trace[-1]):
                 break
@@ -115,13 +115,17 @@ def test_callers_hear_only_what_they_have_not_heard() -> None:
     assert [step for _, step in heard] == [2, 3]
 
 
-def test_local_posteriors_are_kept_where_the_next_ascent_may_need_them_alone() -> None:
+def test_local_posteriors_are_kept_until_something_has_gone_on_from_them() -> None:
     store = Memory()
     journal = journal_of(store)
-    journal.ascend(ascent(2), State(Place()), None)
+    first = journal.ascend(ascent(2), State(Place()), None)
     journal.ascend(ascent(2), State(Place()), None)
     assert store.notes is not None
-    assert [entry.answer.state.locals for entry in store.notes.entries] == [None, ("local",)]
+    assert [entry.answer.state.locals for entry in store.notes.entries] == [("local",)] * 2
+    journal.once(lambda: None, start=first.state)  # a round of moves that found nothing
+    third = journal.ascend(ascent(2), first.state, None)
+    kept = [entry.answer and entry.answer.state.locals for entry in store.notes.entries]
+    assert kept == [None, ("local",), None, third.state.locals]
 
 
 def test_notes_of_another_path_are_given_up_from_where_it_parts() -> None:

@@ -30,8 +30,11 @@ SHARE = 0.05
 class Record(Protocol):
     """What a search asks of a journal, and what it gets without one."""
 
-    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None) -> T:
-        """The answer of a step: that of the journal, or the step is done. `rng` is the generator that it draws from."""
+    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
+        """The answer of a step: that of the journal, or the step is done.
+
+        `rng` is the generator that it draws from, and `start` the state that its answer takes the place of.
+        """
 
     def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
         """The same for an ascent (start, *, on_iteration, so_far, on_state), which may also be half done."""
@@ -48,7 +51,7 @@ class Unrecorded:
 
     in_order = False
 
-    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None) -> T:
+    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
         return step()
 
     def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
@@ -122,7 +125,7 @@ class Journal:
         self._is_climbing = False
         self._due = time.monotonic() + interval
 
-    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None) -> T:
+    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
         entry = self._recorded()
         if entry is not None:
             self._position += 1
@@ -141,11 +144,12 @@ class Journal:
         if _is_interrupted(answer) or (self.over is not None and self.over()):
             self._break_off()
         if not self.broken_off:
-            self._note(begin, Entry(self._depth, answer, None if rng is None else dict(rng.bit_generator.state)))
+            state = None if rng is None else dict(rng.bit_generator.state)
+            self._note(begin, Entry(self._depth, answer, state), start)
         return answer
 
     def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
-        return self.once(lambda: self._go_on(ascend, start, on_iteration))
+        return self.once(lambda: self._go_on(ascend, start, on_iteration), start=start)
 
     def unheard(self, on_iteration: OnIteration | None) -> OnIteration | None:
         if on_iteration is None:
@@ -197,15 +201,16 @@ class Journal:
             self._is_climbing = False
 
     def _see(self, state: State, trace: Sequence[Iteration]) -> None:
-        """Note a state of the ascent under way, which alone may go on from local posteriors."""
+        """Note a state of the ascent under way."""
         if not self.broken_off:
-            entries = tuple(map(_without_locals, self.notes.entries))
-            self.notes = replace(self.notes, entries=entries, state=state, trace=tuple(trace))
+            self.notes = replace(self.notes, state=state, trace=tuple(trace))
             self._write_if_due()
 
-    def _note(self, begin: int, entry: Entry) -> None:
-        """Put a finished step in the place of its parts. The next ascent may go on from its local posteriors."""
-        before = tuple(map(_without_locals, self.notes.entries[:begin]))
+    def _note(self, begin: int, entry: Entry, start: State | None) -> None:
+        """Put a finished step, which led from `start` to its answer, in the place of its parts."""
+        before = self.notes.entries[:begin]
+        if isinstance(entry.answer, Fit):
+            before = _gone_on_from(before, start)
         self.notes = replace(self.notes, entries=(*before, entry), state=None, trace=())
         self._position = begin + 1
         self._write_if_due()
@@ -226,6 +231,16 @@ class Journal:
 
 def _is_interrupted(answer: Any) -> bool:
     return isinstance(answer, Fit) and answer.interrupted
+
+
+def _gone_on_from(entries: tuple[Entry, ...], start: State | None) -> tuple[Entry, ...]:
+    """Entries without the local posteriors of `start`: what came of it has its own."""
+    if start is None or start.locals is None:
+        return entries
+    return tuple(
+        _without_locals(entry) if isinstance(entry.answer, Fit) and entry.answer.state.locals is start.locals else entry
+        for entry in entries
+    )
 
 
 def _without_locals(entry: Entry) -> Entry:

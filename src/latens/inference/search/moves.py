@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Movable, State
+from latens.array import Index
+from latens.core import Fit, Following, Iteration, Movable, Proposal, State
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import labelled
+from latens.system.scratch import Changed, PutAside
 
 __all__ = ["improve", "longer", "starts_with_one_more"]
 
@@ -56,7 +58,7 @@ def improve(
     first_better = partial(_first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, journal)
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
-            better = journal.once(partial(first_better, fit), rng)
+            better = journal.once(partial(first_better, fit), rng, fit.state)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
@@ -110,7 +112,8 @@ def _first_better(
     promising = (one for one in candidates(fit.state) if not glances or any(glance.rises(one) for glance in glances))
 
     def better(candidate: Any) -> Fit | None:
-        trial = ascent(State(candidate), n_steps, _Hopeless(target, n_steps))
+        start = _begun(candidate, fit.state)
+        trial = ascent(start, n_steps, _Hopeless(target, n_steps, shrinking=start.locals is not None))
         if trial.elbo > target and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
         ):
@@ -133,20 +136,35 @@ class _Screen:
 
     def __init__(self, ascent: Ascent, q: Any, n_steps: int, tol: float, journal: Record) -> None:
         self.ascent, self.n_steps, self.journal = ascent, n_steps, journal
-        self.target = journal.once(lambda: self._reached(q, tol))
+        self.now = ascent(State(q), n_steps, None)
+        self.target = self.now.elbo + tol * max(float(self.now.state.stats.n), 1.0)
 
     def rises(self, candidate: Any) -> bool:
         return self.journal.once(lambda: self._rises(candidate))
 
-    def _reached(self, q: Any, tol: float) -> float:
-        now = self.ascent(State(q), self.n_steps, None)
-        return now.elbo + tol * max(float(now.state.stats.n), 1.0)
-
     def _rises(self, candidate: Any) -> bool:
-        glance = self.ascent(State(candidate), self.n_steps, _Hopeless(self.target, self.n_steps))
+        start = _begun(candidate, self.now.state)
+        hopeless = _Hopeless(self.target, self.n_steps, shrinking=start.locals is not None)
+        glance = self.ascent(start, self.n_steps, hopeless)
         if glance.interrupted:
             raise KeyboardInterrupt
         return bool(glance.elbo > self.target)
+
+
+def _begun(candidate: Any, state: State) -> State:
+    """Where a candidate begins: with the codes that rows have now, of the components that it keeps."""
+    if not isinstance(candidate, Proposal):
+        return State(candidate)
+    change = partial(_followed, of=candidate.of)
+    locals_ = tuple(Changed(one, change) if isinstance(one, PutAside) else change(one) for one in state.locals or ())
+    return State(candidate.q, None, locals_ if any(one is not None for one in locals_) else None)
+
+
+def _followed(local: Any, of: Index) -> Any:
+    """A local posterior for other components; of a block that is worked on in parts, each of its parts."""
+    if isinstance(local, tuple | list):
+        return type(local)(_followed(one, of) for one in local)
+    return local.follow(of) if isinstance(local, Following) else None
 
 
 def _tighter(fit: Fit, looseness: Callable[[Any], float]) -> float:
@@ -154,15 +172,22 @@ def _tighter(fit: Fit, looseness: Callable[[Any], float]) -> float:
 
 
 class _Hopeless:
-    """Ends a trial that would not reach the target even if every remaining step gained as much as the last."""
+    """Ends a trial that would not reach the target even if every remaining step gained as much as the last.
 
-    def __init__(self, target: float, n_steps: int, patience: int = 2) -> None:
+    Where rows begin with codes that they have, gains only shrink: if they go on to, as they did last, it is ended too.
+    """
+
+    def __init__(self, target: float, n_steps: int, *, shrinking: bool = False, patience: int = 2) -> None:
         self.target, self.left, self.patience = target, n_steps, n_steps - patience
-        self.last = -math.inf
+        self.last, self.gain, self.shrinking = -math.inf, math.inf, shrinking
 
     def __call__(self, event: Iteration) -> bool:
-        gain, self.last, self.left = event.elbo - self.last, event.elbo, self.left - 1
-        return self.left <= self.patience and event.elbo + gain * self.left < self.target
+        before, self.gain, self.last = self.gain, event.elbo - self.last, event.elbo
+        self.left -= 1
+        times: float = self.left
+        if self.shrinking and 0 < self.gain < before < math.inf:
+            times = min(times, 1 / (before / self.gain - 1))  # the sum of all powers of their ratio
+        return self.left <= self.patience and event.elbo + self.gain * times < self.target
 
 
 def _relabelled(fit: Fit, restart: int) -> tuple[Any, ...]:
@@ -175,4 +200,5 @@ def starts_with_one_more(model: Any, state: State, sample: Any, rng: np.random.G
         return iter(())
     k = state.q.n_components + 1
     proposed = model.candidates(state.q, state.stats, sample, rng, k)
-    return islice((State(q) for q in proposed if q.n_components == k), MOST_LARGER_STARTS)
+    posteriors = (one.q if isinstance(one, Proposal) else one for one in proposed)
+    return islice((State(q) for q in posteriors if q.n_components == k), MOST_LARGER_STARTS)

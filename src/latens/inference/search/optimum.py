@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Loose, Movable, Reducible, Rows, State
+from latens.core import Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.moves import Ascent, improve, longer
@@ -42,6 +42,7 @@ class Search:
     # whether columns that have nothing to do with each other describe the rows better than a fit, given that with the
     # fewest components; None where there was no time to tell
     alone: Callable[[Fit, Fit], bool | None] | None = None
+    glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -165,7 +166,7 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
-        fits = ascend_all(starts, lambda start, on: ascent(start, self.max_iter, on), notify, map_=map_)
+        fits = self._ascended(ascent, starts, notify, map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         waiting, moved, interrupted = fits, list[Fit](), False
@@ -179,6 +180,19 @@ class Search:
         interrupted = interrupted or any(fit.interrupted for fit in moved)
         stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
         return [*chosen[:-1], replace(chosen[-1], interrupted=interrupted, stopped=stopped)]
+
+    def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
+        """Starts to their ends; after a glance only those that are higher than all before them."""
+        n_first = self.glance if self.moves and len(starts) > 1 else 0
+        fits = ascend_all(starts, lambda start, on: ascent(start, n_first or self.max_iter, on), notify, map_=map_)
+        if not n_first or any(fit.interrupted or fit.stopped for fit in fits):
+            return fits
+        ended = list[Fit]()
+        for fit in records(fits, self.tol):
+            ended.append(fit if fit.converged else longer(fit, ascent, self.max_iter, notify))
+            if ended[-1].interrupted or ended[-1].stopped:
+                break
+        return ended
 
     def _moved(
         self,
@@ -227,7 +241,7 @@ class Search:
         """What would be published, where some components are dead: moves go on from there if it is better."""
         living = np.flatnonzero(self.model.importance(state.q, state.stats) > 0)
         if 0 < len(living) < state.q.n_components:
-            yield state.q.only(living)
+            yield Proposal(state.q.only(living), living)
 
     def _ascend(self, batches: Sequence[Any], sweep: Sweep = serial_sweep, tol: float | None = None) -> Ascent:
         options = {} if tol is None else {"tol": tol}

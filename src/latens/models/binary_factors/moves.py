@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.core import Rows
+from latens.core import Proposal, Rows
 from latens.families.relevance import Relevance
 from latens.models.binary_factors.posteriors import Switches
 
@@ -68,7 +68,7 @@ def deletions(model: Any, q: Any, stats: Any, order: Index, strength: Floats) ->
 
 def _without(model: Any, q: Any, stats: Any, gone: Index | list[int]) -> Any:
     keep = np.delete(np.arange(q.n_components), gone)
-    return model.global_step(q.only(keep), stats.only(keep))
+    return Proposal(model.global_step(q.only(keep), stats.only(keep)), keep)
 
 
 def merges(model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics) -> Iterator[BinaryPosterior]:

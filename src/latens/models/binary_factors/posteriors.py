@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -23,9 +23,9 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import record, simplex, unit
 from latens.array.kernels.on_off.sweeps import flips, pair_costs, score_states, switches
 from latens.array.special import softmax_entropy, xlogx
-from latens.array.states import all_states, pack, unpack
+from latens.array.states import all_states, chosen, pack, repacked, unpack
 from latens.array.transfer import cast, column_sums, cross_sums, like
-from latens.core import Rows
+from latens.core import Rows, without_transients
 
 __all__ = ["Automatic", "Exact", "MeanField", "States", "Switches", "Truncated"]
 
@@ -37,6 +37,9 @@ class Switches:
     """Independent q(z_nk = 1)."""
 
     mean: Array = unit("n k")
+
+    def follow(self, of: Index) -> Switches:
+        return Switches(chosen(self.mean, of))
 
     def rounded(self, x: Array) -> Switches:
         """In the precision of the rows, where a sharper one was needed to find them."""
@@ -89,6 +92,12 @@ class States:
         states = cls(words, k, chance)
         vars(states)["entropy"] = entropy  # as the property would cache it, at many times the cost
         return states
+
+    def follow(self, of: Index) -> Self:
+        """Kept states with these bits; a list of all states is made anew."""
+        words = self.words if self.words is None else repacked(self.words, of)
+        kept: Self = without_transients(self)
+        return replace(kept, words=words, k=len(of))
 
     def dealt(self, order: Index) -> States:
         """Codes of row order[n] for row n, of a list of all states."""

@@ -35,7 +35,7 @@ from latens.array.kernels.noisy_or.states import meets_kernels, score_all
 from latens.array.special import logsumexp, xlogx
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import host, like
-from latens.core import Rows, Statistics, transient
+from latens.core import Proposal, Rows, Statistics, transient
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
 from latens.families.point_beta import PointBeta
@@ -245,10 +245,11 @@ class JensenNoisyOr:
 
     def candidates(
         self, q: RatePosterior, stats: RateStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[RatePosterior]:
+    ) -> Iterator[Proposal]:
+        local = self.local_step(q, sample)
         if not self.points:
-            yield from fewer_causes(self, q, stats)
-        yield from other_causes(self, q, stats, sample, rng)
+            yield from fewer_causes(self, q, stats, sample, local)
+        yield from other_causes(self, q, stats, sample, local, rng)
 
     def _first(self, q: RatePosterior, batch: Rows) -> Floats:
         """(n, K), where rows begin: what the best few states say. From usage alone they end in poor optima."""

@@ -49,7 +49,7 @@ from latens.array.kernels.noisy_or.states import (
 from latens.array.special import logsumexp
 from latens.array.states import all_states
 from latens.array.transfer import host, like, total
-from latens.core import Rows, Statistics, transient
+from latens.core import Proposal, Rows, Statistics, transient
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.point_beta import PointBeta
@@ -69,6 +69,7 @@ from latens.models.noisy_or.sampling import (
 __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
+FIRST_ROUNDS = 8  # more of flips where rows begin with no cause on: each turns on one more, until none is better
 WIDER = 4  # times as many states are kept where it cannot
 
 
@@ -201,7 +202,7 @@ class NoisyOrCauses:
             if KNOWN in batch.aux:
                 score = for_states(score, batch.aux[KNOWN], k)
         else:
-            words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + 2
+            words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + FIRST_ROUNDS
             if warm is not None and warm.words is not None:
                 words, n_rounds = warm.words, self.n_rounds
             ones = self._ones(batch)
@@ -243,6 +244,14 @@ class NoisyOrCauses:
             usage=prior.usage.observe(stats.on, np.maximum(stats.used[:, None] - stats.on, 0.0)),
             causes=prior.causes.observe(stats.caused, np.maximum(stats.exposed - stats.caused, 0.0)),
             leak=prior.leak.observe(stats.leaked, np.maximum(stats.seen - stats.leaked, 0.0)),
+        )
+
+    def beyond(self, old: CausePosterior, new: CausePosterior, times: float) -> CausePosterior:
+        """Who caused a one is learnt slowly where causes share columns: each step moves a part of the way."""
+        if self.points:
+            return new
+        return CausePosterior(
+            *(getattr(new, name).beyond(getattr(old, name), times) for name in ("profiles", "usage", "causes", "leak"))
         )
 
     def data_terms(self, q: CausePosterior, stats: CauseStatistics) -> dict[str, float]:
@@ -401,7 +410,7 @@ class NoisyOrCauses:
 
     def candidates(
         self, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[CausePosterior]:
+    ) -> Iterator[Proposal]:
         return propose(self, q, stats, sample, rng)
 
     def _ones(self, batch: Rows) -> Ones | OnesOnGpu | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.transfer import is_sparse
-from latens.core import Rows
+from latens.array.transfer import column_sums, is_sparse
+from latens.core import Proposal, Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
 from latens.families.point_beta import PointBeta
@@ -22,66 +22,98 @@ if TYPE_CHECKING:
 __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"]
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
-N_DELETIONS = 12
+N_DELETIONS = 8
+LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
+ROWS_PER_CHANCE = 2.0  # that a profile needs for each of its chances, or they cost more than they say
+ROWS_OF_PROFILE = 2.0  # that it must have to be kept without a trial of its own
 
 
 def propose(
     model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator
-) -> Iterator[CausePosterior]:
-    """More profiles, fewer causes, fewer profiles, other causes.
+) -> Iterator[Proposal]:
+    """Without causes that are on nowhere; more profiles, fewer causes, fewer profiles, other causes.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
+    local = model.local_step(q, sample)
     if not model.points:
-        yield from _more_profiles(model, q, sample, rng)
-        yield from fewer_causes(model, q, stats)
+        yield from _without_idle(model, q, stats)
+        yield from _more_profiles(model, q, stats.n, local, rng)
+        yield from fewer_causes(model, q, stats, sample, local)
         yield from _fewer_profiles(model, q, stats)
-    yield from other_causes(model, q, stats, sample, rng)
+    yield from other_causes(model, q, stats, sample, local, rng)
+
+
+def _without_idle(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics) -> Iterator[Proposal]:
+    """Without those that are on in less than a row: they say nothing, and every other trial would carry them along."""
+    idle = np.flatnonzero(stats.on.sum(axis=0) < 1.0)
+    if 0 < len(idle) < q.n_components:
+        yield _without(model, q, stats, idle)
 
 
 def _more_profiles(
-    model: NoisyOrCauses, q: CausePosterior, sample: Rows, rng: np.random.Generator
-) -> Iterator[CausePosterior]:
-    """Twice as many, half as many again, one more: groups of rows whose causes are alike."""
+    model: NoisyOrCauses, q: CausePosterior, n: float, local: Any, rng: np.random.Generator
+) -> Iterator[Proposal]:
+    """Twice as many, half as many again: groups of rows whose causes are alike."""
     now, k = q.n_profiles, q.n_components
-    sizes = {min(size, model.most_profiles, 2**k) for size in (2 * now, now + now // 2, now + 1)}
-    codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64) if max(sizes) > now else np.zeros((0, k))
+    most = min(model.most_profiles, 2**k, max(2, int(n / (ROWS_PER_CHANCE * max(k, 1)))))
+    sizes = {min(size, most) for size in (2 * now, now + (now + 1) // 2)}
+    codes = np.asarray(local.mean, dtype=np.float64)
     for size in sorted(sizes, reverse=True):
         if size > now:
-            yield with_profiles(q, codes, grouped(codes, size, rng), size)
+            yield Proposal(with_profiles(q, codes, grouped(codes, size, rng), size), np.arange(k))
 
 
-def fewer_causes(model: Any, q: Any, stats: Any) -> Iterator[Any]:
-    """All below the widest gap in strength, the weakest half, a quarter, and so on; then each weak cause alone."""
+def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> Iterator[Proposal]:
+    """All that seem to cost more than they are worth, half of them, and so on; then each alone, the least worth first.
+
+    What a cause is worth is how much less likely rows are without it, and without any other change: where another
+    takes its place it is worth less, so that those that seem to be worth something are tried as well.
+    """
     if q.n_components <= 1:
         return
-    strength = stats.caused.sum(axis=1)
-    order = np.argsort(strength, kind="stable")
-    gap = 1 + int(np.argmax(np.diff(np.log(np.maximum(strength[order], 1e-12)))))
-    sizes = [gap]
-    while len(order) >> len(sizes) > 1:
-        sizes.append(len(order) >> len(sizes))
-    for size in sizes:
+    off = np.maximum(1.0 - np.asarray(local.mean, dtype=np.float64), LEAST_OFF)
+    worth = -(stats.n / sample.n) * column_sums(sample.weigh(np.log(off))) - _costs(model, q)
+    order = np.argsort(worth, kind="stable")
+    size = int(np.sum(np.cumsum(worth[order]) < 0))
+    while size > 1:
         yield _without(model, q, stats, order[:size])
+        size //= 2
     for cause in order[:N_DELETIONS]:
         yield _without(model, q, stats, np.array([cause]))
 
 
+def _costs(model: Any, q: Any) -> Floats:
+    """(K,), nats of the bound that each cause costs by being there: all that was learnt of its chances."""
+
+    def total(keep: list[int]) -> float:
+        return float(sum(model.global_terms(q.only(np.array(keep, dtype=np.intp))).values()))
+
+    nothing = total([])
+    return np.array([nothing - total([k]) for k in range(q.n_components)])
+
+
 def _without(model: Any, q: Any, stats: Any, gone: Index) -> Any:
     keep = np.delete(np.arange(q.n_components), gone)
-    return model.global_step(q.only(keep), stats.only(keep))
+    return Proposal(model.global_step(q.only(keep), stats.only(keep)), keep)
 
 
-def _fewer_profiles(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics) -> Iterator[CausePosterior]:
-    """Without the least used profile."""
-    if q.n_profiles > 1 and model.most_profiles > 1:
-        keep = np.delete(np.arange(q.n_profiles), np.argmin(stats.used))
-        yield replace(q, profiles=q.profiles.only(keep), usage=q.usage.only(keep))
+def _fewer_profiles(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics) -> Iterator[Proposal]:
+    """Without all that are hardly used, then without the least used."""
+    if q.n_profiles == 1 or model.most_profiles == 1:
+        return
+    order = np.argsort(stats.used, kind="stable")
+    n_idle = min(int(np.sum(stats.used < ROWS_OF_PROFILE)), q.n_profiles - 1)
+    for size in sorted({n_idle, 1} - {0}, reverse=True):
+        keep = np.sort(order[size:])
+        fewer = replace(q, profiles=q.profiles.only(keep), usage=q.usage.only(keep))
+        yield Proposal(fewer, np.arange(q.n_components))
 
 
-def other_causes(model: Any, q: Any, stats: Any, sample: Rows, rng: np.random.Generator) -> Iterator[Any]:
+def other_causes(
+    model: Any, q: Any, stats: Any, sample: Rows, local: Any, rng: np.random.Generator
+) -> Iterator[Proposal]:
     """A weak cause takes over the columns that rows that are badly explained without it have in common."""
-    local = model.local_step(q, sample)
     x = sample.x.toarray() if is_sparse(sample.x) else np.asarray(sample.x, dtype=np.float64)
     order = np.argsort(stats.caused.sum(axis=1), kind="stable")
     for k in order[:N_SWAPS]:
@@ -93,7 +125,9 @@ def other_causes(model: Any, q: Any, stats: Any, sample: Rows, rng: np.random.Ge
         row = rng.choice(len(x), p=surprise / surprise.sum())
         size = np.sqrt(x.sum(axis=1) * max(x[row].sum(), 1.0))
         alike = np.argsort(-(x @ x[row]) / np.maximum(size, 1.0), kind="stable")[: max(5, len(x) // 20)]
-        yield q.with_cause(int(k), np.clip(x[alike].mean(axis=0), 0.01, 0.95))
+        of = np.arange(q.n_components)
+        of[k] = -1
+        yield Proposal(q.with_cause(int(k), np.clip(x[alike].mean(axis=0), 0.01, 0.95)), of)
 
 
 def grouped(codes: Floats, n_groups: int, rng: np.random.Generator, n_rounds: int = 15) -> Index:
