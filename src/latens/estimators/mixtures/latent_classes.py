@@ -488,7 +488,7 @@ class LatentClassAnalysis(ClassAnswers):
             share = rng.dirichlet(np.ones(k), len(x))
             return model.global_step(model.prior(k), model.statistics(sample, Memberships(share)))
         else:
-            labels = kmeans_labels(model.coordinates(x, exposure), k, rng)
+            return self._gathered(model, sample, kmeans_labels(model.coordinates(x, exposure), k, rng), k, restart)
         return model.global_step(model.prior(k), model.statistics(sample, Memberships(np.eye(k)[labels])))
 
     def _given_centres(self, d: int, units: Units) -> Floats:

@@ -2,19 +2,23 @@
 
 Merging clusters i and j changes the bound by about F(S_i + S_j) - F(S_i) - F(S_j) less the entropy of the pair, where
 F(S) = log evidence of the sums S + n log n: that needs no rows at all, but for the entropy, which a sample tells.
-Splitting one is tried on a sample of its rows. The best of both, and their combinations (swaps), are proposed.
+Splitting one is tried on a sample of its rows. The best of both are proposed, and their combinations: two clusters
+joined and another split (swaps), and a half of one given to another (transfers). Last, rows are dealt to the clusters
+by the predictive density: the bound holds rows where they are, for E[log p] of what a cluster has not seen is far below
+log E[p], and a cluster that lost a row does not take it back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from latens.array import Array, Floats
+from latens.array import Array, Floats, Index
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows
@@ -24,11 +28,16 @@ from latens.models.mixture.features import EXPOSURE, exposure_of
 if TYPE_CHECKING:
     from latens.models.mixture.model import ClusterStatistics, Mixture, MixturePosterior
 
-__all__ = ["propose"]
+__all__ = ["agglomerated", "dealt", "propose"]
+
+Split = tuple[float, int, Any]  # what it gains, the cluster, the statistics of its halves
+Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after it
 
 N_MERGES = 4  # merges tried
-N_SPLITS = 4  # splits tried
-N_SWAPS = 10  # pairs of a merge and a split tried
+N_SPLITS = 2  # splits tried
+N_SWAPS = 6  # swaps and transfers tried
+N_DEALS = 3  # times that rows are dealt
+HOPELESS, HOPELESS_PER_ROW = 50.0, 0.01  # nats, and nats a row, that sums may say a candidate loses
 N_ROUNDS = 5  # steps of the two-cluster fit that a split is
 N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
 MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between the halves of one
@@ -43,10 +52,11 @@ def propose(
     rng: np.random.Generator,
     limit: int,
 ) -> Iterator[MixturePosterior]:
-    """Sorted sticks; deletions and merges; splits up to `limit` clusters; merges with splits."""
+    """Sorted sticks; deletions and merges; splits up to `limit` clusters; swaps and transfers; rows dealt anew."""
     k, local = q.n_components, model.local_step(q, sample)
     share = host(sample.weigh(local.mean))
     order = np.argsort(-stats.counts, kind="stable")
+    worst = -max(HOPELESS, HOPELESS_PER_ROW * stats.n)
     if isinstance(q.weights, Sticks) and np.any(np.diff(stats.counts[order]) != np.diff(stats.counts)):
         yield _regrouped(model, q.only(order), stats, np.eye(k)[order])
     merges: list[tuple[float, int, int]] = []
@@ -54,22 +64,63 @@ def propose(
         empty = order[stats.counts[order] < 1.0][-(k - 1) :]
         if len(empty) > 1:
             yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
-        merges = _merges(model, q, stats, share * (stats.n / sample.n))
+        merges = [merge for merge in _merges(model, q, stats, share * (stats.n / sample.n)) if merge[0] > worst]
         for _, i, j in merges[:N_MERGES]:
             yield _regrouped(model, q, stats, _joining(k, i, j))
         yield _regrouped(model, q, stats, np.delete(np.eye(k), order[-1], axis=0))
-    splits = _splits(model, q, stats, sample, local, rng)
+    splits = _splits(model, q, stats, sample, local)
     if k < limit:
-        for _, which, halves in splits[:N_SPLITS]:
-            yield _divided(model, q, stats, np.delete(np.eye(k), which, axis=0), halves)
-    pairs = [
-        (gain + more, _joining(k, i, j, without=which), halves)
+        for gain, which, halves in splits[:N_SPLITS]:
+            if gain > worst:
+                yield _divided(model, q, stats, np.delete(np.eye(k), which, axis=0), halves)
+    best = splits[: N_SWAPS // 2]
+    swaps: list[Swap] = [
+        (gain + more, partial(_divided, model, q, stats, _joining(k, i, j, without=which), halves))
         for gain, i, j in merges[: N_SWAPS // 2]
-        for more, which, halves in splits[: N_SWAPS // 2]
+        for more, which, halves in best
         if which not in (i, j)
     ]
-    for _, groups, halves in sorted(pairs, key=lambda pair: -pair[0])[:N_SWAPS]:
-        yield _divided(model, q, stats, groups, halves)
+    if not model.tied:  # whose one sum of squares halves have no part in
+        swaps += [transfer for split in best for transfer in _transfers(model, q, stats, split)]
+    for gain, made in sorted(swaps, key=lambda swap: -swap[0])[:N_SWAPS]:
+        if gain > worst:
+            yield made()
+    if k > 1:
+        yield dealt(model, q, sample, stats.n)
+
+
+def dealt(model: Mixture, q: MixturePosterior, rows: Rows, n: float) -> MixturePosterior:
+    """Clusters of the rows, which stand for n, after these were dealt a few times by the predictive density."""
+    for _ in range(N_DEALS):
+        local = replace(model.local_step(q, rows), mean=model.predicted_memberships(q, rows))
+        q = model.global_step(q, (n / rows.n) * model.statistics(rows, local))
+    return q
+
+
+def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, times: float = 1.0) -> MixturePosterior:
+    """The clusters of the statistics joined two at a time, to `times` the number at which their evidence is largest.
+
+    Sums alone tell it: no row is looked at. Pairs are joined in the order of what that gains, down to one cluster, for
+    a pair that loses a little may open the way to one that gains much.
+    """
+    k = q.n_components
+    alive, groups, gain = list(range(k)), np.eye(k), [0.0]
+    level, joined = _free_energy(model, q, stats, groups), np.full((k, k), -np.inf)
+    for i in range(k - 1):  # in turn: all pairs together would be K times as many covariances as there are clusters
+        joined[i, i + 1 :] = joined[i + 1 :, i] = _free_energy(model, q, stats, groups[i] + groups[i + 1 :])
+    path = [groups.copy()]
+    while len(alive) > 1:
+        gains = (joined - level[:, None] - level)[np.ix_(alive, alive)]
+        i, j = (alive[at] for at in sorted(divmod(int(np.argmax(gains)), len(alive))))
+        gain.append(gain[-1] + float(joined[i, j] - level[i] - level[j]))
+        groups[i], level[i] = groups[i] + groups[j], joined[i, j]
+        alive.remove(j)
+        others = [other for other in alive if other != i]
+        if others:
+            joined[i, others] = joined[others, i] = _free_energy(model, q, stats, groups[i] + groups[others])
+        path.append(groups[alive])
+    best = k - int(len(gain) - 1 - np.argmax(gain[::-1]))  # clusters; of equals, the fewest
+    return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
 
 
 def _merges(
@@ -92,38 +143,75 @@ def _merges(
     return [(float(gain[p]), int(first[p]), int(second[p])) for p in best]
 
 
+def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, split: Split) -> Iterator[Swap]:
+    """What is gained where one half of a split cluster goes to each of the others, and the clusters after it."""
+    more, which, halves = split
+    k, both = q.n_components, _beside(stats, halves)
+    others = np.delete(np.arange(k), which)
+    if not len(others):
+        return
+    alone = _free_energy(model, q, stats, np.eye(k)[others])
+    for side in (0, 1):
+        half = np.eye(k + 2)[k + side]
+        gains = _free_energy(model, q, both, np.eye(k + 2)[others] + half) - alone
+        gains += more - _free_energy(model, q, both, half[None])
+        for gain, to in zip(gains, others, strict=True):
+            groups = np.eye(k, k + 2)
+            groups[which] = np.eye(k + 2)[k + 1 - side]
+            groups[to] += half
+            yield float(gain), partial(_regrouped, model, q, both, groups)
+
+
 def _pair_entropy(a: Floats, b: Floats) -> Floats:
     """(P,), summed over rows: how much is left open between two clusters by memberships (n, P) in each."""
     both = a + b
     return np.asarray(np.sum(xlogx(both) - xlogx(a) - xlogx(b), axis=0))
 
 
-def _splits(
-    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any, rng: np.random.Generator
-) -> list[tuple[float, int, Any]]:
-    """(gain, cluster, statistics of its halves), the best first."""
-    x = sample.x if is_sparse(sample.x) else host(model.impute(q, sample, local)[0])
-    label, found = np.argmax(host(local.mean), axis=1), []
+def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any) -> list[Split]:
+    """(gain, cluster, statistics of its halves), the best first.
+
+    Rows that were a cluster in the last round are not cut again: what their halves are depends on them alone, unless
+    some of their entries are filled in.
+    """
+    whole = sample.seen is None
+    x = sample.x if is_sparse(sample.x) else host(sample.x if whole else model.impute(q, sample, local)[0])
+    label, found = np.argmax(host(local.mean), axis=1), list[Split]()
+    kept: dict[bytes, tuple[float, Any]] = sample.cached("halves", dict)
+    known = dict(kept) if whole and not model.tied else {}
+    kept.clear()
     for which in range(q.n_components):
         own = np.flatnonzero(label == which)
-        weight = None if sample.weight is None else sample.weight[own]
-        rows = Rows(
-            x[own], weight=weight, aux={name: sample.aux[name][own] for name in (EXPOSURE,) if name in sample.aux}
-        )
-        if len(rows) < FEWEST:
+        if len(own) < FEWEST:
             continue
-        # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
-        effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
-        points = model.coordinates(rows.x, exposure_of(rows))
-        halves = [(effective / rows.n) * _halved(model, rows, side) for side in _sides(points, rng)]
-        gains = [
-            _free_energy(model, q, two, np.eye(2)).sum() - _free_energy(model, q, two, np.ones((1, 2)))[0] + two.entropy
-            for two in halves
-        ]
-        if gains:
-            best = int(np.argmax(gains))
-            found.append((float(gains[best]), which, (stats.counts[which] / effective) * halves[best]))
+        name = own.tobytes()
+        halved = known.get(name) or _best_halves(model, q, sample, x[own], own)
+        if halved is None:
+            continue
+        kept[name] = halved
+        gain, halves = halved
+        found.append((gain, which, (stats.counts[which] / halves.counts.sum()) * halves))
     return sorted(found, key=lambda split: -split[0])
+
+
+def _best_halves(
+    model: Mixture, q: MixturePosterior, sample: Rows, x: Array, own: Index
+) -> tuple[float, ClusterStatistics] | None:
+    """What a cluster of the sample's rows `own`, filled in as x, gains by being two, and their statistics."""
+    weight = None if sample.weight is None else sample.weight[own]
+    aux = {name: sample.aux[name][own] for name in (EXPOSURE,) if name in sample.aux}
+    rows, rng = Rows(x, weight=weight, aux=aux), np.random.default_rng([len(own), int(own[0]), int(own[-1])])
+    # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
+    effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
+    points = model.coordinates(rows.x, exposure_of(rows))
+    best: tuple[float, ClusterStatistics] | None = None
+    for side in _sides(points, rng):
+        two = (effective / rows.n) * _halved(model, rows, side)
+        apart, together = (_free_energy(model, q, two, groups).sum() for groups in (np.eye(2), np.ones((1, 2))))
+        gain = float(apart - together + two.entropy)
+        if best is None or gain > best[0]:
+            best = gain, two
+    return best
 
 
 def _sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
@@ -199,16 +287,20 @@ def _divided(
     kept = stats.regroup(groups, model.tied)
     if model.tied:
         halves = _within_tied(q, stats, int(np.flatnonzero(groups.sum(axis=0) == 0)[0]), halves)
-    seen = np.broadcast_to(halves.seen, (2, kept.seen.shape[1]))  # of filled rows, which show every column
-    xx = kept.xx if model.tied else np.concatenate([kept.xx, halves.xx])
-    edited = replace(
-        kept,
-        counts=np.append(kept.counts, halves.counts),
-        seen=np.concatenate([kept.seen, seen]),
-        x=np.concatenate([kept.x, halves.x]),
-        xx=xx,
+        return model.global_step(q, replace(_beside(kept, halves), xx=kept.xx))
+    return model.global_step(q, _beside(kept, halves))
+
+
+def _beside(stats: ClusterStatistics, halves: ClusterStatistics) -> ClusterStatistics:
+    """The clusters, and two more."""
+    seen = np.broadcast_to(halves.seen, (2, stats.seen.shape[1]))  # of filled rows, which show every column
+    return replace(
+        stats,
+        counts=np.append(stats.counts, halves.counts),
+        seen=np.concatenate([stats.seen, seen]),
+        x=np.concatenate([stats.x, halves.x]),
+        xx=np.concatenate([stats.xx, halves.xx]),
     )
-    return model.global_step(q, edited)
 
 
 def _within_tied(q: MixturePosterior, stats: ClusterStatistics, which: int, halves: Any) -> Any:
