@@ -425,9 +425,9 @@ class Intervals(ByResponse):
             lower, upper = np.quantile(answer.draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
             spread = answer.std
         missing = np.full(len(names), np.nan)
-        told = (part.tolist() for part in (answer.estimate, spread, lower, upper, answer.missing))
+        columns = (part.tolist() for part in (answer.estimate, spread, lower, upper, answer.missing))
         rows = []
-        for number, why, value, std, low, high, lost in zip(numbers, answer.why, *told, strict=True):
+        for number, why, value, std, low, high, lost in zip(numbers, answer.why, *columns, strict=True):
             k = number.component
             if k is not None:
                 missing[k] = np.fmax(missing[k], lost)
