@@ -100,7 +100,8 @@ def may_hold_codes(x: Floats) -> NDArray[np.bool_]:
         rest = rest - count
         whole = np.flatnonzero(end == np.round(end))  # as all numbers are that stand for missing values
         found[whole] |= np.array([_is_named(value) for value in end[whole].tolist()], dtype=bool)
-    return found & (rest > 0)  # of two values neither is far from the others
+    found &= rest > 0  # of two values neither is far from the others
+    return found
 
 
 def _is_named(value: float) -> bool:
