@@ -153,7 +153,6 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     sparse: ClassVar[bool] = True
     sample_size: ClassVar[int] = 2048
     glance: ClassVar[int] = 20
-    coarse: ClassVar[float] = 10.0
 
     def __init__(
         self,

@@ -64,7 +64,6 @@ class FitSearch:
     glance: ClassVar[int] = (
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
-    coarse: ClassVar[float] = 1.0  # times the usual `tol`, with which a search begins
     settled_by: ClassVar[float] = math.inf  # rows whose gain, together, tells whether a fit of more has settled
 
     if TYPE_CHECKING:
@@ -246,13 +245,12 @@ class FitSearch:
         )
 
     def _tolerances(self, n: float) -> list[float]:
-        """That of the search, which is the usual one times `coarse`, or a larger one that was asked for; then each a
-        tenth of the last.
+        """That of the search, which is the usual one or a larger one that was asked for; then each a tenth of the last.
 
         A fit with a smaller `tol` therefore begins with all that a fit with a larger one does, and goes on from there.
         Where a gain is judged by few rows, fits of many go on as well, by at most MOST_TENTHS.
         """
-        usual = self.coarse * _usual_tolerance(type(self).__init__)
+        usual = _usual_tolerance(type(self).__init__)
         if self._is_plain_ascent:
             return [float(self.tol)]
         if not self.tol > 0:

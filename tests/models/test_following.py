@@ -1,0 +1,31 @@
+"""Codes of rows that go on with other components."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from latens.array.special import stretched
+from latens.array.states import pack, unpack
+from latens.models.binary_factors.posteriors import States, Switches
+
+
+def test_codes_follow_the_components_that_are_kept_and_new_ones_are_off() -> None:
+    rng = np.random.default_rng(0)
+    on, of = (rng.random((7, 3, 5)) < 0.5).astype(float), np.array([4, -1, 0])
+    words = pack(on)
+    expected = np.stack([on[:, :, 4], np.zeros((7, 3)), on[:, :, 0]], axis=2)
+    moved = States(words, 5).follow(of)
+    assert moved.k == 3
+    assert np.array_equal(unpack(moved.words, 3, on), expected)
+    assert np.array_equal(Switches(on[:, 0]).follow(of).mean, expected[:, 0])
+
+
+def test_a_list_of_all_states_is_made_anew() -> None:
+    assert States(None, 4).follow(np.array([2])).words is None
+
+
+def test_a_stretched_step_goes_as_far_in_logarithms_but_not_out_of_sight() -> None:
+    assert stretched(np.array([1.0]), np.array([2.0]), 3.0) == pytest.approx(8.0)
+    assert stretched(np.array([1.0]), np.array([2.0]), 1.0) == pytest.approx(2.0)
+    assert stretched(np.array([1.0]), np.array([100.0]), 8.0) == pytest.approx(1000.0)
