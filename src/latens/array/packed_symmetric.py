@@ -91,6 +91,7 @@ def packed(matrices: Floats) -> Floats:
     return np.asarray(upper(matrices) * multiplicity(matrices.shape[-1]))
 
 
+@lru_cache(maxsize=64)
 def multiplicity(d: int) -> Floats:
     """(D (D + 1) / 2,), how often each pair stands in a symmetric matrix."""
     rows, columns = upper_indices(d)

@@ -4,7 +4,8 @@ Rows are dealt into pairs of halves, without replacement, since repeated rows wo
 component returns in a pair if it has a counterpart in both halves and the two counterparts agree: halves share no row,
 so that what noise suggests in one is not in the other. Components agree by the correlation of their codes over all
 rows, which needs no sign, scale or order. How well chance agrees is found from rows whose columns were shuffled one by
-one.
+one: by the component that agrees best there, since of those forced on noise one often agrees (that of the widest rows)
+and the others hold nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from latens.system.summary_table import Table
 __all__ = ["Stability", "stability"]
 
 N_SHUFFLED = 8  # pairs of shuffled halves that show what chance does
-CHANCE = 0.1  # of shuffled components that agree better than is asked for
+CHANCE = 0.1  # of shuffled tables whose best component agrees better than is asked for
 LEAST_AGREEMENT, MOST_AGREEMENT = 0.6, 0.95  # correlations between which that is asked for
 N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN = 0.1  # share of the cells that are hidden there
@@ -249,7 +250,7 @@ def _numeric(view: Floats, name: str, likelihoods: Any, columns: Any) -> Any:
 
 def _result(whole: Any, agreement: Floats, shuffled: Sequence[Floats], covered: Sequence[tuple[int, int]]) -> Stability:
     names = tuple(map(str, whole.get_feature_names_out()))
-    by_chance = np.concatenate([*shuffled, np.zeros(1)])
+    by_chance = np.array([*(each.max(initial=0.0) for each in shuffled), 0.0])
     asked = float(np.clip(np.quantile(by_chance, 1 - CHANCE), LEAST_AGREEMENT, MOST_AGREEMENT))
     chance = float(np.mean(by_chance >= asked)) if len(shuffled) else 0.0
     returned = (agreement >= asked).mean(axis=0) if len(agreement) and len(names) else np.zeros(len(names))

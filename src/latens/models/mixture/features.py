@@ -30,6 +30,7 @@ EXPOSURE = "exposure"  # what rows call the logarithms (n,) of the exposures of 
 
 Sums = tuple[Floats, Floats, Floats, float]  # seen (K, 1 or D), x (K, D), xx, entropy of what was filled in
 View = Any  # Features | Filled: what a local posterior keeps of its rows for their sums
+FEW_PAIRS = 2**20  # products of columns of a block up to which they are made once and kept
 CANCELLATION = 2e-5  # error of a log density above which single precision is left
 # the same elsewhere than on the host, where sums over rows are of chunks: memberships lose its square, in nats a row
 DEVICE_CANCELLATION = 1e-3
@@ -93,6 +94,8 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
     if isinstance(clusters, MixedColumns) and x is batch.x and not clusters.plain:
         made = batch.cached("features", lambda: clusters.expand(x, batch.seen, exposure_of(batch)))
         view = Features(made, x.shape[1], family=clusters)
+    elif clusters.joint and not clusters.tied and x is batch.x and x.shape[0] * x.shape[1] ** 2 <= FEW_PAIRS:
+        view = Features(batch.cached("pairs", lambda: with_pairs(x)), x.shape[1], joint=True)
     else:
         view = expand(clusters, x, batch)
     curved = isinstance(clusters, MixedColumns) and bool(clusters.curved)
