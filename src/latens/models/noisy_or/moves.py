@@ -24,6 +24,7 @@ __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
+FEW_PROFILES = 8  # that are tried whatever rows there are: of many columns a few rows say much
 ROWS_PER_CHANCE = 2.0  # that a profile needs for each of its chances, or they cost more than they say
 ROWS_OF_PROFILE = 2.0  # that it must have to be kept without a trial of its own
 
@@ -56,7 +57,7 @@ def _more_profiles(
 ) -> Iterator[Proposal]:
     """Twice as many, half as many again: groups of rows whose causes are alike."""
     now, k = q.n_profiles, q.n_components
-    most = min(model.most_profiles, 2**k, max(2, int(n / (ROWS_PER_CHANCE * max(k, 1)))))
+    most = min(model.most_profiles, 2**k, max(FEW_PROFILES, int(n / (ROWS_PER_CHANCE * max(k, 1)))))
     sizes = {min(size, most) for size in (2 * now, now + (now + 1) // 2)}
     codes = np.asarray(local.mean, dtype=np.float64)
     for size in sorted(sizes, reverse=True):
