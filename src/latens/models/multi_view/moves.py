@@ -28,7 +28,6 @@ PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is 
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
 MOST_TURNED = 1024  # features that say how factors are turned
 LEAST_GAIN = 0.1  # nats that other axes promise at least
-LEAST_OF_SOME = 1e-3  # nats a row, where only some columns are asked, whose axes differ a little from those of all
 QUIET, NOISIER = 0.05, 0.3  # share of noise in a column's variance that is doubtful, and what is tried instead
 N_QUIET = 2  # columns tried
 UNLIKELY = 1e-3  # probability of a turned loading at least
@@ -89,9 +88,7 @@ def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterato
     )
     # asked for twice, by candidates for all rows and for those that are explained badly
     asked = vars(stats).get("turned")
-    some = loadings.some(MOST_TURNED)
-    least = LEAST_GAIN if some is loadings else max(LEAST_GAIN, LEAST_OF_SOME * stats.n)
-    axes = asked[1] if asked is not None and asked[0] is q else sparser(some, least)
+    axes = asked[1] if asked is not None and asked[0] is q else sparser(loadings.some(MOST_TURNED), LEAST_GAIN)
     vars(stats).update(turned=(q, axes))
     if axes is not None:
         views = {
