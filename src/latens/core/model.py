@@ -23,7 +23,6 @@ __all__ = [
     "Facts",
     "Following",
     "L",
-    "Leaping",
     "Local",
     "Loose",
     "Model",
@@ -206,17 +205,6 @@ class Stretching(Protocol):
     """A model whose ascent is slow because its steps are short: they may go further the way they go."""
 
     def beyond(self, old: Any, new: Any, times: float) -> Any: ...  # so many times the step; `new` itself: no further
-
-
-@runtime_checkable
-class Leaping(Protocol):
-    """A model whose ascent takes long ways: where they lead is told from the last steps, in free coordinates."""
-
-    def coordinates(self, q: Any) -> Floats: ...  # (P,)
-
-    def at(self, q: Any, x: Floats) -> Any: ...  # what they do not say is as in q
-
-    def products(self, q: Any, stats: Any, moves: Floats) -> Floats: ...  # (m, m) of moves (m, P); squares in nats
 
 
 @runtime_checkable

@@ -20,7 +20,6 @@ from latens.core import (
     Forgetful,
     Iteration,
     L,
-    Leaping,
     Q,
     S,
     State,
@@ -32,7 +31,6 @@ from latens.core import (
 )
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
-from latens.inference.leaps import leapt
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
@@ -89,16 +87,12 @@ def ascend(
     converged = interrupted = stopped = False
     # asked once: of a protocol that takes as long as a small step
     expanding, stretching = isinstance(model, Expanding), isinstance(model, Stretching)
-    leaping = model if isinstance(model, Leaping) else None
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
                 iterate = partial(_of_any_length, model, trace, tol, iterate) if stretching else iterate
-                if leaping is not None:
-                    state, event = leapt(leaping, state, trace, iterate, tol)
-                else:
-                    state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
+                state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
                 stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
@@ -106,7 +100,7 @@ def ascend(
                 # as far as settling rows anew can tell, this is the end; exact steps leave nothing to settle
                 if gain < 0 and isinstance(sweep, Forgetful) and not model.exact_local(state.q):
                     trace.pop()
-                    return Fit(_at_rest(best), tuple(trace), converged=True)
+                    return Fit(_settled(best), tuple(trace), converged=True)
                 if gain < -slack * max(size, 1.0):
                     if not n_to_peak or trace[-2].elbo > trace[n_to_peak - 1].elbo:
                         peak, n_to_peak = best, len(trace) - 1
@@ -124,14 +118,11 @@ def ascend(
         interrupted = True
     if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
         state, trace = peak, trace[:n_to_peak]
-    return Fit(_at_rest(state), tuple(trace), converged, interrupted, stopped)
+    return Fit(_settled(state), tuple(trace), converged, interrupted, stopped)
 
 
-def _at_rest(state: State) -> State:
-    """The same without the way that led to it."""
-    if isinstance(state, Underway):
-        return state.settled
-    return replace(state, path=()) if state.path else state
+def _settled(state: State) -> State:
+    return state.settled if isinstance(state, Underway) else state
 
 
 def _iterated(
@@ -187,7 +178,7 @@ def _of_any_length(
 
 
 def _on_its_way(state: State, before: Any, stretch: float) -> Underway:
-    return Underway(state.q, state.stats, state.locals, state.step, state.data, before=before, stretch=stretch)
+    return Underway(state.q, state.stats, state.locals, state.step, state.data, before, stretch)
 
 
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:

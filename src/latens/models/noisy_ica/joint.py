@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from array_api_compat import array_namespace
 
-from latens.array import Array
+from latens.array import Array, Floats
 from latens.array.fields import positive, real, record
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, transient
@@ -117,6 +117,11 @@ class JointNoisyIca(NoisyIca):
 
     def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
         return 0.0
+
+    def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
+        """A rescaling: sources that are independent of each other would not be so after a turn."""
+        own = np.maximum(np.einsum("kkk->k", stats.uzz) / stats.n, np.finfo(float).tiny)
+        return np.diag(1 / np.sqrt(own))
 
 
 def _inferred(shapes: Shapes, drive: Array, gram: Array, warm: ScaledSources | None, n_sweeps: int) -> ScaledSources:
