@@ -271,21 +271,17 @@ if find_spec("triton") is not None:
         blame = tl.zeros((width, lanes), theta.dtype.element_ty)
         unknown = tl.zeros((lanes,), theta.dtype.element_ty)
         ground = tl.load(leak + column)
-        row = tl.load(rows + first + lane // C, mask=lane < n_pairs, other=0).to(tl.int64)
-        word = tl.load(words + row * C + lane % C, mask=lane < n_pairs, other=0)
-        share = tl.load(mass + row * C + lane % C, mask=lane < n_pairs, other=0.0)
         for begin in range(0, n_pairs, lanes):
-            pair = begin + lanes + lane  # the next ones are asked for before these are worked on
+            pair = begin + lane
             here = pair < n_pairs
             row = tl.load(rows + first + pair // C, mask=here, other=0).to(tl.int64)
-            next_word = tl.load(words + row * C + pair % C, mask=here, other=0)
-            next_share = tl.load(mass + row * C + pair % C, mask=here, other=0.0)
+            word = tl.load(words + row * C + pair % C, mask=here, other=0)
+            share = tl.load(mass + row * C + pair % C, mask=here, other=0.0)
             is_on = (word[None, :] & bit) != 0
             a = ground + tl.sum(tl.where(is_on, pull, 0.0), axis=0)
             share = share / _lit(tl.maximum(a, TINY), terms)
             unknown += share
             blame += tl.where(is_on, share[None, :], 0.0)
-            word, share = next_word, next_share
         here = (part * tl.num_programs(0) + column).to(tl.int64)
         tl.store(caused + here * K + cause, tl.sum(blame, axis=1), mask=cause < K)
         tl.store(leaked + here, tl.sum(unknown, axis=0))
