@@ -267,7 +267,6 @@ if find_spec("triton") is not None:
         n_pairs = (tl.minimum(tl.load(starts + column + 1), first + each) - first) * C
         cause, lane = tl.arange(0, width), tl.arange(0, lanes)
         bit = (tl.full((width,), 1, tl.int64) << cause)[:, None]
-        pull = tl.load(theta + column * K + cause, mask=cause < K, other=0.0)[:, None]
         blame = tl.zeros((width, lanes), theta.dtype.element_ty)
         unknown = tl.zeros((lanes,), theta.dtype.element_ty)
         ground = tl.load(leak + column)
@@ -278,7 +277,9 @@ if find_spec("triton") is not None:
             word = tl.load(words + row * C + pair % C, mask=here, other=0)
             share = tl.load(mass + row * C + pair % C, mask=here, other=0.0)
             is_on = (word[None, :] & bit) != 0
-            a = ground + tl.sum(tl.where(is_on, pull, 0.0), axis=0)
+            a = tl.zeros((lanes,), theta.dtype.element_ty) + ground
+            for b in range(K):  # a sum over the axis of causes was wrong beyond 32 of them
+                a += tl.where(((word >> b) & 1) != 0, tl.load(theta + column * K + b), 0.0)
             share = share / _lit(tl.maximum(a, TINY), terms)
             unknown += share
             blame += tl.where(is_on, share[None, :], 0.0)
