@@ -15,6 +15,7 @@ import pytest
 import latens
 from latens.array import Floats
 from latens.array.fields import part, positive, record, sized
+from latens.core import Underway
 from latens.errors import FileRefused
 from latens.estimators.binary_factors import E_STEPS
 from latens.io.checkpoint import StoredEntry, StoredFit, StoredJournal
@@ -66,7 +67,14 @@ def test_the_records_are_what_the_models_can_reach_and_no_more() -> None:
                 reached |= records_declared(get_type_hints(getattr(model, method))["return"])
         for kept in getattr(estimator, "file_attributes", ()):
             reached |= records_declared(get_type_hints(estimator)[kept])
-    reached |= {StoredJournal, StoredEntry, StoredFit, ForeignLocal, *LOCAL_POSTERIORS}  # what checkpoints hold
+    reached |= {
+        StoredJournal,
+        StoredEntry,
+        StoredFit,
+        Underway,
+        ForeignLocal,
+        *LOCAL_POSTERIORS,
+    }  # what checkpoints hold
     # views declare no more than what a likelihood must answer
     reached |= {Measured, SoftplusPoisson, *LIKELIHOODS.values()}
     assert {cls.__name__ for cls in reached} == set(records())

@@ -239,7 +239,7 @@ def test_what_did_not_converge_names_what_ran_out(clusters: Any) -> None:
     X = clusters[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        few = latens.GaussianMixture(6, covariance_type="diag", random_state=0, max_iter=2).fit(X)
+        few = latens.GaussianMixture(6, covariance_type="diag", init="random", random_state=0, max_iter=2).fit(X)
         short = latens.GaussianMixture(6, covariance_type="diag", random_state=0, max_time=1e-9).fit(X)
     assert not few.converged_
     assert not short.converged_

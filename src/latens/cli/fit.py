@@ -146,7 +146,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     given = _fit_arguments(job, groups, reading["weights"], likelihoods, reading["exposure"])
     if mofa2 is not None and choice.name != "multi-view":
         raise Refused(f"--mofa2 is for multi-view; {choice.name} has no such file.")
-    known = table.known() if metadata is None else read_metadata(metadata, reading["missing"])
+    known = _known(table) if metadata is None else read_metadata(metadata, reading["missing"])
     if known is not None:
         job.known_by = "table.known()" if metadata is None else f"latens.read({str(metadata)!r}).frame"
     if dry_run:
@@ -235,6 +235,14 @@ def _targets(
 def _is_ours(path: Path) -> bool:
     head = path.read_bytes()[:4096]
     return b"header.json" in head or b"latens" in head
+
+
+def _known(table: Intake) -> Any:
+    """What the file says of its rows beside what was kept; nothing without pandas, which is to hold it."""
+    try:
+        return table.known()
+    except ImportError:
+        return None
 
 
 def _fit_arguments(

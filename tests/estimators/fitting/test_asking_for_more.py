@@ -153,11 +153,11 @@ def test_a_search_that_time_cut_has_not_converged_though_its_best_ascent_settled
     on = np.repeat(rng.random((150, 2)) < 0.4, 3, axis=1)
     X = (rng.random((150, 6)) < np.where(on, 0.9, 0.05)).astype(float)
     whole = latens.NoisyOr(n_init=2, random_state=0).fit(X)
-    clock = iter([0.0] * 40 + [100.0] * 10_000)
+    clock = iter([0.0] * 25 + [100.0] * 10_000)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     with pytest.warns(ConvergenceWarning, match="used all max_time=50 seconds"):
         cut = latens.NoisyOr(n_init=2, max_time=50, random_state=0).fit(X)
-    assert cut.n_iter_ > 15  # the first ascent came to its end
+    assert cut.n_iter_ > 12  # the first ascent came to its end
     assert not cut.converged_
     rows = {row[0]: row for row in latens.compare({"whole": whole, "cut": cut}).table.rows}
     assert (rows["whole"][3], rows["cut"][3]) == ("yes", "no")

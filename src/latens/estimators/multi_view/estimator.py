@@ -570,9 +570,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         scores[counted] = codes[:, living] * signs(self.posterior_)
         rest = np.setdiff1d(np.arange(len(rows)), counted)
         if len(rest):  # they were not learnt from, but have values
-            mean = self._ask(replace(rows, weight=None).take(rest), lambda part, local: self._model.codes(part, local))[
-                0
-            ]
+            mean, *_ = self._ask(replace(rows, weight=None).take(rest), self._model.codes)
             scores[rest] = host(mean) * signs(self.posterior_)
         group = np.nan_to_num(host(rows.aux[GROUP])) if self.layout_.groups else np.zeros(len(rows))
         self.scores_, self.row_names_, self.group_of_ = scores, table.row_names, group.astype(np.intp)

@@ -72,6 +72,7 @@ def _sparser(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics
     return q if gain < least else replace(q, views={name: p for name, (p, _) in moved.items()})
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of units so far apart that squares are infinite nothing is told
 def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatistics) -> tuple[ViewPosterior, float]:
     """A view with the prior of its loadings nearer to where it is best, and the nats that promises.
 
@@ -107,4 +108,4 @@ def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatisti
     used = total * expit(logit(share) + times * step_odds)
     alpha_ahead = replace(p.alpha, rate=p.alpha.rate * np.exp(-times * step_log))
     gain = 0.5 * float(np.sum(times * np.abs(by_odds * step_odds + by_log * step_log)))
-    return replace(p, alpha=alpha_ahead, theta=Beta(used, total - used)), gain
+    return (replace(p, alpha=alpha_ahead, theta=Beta(used, total - used)), gain) if np.isfinite(gain) else (p, 0.0)

@@ -66,7 +66,7 @@ if find_spec("triton") is not None:
 
     TINY = tl.constexpr(1.1754943508222875e-38)  # the smallest normal number of single precision
     SMALL = tl.constexpr(0.125)  # below it 1 - e^-a is a series
-    LEAST = tl.constexpr(1e-30)  # a product of chances above it has lost nothing
+    LEAST_PRODUCT = tl.constexpr(1e-30)  # a product of chances above it has lost nothing
 
     @triton.jit
     def _lit(a, terms: tl.constexpr):
@@ -95,7 +95,7 @@ if find_spec("triton") is not None:
         lit = tl.where(here, _lit(a, terms), 1.0)
         product = tl.reduce(lit, 0, _times)
         logs = tl.log(product)
-        if tl.min(product, axis=0) < LEAST:
+        if tl.min(product, axis=0) < LEAST_PRODUCT:
             logs = tl.sum(tl.log(lit), axis=0)
         return tl.sum(tl.where(here, a, 0.0), axis=0) + logs
 
