@@ -1,0 +1,99 @@
+"""Starts and moves of mixtures: clusters joined by their evidence, rows dealt anew, halves that change hands."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latens
+from latens.core import Rows
+from latens.models.mixture.model import Memberships
+from latens.models.mixture.moves import agglomerated, dealt, propose
+
+N_EACH = 30
+
+
+@cache
+def problem() -> tuple[Any, Any, np.ndarray]:
+    """A model, rows about three corners in its units, and which corner each is about."""
+    rng, label = np.random.default_rng(5), np.repeat(np.arange(3), N_EACH)
+    X = 12.0 * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[label] + rng.normal(size=(3 * N_EACH, 2))
+    fitted = latens.GaussianMixture(3, random_state=0).fit(X)
+    return fitted._model, fitted._units.enter(Rows(X)), label
+
+
+def of_labels(labels: np.ndarray, k: int) -> tuple[Any, Any]:
+    """Posterior and sums of rows whose clusters are known."""
+    model, rows, _ = problem()
+    stats = model.statistics(rows, Memberships(np.eye(k)[labels]))
+    return model.global_step(model.prior(k), stats), stats
+
+
+def bound(q: Any) -> float:
+    """After three iterations from here."""
+    model, rows, _ = problem()
+    for _ in range(3):
+        stats = model.statistics(rows, model.local_step(q, rows))
+        q = model.global_step(q, stats)
+    return float(sum((model.data_terms(q, stats) | model.global_terms(q)).values()))
+
+
+def labels_of(q: Any) -> np.ndarray:
+    model, rows, _ = problem()
+    return np.argmax(model.local_step(q, rows).mean, axis=1)
+
+
+def same_groups(one: np.ndarray, other: np.ndarray) -> bool:
+    return (
+        len(set(zip(one.tolist(), other.tolist(), strict=True))) == len(set(one.tolist())) == len(set(other.tolist()))
+    )
+
+
+@pytest.mark.parametrize("times", [1.0, 1.5, 2.0])
+def test_pieces_of_clusters_are_joined_again(times: float) -> None:
+    model, _, label = problem()
+    pieces = 4 * label + np.arange(len(label)) % 4
+    q, stats = of_labels(pieces, 12)
+    joined = agglomerated(model, q, stats, times)
+    assert joined.n_components == int(np.ceil(3 * times))
+    if times == 1:
+        assert same_groups(labels_of(joined), label)
+        assert bound(joined) == pytest.approx(bound(of_labels(label, 3)[0]), abs=1e-6)
+
+
+def test_one_cluster_stays_one() -> None:
+    model, rows, _ = problem()
+    q, stats = of_labels(np.zeros(len(rows), int), 1)
+    assert agglomerated(model, q, stats).n_components == 1
+
+
+def test_rows_dealt_anew_leave_the_clusters_they_do_not_belong_to() -> None:
+    model, rows, label = problem()
+    wrong = label.copy()
+    wrong[:: N_EACH // 3] = (wrong[:: N_EACH // 3] + 1) % 3  # three rows of each
+    assert same_groups(labels_of(dealt(model, of_labels(wrong, 3)[0], rows, rows.n)), label)
+
+
+def test_a_half_that_another_cluster_holds_is_given_back() -> None:
+    model, rows, label = problem()
+    wrong = label.copy()
+    wrong[N_EACH : N_EACH + N_EACH // 2] = 2  # half of the second cluster is held by the third
+    q, stats = of_labels(wrong, 3)
+    *proposed, _ = propose(model, q, stats, rows, np.random.default_rng(0), 3)  # the last deals rows, and mends it too
+    best = max(proposed, key=bound)
+    assert best.n_components == 3
+    assert same_groups(labels_of(best), label)
+    assert bound(best) > bound(q) - 1e-9
+
+
+def test_halves_of_the_last_round_change_no_candidate() -> None:
+    model, rows, label = problem()
+    q, stats = of_labels(np.minimum(label, 1), 2)
+    first, again = (list(propose(model, q, stats, rows, np.random.default_rng(0), 5)) for _ in range(2))
+    fresh = list(propose(model, q, stats, Rows(rows.x.copy()), np.random.default_rng(1), 5))
+    for one in (again, fresh):
+        assert [bound(a) for a in one] == [bound(a) for a in first]
+    assert any(a.n_components == 3 and same_groups(labels_of(a), label) for a in first)
