@@ -216,3 +216,12 @@ def test_a_fit_without_iterations_left_for_its_tolerance_has_not_converged_to_it
         with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
             fit.fit(X)
         assert not fit.converged_
+
+
+def test_a_start_comes_to_the_same_end_however_many_there_are() -> None:
+    rng = np.random.default_rng(5)
+    on, strength = rng.random((400, 5)) < 0.25, 0.85 * (rng.random((5, 14)) < 0.35)
+    chance = 1 - 0.97 * np.prod(1 - on[:, :, None] * strength, axis=1)
+    X = (rng.random((400, 14)) < chance).astype(float)
+    one, two = (latens.NoisyOr(n_init=m, random_state=0).fit(X).elbo_ for m in (1, 2))
+    assert two >= one - 1e-9 * abs(one)

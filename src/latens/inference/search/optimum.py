@@ -183,7 +183,8 @@ class Search:
 
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
         """Starts to their ends; after a glance only those that are higher than all before them."""
-        n_first = min(self.glance, self.max_iter) if self.moves and len(starts) > 1 else 0
+        # also of a single start: with more of them it must come to the same end
+        n_first = min(self.glance, self.max_iter) if self.moves else 0
         fits = ascend_all(starts, lambda start, on: ascent(start, n_first or self.max_iter, on), notify, map_=map_)
         if not n_first or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
