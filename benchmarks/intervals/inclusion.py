@@ -4,7 +4,7 @@ Rules, written before the run: 40 fresh data sets of 40 columns and 3 factors ea
 drawn from their uniform prior, sizes from a normal, the number of factors told; factors matched by their values. Rows
 are drawn from the model's own likelihoods, counts with a dispersion from their prior. Stated probabilities are put
 into fifths of [0, 1]; a fifth with at least 100 loadings must be within .08 of the share that is truly in. Stated by
-the fit (`inclusion_`) and by Gibbs draws.
+the fit (`inclusion_`), by its rows asked anew (`inclusion_probabilities`), and by Gibbs draws.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def run(setting: Setting) -> list[Table]:
         if setting.asks_for(name):
             kept = setting.results / "intervals" / f"inclusion-{slug(name)}.jsonl"
             sets = answers(kept, partial(judged, which), n_sets, setting.jobs)
-            rows += [row for how in ("fit", "gibbs") for row in _rows(name, how, sets)]
+            rows += [row for how in ("fit", "rows", "gibbs") for row in _rows(name, how, sets)]
     return [Table("Inclusion probabilities beside what is in", rows)]
 
 
 def _rows(name: str, how: str, sets: list[dict[str, Any]]) -> list[Row]:
-    pairs = [pair for one in sets for pair in one[how]]
+    pairs = [pair for one in sets for pair in one.get(how, [])]
     if not pairs:
         return [Row({"view": name, "stated by": how, "fifth": "not available"})]
     stated, truly = np.array(pairs).T
@@ -67,7 +67,7 @@ def _rows(name: str, how: str, sets: list[dict[str, Any]]) -> list[Row]:
 
 
 def judged(which: int, number: int) -> dict[str, list[tuple[float, float]]]:
-    """Of one data set: stated probability and truth of every loading, by the fit and by draws."""
+    """Of one data set: stated probability and truth of every loading, by the fit, by its rows and by draws."""
     kind, n = CASES[which]
     rng = np.random.default_rng([FIRST_DATA_SET + number, 7, which])
     z, on = rng.normal(size=(n, K)), rng.random((K, D)) < rng.random((K, 1))
@@ -86,6 +86,7 @@ def judged(which: int, number: int) -> dict[str, list[tuple[float, float]]]:
         ).fit({"x": x})
         codes = np.asarray(model.transform({"x": x}))
         found: dict[str, Any] = {"fit": np.asarray(model.inclusion_["x"]), "gibbs": None}
+        found["rows"] = model.inclusion_probabilities({"x": x})["x"]
         if kind != "poisson":
             found["gibbs"] = model.sample_posterior(200, method="gibbs", X={"x": x})["inclusion"]["x"].mean(axis=0)
     together = np.abs(np.corrcoef(codes.T, z.T)[:K, K:])

@@ -1,10 +1,12 @@
 """One pass on more and more threads. Wall time, since CPU time cannot tell.
 
-On a machine with nothing else to do; or as root on Linux, where passes are timed ahead of all other processes.
+On a machine with nothing else to do; or as root on Linux, where passes are timed ahead of all other processes. The same
+blocks on as many processes, which share no interpreter, tell what threads lose by waiting for each other's Python.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 import warnings
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -71,6 +74,7 @@ def run(setting: Setting) -> list[Table]:
             "K": shape.k,
             **{f"ms on {n}": ms for n, ms in spent.items()},
             "x one": ratio,
+            "x one, processes": _share_of_pass(begun, 1) / _share_of_pass(begun, threads[-1]),
             "of copy speed": rate / bandwidth,
             "either": ratio if rate < 0.7 * bandwidth else max(ratio, enough),
             "least x of a step": min((spent[a] / spent[b] for a, b in steps), default=1.0),
@@ -84,6 +88,7 @@ def run(setting: Setting) -> list[Table]:
         f"{cores} cores; {threads[-1]} threads copy {bandwidth / 1e9:.0f} GB/s, bytes read and written",
         f"either: at least {enough:g} times one core, or 70 % of the copy bandwidth (rows read twice)",
         "least x of a step: from one number of threads to the next; below 1 more threads were slower",
+        "processes: local steps and sums of the same blocks, shared out among as many processes",
     ]
     return [Table("One pass by threads, float64", rows, notes)]
 
@@ -117,6 +122,41 @@ def _passes(begun: _Begun, n_threads: int) -> Passes:
             begun.model, batches, begun.start, max_iter=N_ITERATIONS, tol=0, log_scale=begun.log_scale, sweep=sweep
         )
     return Passes(1000 * float(np.median([event.seconds for event in fit.trace[1:]])), fit.elbo)
+
+
+def _share_of_pass(begun: _Begun, n_processes: int) -> float:
+    """Milliseconds of local steps and sums of all blocks, shared out among processes; NaN where none can be forked."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return float("nan")
+    context = multiprocessing.get_context("fork")  # blocks are shared, not sent
+    batches = begun.data.batches(begun.model.floats_per_row(begun.start.q.n_components))
+    n_processes = min(n_processes, len(batches))
+    together, spent = context.Barrier(n_processes), context.SimpleQueue()
+    children = [
+        context.Process(target=_in_child, args=(begun, batches[at::n_processes], together, spent))
+        for at in range(n_processes)
+    ]
+    for child in children:
+        child.start()
+    slowest = max(spent.get() for _ in children)
+    for child in children:
+        child.join()
+    return float(slowest)
+
+
+def _in_child(begun: _Begun, batches: Any, together: Any, spent: Any) -> None:
+    from latens.inference.ascent import infer
+    from latens.inference.sweep import serial_sweep
+    from latens.system.threads import one_blas_thread
+
+    step, locals_, times = partial(infer, begun.model, begun.start.q), (None,) * len(batches), []
+    with one_blas_thread():
+        for _ in range(N_ITERATIONS):
+            together.wait()
+            began = time.perf_counter()
+            locals_, _ = serial_sweep(step, batches, locals_)
+            times.append(1000 * (time.perf_counter() - began))
+    spent.put(min(times[1:]))
 
 
 @contextmanager

@@ -349,6 +349,57 @@ def test_the_lines_of_python_on_the_page_give_the_same_fit(model: str, mixed: Pa
     assert scope["model"].elbo_ == pytest.approx(latens.load("mixed.latens").elbo_, rel=1e-12)
 
 
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("options", "sign"),
+    [
+        (["--target", "weight"], "Predictions on these rows"),
+        (["--exposure", "hours", "--model", "latent-classes", "-k", "2"], "Columns by components"),
+        (["--covariates", "height", "--model", "multi-view", "-k", "2"], "Covariates"),
+    ],
+)
+def test_the_lines_of_python_on_the_page_give_the_same_page(options: list[str], sign: str, mixed: Path) -> None:
+    """What stood beside the rows of the fit stands beside those of the page."""
+    rng = np.random.default_rng(0)
+    head, *lines = Path(mixed).read_text(encoding="utf-8").splitlines()
+    lines = [f"{line},{rng.poisson(2 + i % 3)},{1 + i % 7}" for i, line in enumerate(lines) if i != 7]
+    Path("mixed.csv").write_text("\n".join([f"{head},calls,hours", *lines]), encoding="utf-8")
+    drop = "who,town,smokes" if "--target" in options else "who"
+    done("fit", mixed, "--drop", drop, *options, "--quiet")
+    page = Path("mixed.html").read_text(encoding="utf-8")
+    _, code = (html.unescape(block) for block in re.findall(r'<pre class="copied[^"]*">(.*?)</pre>', page, re.S))
+    exec(code, {})
+    assert f">{sign}<" in page
+    assert f">{sign}<" in Path("page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.extras
+def test_yes_and_no_keep_their_words_where_no_column_is_a_category(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=120)
+    columns = {
+        "sex": np.where(rng.random(120) < 0.2 + 0.7 * label, "male", "female"),
+        "night": 1 + (rng.random(120) < 0.8 - 0.6 * label),
+        "plain": (rng.random(120) < 0.2 + 0.6 * label).astype(int),
+        "age": np.round(40 + 20 * label + rng.normal(size=120), 1),
+    }
+    names, values = list(columns), list(zip(*columns.values(), strict=True))
+    lines = [",".join(names), *(",".join(map(str, row)) for row in values)]
+    Path("people.csv").write_text("\n".join(lines), encoding="utf-8")
+    said = done("fit", "people.csv", "--model", "latent-classes", "-k", "2").stdout
+    assert "sex = male" in said
+    assert "night = 2" in said
+    assert "plain = 1" in said
+    assert "sex = male" in Path("people.html").read_text(encoding="utf-8")
+    model = latens.load("people.latens")
+    plain = latens.read("people.csv").encoded().frame()
+    numbers = latens.LatentClassAnalysis(2, random_state=0).fit(plain)
+    assert model.elbo_ == pytest.approx(numbers.elbo_, rel=1e-10)  # the same fit, in words
+    Path("new.csv").write_text("\n".join(lines[:6]), encoding="utf-8")
+    assert "probability" in done("predict", "people.latens", "new.csv").stdout
+
+
 @pytest.fixture
 def baskets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

@@ -68,6 +68,11 @@ MISTAKES = [
     ("predict broken.latens data.csv", write("broken.latens", "no model"), 1, ["broken.latens is refused"]),
     ("fit data.csv --model gauss", nothing, 2, ["'gauss'", "gaussian-mixture"]),
     ("fit data.csv -k 5:2", nothing, 2, ["-k 5:2 ends before it begins; write -k 2:5"]),
+    ("fit data.csv other.csv", nothing, 2, ["takes one file of rows, and other.csv is one more", "--view NAME=FILE"]),
+    ("report m.latens data.csv", nothing, 2, ["did you mean latens report MODEL --data data.csv?"]),
+    ("stability m.latens data.csv", nothing, 2, ["did you mean latens stability MODEL --data data.csv?"]),
+    ("compare data.csv data.csv", nothing, 2, ["data.csv is a table", "latens compare MODEL.latens --data data.csv"]),
+    ("predict data.csv", nothing, 2, ["data.csv is a table", "latens predict MODEL.latens data.csv"]),
     ("fit data.csv --n-init 0", nothing, 2, ["--n-init", "0"]),
 ]  # fmt: skip
 

@@ -1,10 +1,12 @@
-"""The walks that the design page lists: its files exist, and the way of finding them finds what is called."""
+"""The walks that the design page lists: their files are those that are called."""
 
 from __future__ import annotations
 
 import re
 from fnmatch import fnmatch
 from pathlib import Path
+
+import pytest
 
 from tests.docs.walks import SOURCE, TARGETS, files_called, walks
 
@@ -22,6 +24,11 @@ def listed() -> dict[tuple[str, str], list[str]]:
         assert len(files) == int(n), (act, name)
         found[name, act] = files
     return found
+
+
+def as_listed(name: str) -> dict[str, set[str]]:
+    """Files of the walks of one estimator on the page, by what is called."""
+    return {act: set(files) for (owner, act), files in listed().items() if owner == name}
 
 
 def test_the_page_has_every_walk_and_its_files_exist() -> None:
@@ -46,6 +53,13 @@ def test_a_walk_has_the_files_whose_functions_are_called() -> None:
     assert "io/archive/writing.py" in found["save"]
     assert "inference/search/moves.py" not in found["transform"]
     assert not any(path.startswith(("array/", "families/", "system/")) for files in found.values() for path in files)
+    assert as_listed("GaussianMixture") == {act: set(files) for act, files in found.items()}
+
+
+@pytest.mark.slow
+def test_the_page_has_the_files_that_walks_of_views_enter() -> None:
+    found = walks("MultiViewFactorAnalysis")
+    assert as_listed("MultiViewFactorAnalysis") == {act: set(files) for act, files in found.items()}
 
 
 def test_nothing_is_called_where_nothing_is() -> None:

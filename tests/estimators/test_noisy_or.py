@@ -280,3 +280,22 @@ def test_a_saved_model_answers_the_same(way: str, X: np.ndarray, tmp_path: Any) 
     again = latens.load(tmp_path / "model.latens")
     assert np.array_equal(again.transform(X), model.transform(X))
     assert np.array_equal(again.score_samples(X), model.score_samples(X))
+
+
+def test_fits_of_many_rows_settle_by_the_gain_of_all_of_them() -> None:
+    assert np.allclose(NoisyOr()._tolerances(1_000), [1e-4])
+    assert np.allclose(NoisyOr()._tolerances(30_000), [1e-4, 1e-5])
+    assert NoisyOr(tol=1e-4, n_init=1, moves=False)._tolerances(30_000) == [1e-4]
+
+
+@pytest.mark.slow
+def test_fits_of_many_rows_have_settled() -> None:
+    """Within 1e-4 nats a row of where a hundredth of the tolerance leads from the truth."""
+    rng, n = np.random.default_rng(9), 20_000
+    causes, codes = 0.8 * (rng.random((3, 12)) < 0.4), rng.random((n, 3)) < 0.25
+    dark = 0.97 * np.prod(1 - codes[:, :, None] * causes, axis=1)
+    X = (rng.random(dark.shape) > dark).astype(float)
+    model = NoisyOr(random_state=0).fit(X)
+    end = NoisyOr(3, init=causes, moves=False, random_state=0, tol=1e-6).fit(X)
+    assert model.n_components_ == 3
+    assert model.elbo_ > end.elbo_ - 1e-4 * n

@@ -79,6 +79,27 @@ def test_the_maximum_is_stationary_for_small_and_for_large_problems() -> None:
         assert inverse @ loadings == pytest.approx(inverse @ cov @ inverse @ loadings, abs=1e-9)
 
 
+@pytest.mark.parametrize(("strength", "plain"), [(3.0, True), (0.3, False)])
+def test_strong_factors_of_many_columns_need_no_curvature(
+    strength: float, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps to psi = diag(S - LL') lead to Newton's maximum; of weak factors Newton's steps are taken as before."""
+    rng = np.random.default_rng(8)
+    x = strength * rng.normal(size=(900, 4)) @ rng.normal(size=(4, 150)) + rng.normal(size=(900, 150))
+    cov, newton = np.cov(x.T, bias=True), "latens.models.factor_analysis.newton"
+    floor = 1e-8 * np.diag(cov)
+    wanted = most_likely(cov, 4, floor)
+    monkeypatch.setattr(f"{newton}.MOST_FULL", 50)
+    monkeypatch.setattr(f"{newton}.MOST_DENSE", 100)
+    steps = []
+    step = _Point.step
+    monkeypatch.setattr(_Point, "step", lambda self, slope: steps.append(slope) or step(self, slope))
+    loadings, noise = most_likely(cov, 4, floor)
+    assert log_likelihood(cov, loadings, noise) == pytest.approx(log_likelihood(cov, *wanted), abs=1e-10)
+    assert noise == pytest.approx(wanted[1], rel=1e-7)
+    assert (not steps) is plain
+
+
 def test_the_maximum_follows_the_units_of_each_column() -> None:
     rng = np.random.default_rng(4)
     cov, units = np.cov(data(rng, 60, 8, 2).T, bias=True), 10.0 ** rng.integers(-9, 9, 8)

@@ -16,7 +16,8 @@ from latens.inference.ascent import advance, ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.noisy_ica.model import IcaPosterior, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, given_away, project
+from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, scale_slack
+from latens.models.noisy_ica.turns import Turning, best_turn
 from latens.models.student_tails import best_tail
 from tests.contract.cases import bound
 from tests.contract.models.ica_cases import start
@@ -67,13 +68,38 @@ def test_the_levels_are_where_their_likelihood_is_highest() -> None:
     assert best_split(signed, square) == pytest.approx(m[np.argmax(height, axis=0), 0], abs=1e-5)
 
 
-def test_each_row_of_a_turn_is_at_its_maximum() -> None:
+@pytest.mark.parametrize("columns", [0, 4, 40])
+@pytest.mark.parametrize("sizes_only", [False, True])
+def test_a_turn_ends_where_no_other_is_higher(columns: int, sizes_only: bool) -> None:
+    """Against the three terms written out from the turn itself, and against slopes by differences."""
     rng = np.random.default_rng(1)
-    roots = rng.normal(size=(3, 3, 6))
-    quadratic, linear = roots @ np.swapaxes(roots, 1, 2) / 6, rng.normal(size=(3, 3)) * 0.3
-    turn = project(quadratic, linear, 400)
-    slopes = np.linalg.inv(turn).T + linear - np.einsum("kij,kj->ki", quadratic, turn)
-    assert slopes == pytest.approx(0, abs=1e-8)
+    n, k, relevance = 50.0, 3, (0.5, 0.3)
+    roots, loadings = rng.normal(size=(k, k, 6)), rng.normal(size=(k, 8))
+    quadratic, linear = n * roots @ np.swapaxes(roots, 1, 2) / 6, n * rng.normal(size=(k, k)) * 0.3
+    gram = loadings @ loadings.T
+
+    def height(turn: np.ndarray) -> float:
+        back = np.linalg.inv(turn)
+        sizes = np.diagonal(back.T @ gram @ back)
+        sources = np.sum(linear * turn) - 0.5 * sum(t @ m @ t for t, m in zip(turn, quadratic, strict=True))
+        cost = (relevance[0] + columns / 2) * np.sum(np.log(relevance[1] + sizes / 2))
+        return float((n - columns) * np.log(abs(np.linalg.det(turn))) + sources - cost)
+
+    turning = Turning(n, quadratic, linear, gram, columns, relevance)
+    turn = best_turn(turning, 1, 0.0, sizes_only=sizes_only)
+    moved = turning.turned(turn)
+    assert moved is not None
+    assert moved.height - turning.height == pytest.approx(height(turn) - height(np.eye(k)), rel=1e-9)
+    assert moved.height > turning.height
+    for _ in range(60):
+        turn = best_turn(turning.turned(turn) or turning, 5, 0.0, sizes_only=sizes_only) @ turn
+    free = np.eye(k, dtype=bool) if sizes_only else np.ones((k, k), dtype=bool)
+    for j, i in np.argwhere(free):
+        step = np.zeros((k, k))
+        step[j, i] = 1e-5
+        ahead, behind = height(turn + step @ turn), height(turn - step @ turn)
+        assert (ahead - behind) / 2e-5 == pytest.approx(0, abs=0.05)
+    assert np.all(turn[~free] == 0)
 
 
 def fitted(
@@ -201,7 +227,7 @@ def test_a_global_step_with_its_turn_never_lowers_the_bound() -> None:
         assert bound(model, new, carried) > bound(model, q, stats)
 
 
-def test_what_is_given_away_is_the_gap_of_jensen() -> None:
+def test_the_slack_of_scales_is_the_gap_of_jensen() -> None:
     """Against E[log Student-t(z)] by a fine grid, less the bound with the best factor of the scale."""
     tails, mean, variance = np.array([3.0, 12.0]), np.array([[0.4, -2.0]]), np.array([[0.8, 0.3]])
     z = np.linspace(-12, 12, 200_001)
@@ -210,5 +236,5 @@ def test_what_is_given_away_is_the_gap_of_jensen() -> None:
         exact = np.trapezoid(density * dist.t.logpdf(z, tails[k]), z)
         square = mean[0, k] ** 2 + variance[0, k]
         bound = dist.t.logpdf(np.sqrt(square), tails[k])  # what the best q(u) makes of it
-        assert given_away(tails, mean, variance)[k] == pytest.approx(exact - bound, abs=1e-6)
-    assert np.all(given_away(tails, mean, 1e-12 * variance) < 1e-9)
+        assert scale_slack(tails, mean, variance)[k] == pytest.approx(exact - bound, abs=1e-6)
+    assert np.all(scale_slack(tails, mean, 1e-12 * variance) < 1e-9)

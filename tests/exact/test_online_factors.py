@@ -15,7 +15,7 @@ from latens.families.point_normal_gamma import PointNormalGamma
 from latens.inference.online import Accumulate, follow
 from latens.models.factor_analysis.model import FactorAnalysisPosterior
 from latens.models.factor_analysis.online import (
-    FAR,
+    DIVERGED_BEYOND,
     STEP_RULES,
     OnlineEM,
     OnlineGradient,
@@ -112,7 +112,9 @@ def one_step(
             uphill = (np.outer(m, gap) - second) / psi
             louder = 0.5 * ((gap**2 + np.sum(f * (second - 2 * np.outer(m, gap)), axis=0)) / psi - 1)
             f, psi = f + model.learning_rate * uphill, psi * np.exp(model.learning_rate * louder)
-            if not (np.all(np.abs(f) < FAR) and np.all((psi > 1 / FAR) & (psi < FAR))):
+            if not (
+                np.all(np.abs(f) < DIVERGED_BEYOND) and np.all((psi > 1 / DIVERGED_BEYOND) & (psi < DIVERGED_BEYOND))
+            ):
                 return replace(q, diverged=True), sums
     else:
         a, h = sums.zx / n, local.spread + sums.zz / n

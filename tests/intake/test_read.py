@@ -428,7 +428,7 @@ def test_columns_of_zeros_that_a_fit_left_out_are_not_new(tmp_path: Path) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert table.encoded().names == ("x0", "x2")
-        (encoding,) = encodings_from_text(encodings_to_text(table.encodings) or "").values()
+        (encoding,) = encodings_from_text(encodings_to_text(table.encodings)).values()
         encode_like(tmp_path / "x.mtx", {"x": encoding})
     mmwrite(tmp_path / "more.mtx", csr_array(np.hstack([X, X])))
     with pytest.warns(UnseenLevels, match=r"4 column\(s\) of this table were not there at the fit"):

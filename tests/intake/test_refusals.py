@@ -34,6 +34,7 @@ GENES = "gene,s1,s2,s3\n" + "".join(f"ENSG{i:011d},{i}.5,{i * 2}.25,{3 * i}.125\
         ("pairs.csv", PAIRS.encode(), {}, ["one line for each order and item", "--format transactions", "format='tr"]),
         ("genes.csv", GENES.encode(), {}, ["features x samples", "'ENSG00000000000'", "--transpose", "transpose=True"]),
         ("ragged.csv", b"a,b\n" + b"1,2\n" * 40 + b"1,2,3\n", {}, ["line 42", "3 fields, the others 2"]),
+        ("open.csv", b'a,b\n1,2\n3,"4\n5,6\n', {}, ["a quote that is opened about line 3", "never closed"]),
         ("old.xls", b"\xd0\xcf\x11\xe0", {}, ["old.xls", "save it as .xlsx or CSV"]),
         ("broken.xlsx", b"PK no", {}, ["broken.xlsx is no Excel file"]),
         ("broken.parquet", b"PAR1 no", {}, ["broken.parquet is no Parquet file"]),

@@ -28,6 +28,16 @@ def test_draws_are_those_of_the_model_with_names_of_components_and_features() ->
     assert tree["posterior"].attrs["inference_library"] == "latens"
 
 
+def test_levels_are_named() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=80), rng.integers(3, size=80)]).astype(float)
+    model = latens.LatentClassAnalysis(1, likelihoods={0: "gaussian", 1: "categorical"}, random_state=0).fit(X)
+    chances = latens.interop.to_datatree(model, n_samples=12)["posterior"]["level_probabilities"]
+    assert chances.dims == ("chain", "draw", "component", "level")
+    assert chances["level"].values.tolist() == ["x1 = 0", "x1 = 1", "x1 = 2"]
+    np.testing.assert_allclose(chances.sum("level"), 1)
+
+
 def test_chains_of_gibbs_sampling_stay_apart() -> None:
     rng = np.random.default_rng(1)
     X = np.r_[rng.normal(0, 1, (30, 2)), rng.normal(9, 1, (20, 2))]

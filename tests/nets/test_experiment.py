@@ -89,7 +89,7 @@ def test_the_nets_are_those_of_torch():
             assert {tuple(row) for row in rows[i].tolist()} <= {tuple(row) for row in data.x[i][learnt[i]].tolist()}
             optimiser.zero_grad()
             (0.5 * (net(rows[i]) - target[i]).square().mean()).backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), small_nets.LONGEST)
+            torch.nn.utils.clip_grad_norm_(net.parameters(), small_nets.LONGEST_GRADIENT)
             optimiser.step()
         want = net(data.x[i]).detach().numpy()
         assert small_nets.outputs(nets.vectors()[i : i + 1], data.x[i], 5)[0] == pytest.approx(want, abs=1e-5)

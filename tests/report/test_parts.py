@@ -7,6 +7,7 @@ import re
 import warnings
 from base64 import b64decode
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,16 @@ import pytest
 from markupsafe import Markup
 
 import latens
+from latens.estimators.intervals.table import IntervalTable
 from latens.report import Entry, report
 from latens.report.measures.hidden_cells import hidden_cells
+from latens.report.sections.downloads import _typed
+from latens.report.sections.findings.classes import profiles
+from latens.report.sections.findings.components import columns, listing
 from latens.report.sections.head import sentence, verdicts
 from latens.report.sections.rows.extremes import typical_and_odd
+from latens.report.sections.rows.known import against_known
+from latens.report.sections.trust import _worth
 from latens.system.summary_table import Table
 from tests.report.reading import Page
 
@@ -114,8 +121,76 @@ def test_what_is_known_of_the_rows_is_set_against_the_components(factors: Any, t
     r = max((np.corrcoef(codes[:, k], z[:, 0])[0, 1] for k in (0, 1)), key=abs)
     assert f"{abs(r):.2f}" in text
     assert "Kruskal-Wallis" in text
+    section = against_known(Entry(model, X, metadata=metadata))
+    assert section is not None
+    assert section.table is not None
+    at = section.table.columns.index("95 % interval")
+    for row in section.table.rows:  # labels, too
+        assert re.fullmatch(r"\[[+−]?\d\.\d\d, [+−]?\d\.\d\d\]", row[at]), row
     with pytest.raises(ValueError, match="column 'age' of metadata has 3 entries for 200 rows"):
         report(model, X, tmp_path / "other.html", metadata={"age": [1.0, 2.0, 3.0]})
+
+
+def test_levels_of_classes_have_intervals_where_they_are_listed() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=200)
+    X = np.column_stack([rng.normal(3.0 * label), np.where(rng.random(200) < 0.85, label, 2)]).astype(float)
+    model = latens.LatentClassAnalysis(2, likelihoods={0: "gaussian", 1: "categorical"}, random_state=0).fit(X)
+    entry = Entry(model, X)
+    components, numbers = listing(entry), profiles(entry)
+    assert components is not None
+    assert components.table is not None
+    assert numbers is not None
+    assert numbers.table is not None
+    strongest = [line for row in components.table.rows[:2] for line in str(row[-1]).split('class="top"')[1:]]
+    assert any("x1 = " in line for line in strongest)
+    assert all('class="range' in line for line in strongest)  # of every level and number that is listed
+    levels = [row for row in numbers.table.rows if row[0] == "x1"]
+    assert len(levels) == 3
+    for row in levels:
+        assert all(re.fullmatch(r"[\d.]+(e−\d+)? \[\S+, \S+\]", cell) for cell in row[3:]), row
+    means = [row for row in numbers.table.rows if row[2] == "mean"]
+    assert all("[" in cell for cell in means[0][3:])
+    assert not any("[" in cell for row in numbers.table.rows if row[2] == "s.d." for cell in row[3:])
+
+
+def test_a_component_that_another_fit_has_otherwise_is_not_said_to_be_left_out() -> None:
+    """Two halves of a large cluster, and what a table of intervals says of them."""
+    columns = ("parameter", "component", "feature", "view", "estimate", "std", "lower", "upper", "sound", "why")
+    changed = "a fit without b, 5.7 nats below, says otherwise of it"
+    rows = tuple(
+        ("means", name, "x0", "", 0.0, 1.0, -2.0, 2.0, False, why)
+        for name, why in (("a", changed), ("b", "its component is worth 5.7 nats: other fits are as likely"))
+    )
+    worth = Table(("component", "nats", "missing information"), (("a", 5.7, 0.0), ("b", 5.7, 0.0), ("c", 80.0, 0.0)))
+    entry = SimpleNamespace(
+        labels=["a", "b", "c"], certainty=SimpleNamespace(table=IntervalTable(columns, rows, "response", worth))
+    )
+    assert _worth(entry) == [  # type: ignore[arg-type]  # all that it asks for
+        f"a: {changed}.",
+        "b is worth 5.70 nats: other fits without it are nearly as likely.",
+    ]
+
+
+def test_one_cluster_is_not_set_beside_itself() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    entry = Entry(latens.GaussianMixture(1, random_state=0).fit(X), X)
+    assert columns(entry) is None
+    assert listing(entry) is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "typed"),
+    [
+        ("--data t.csv", "latens impute m.latens t.csv --out filled.csv"),
+        ("--view a=a.csv --view b=b.csv", "latens impute m.latens --view a=a.csv --view b=b.csv --out filled.csv"),
+        ("--data 'my t.csv' --weights w", "latens impute m.latens 'my t.csv' --out filled.csv"),
+        ("", "latens impute m.latens t.csv --out filled.csv"),
+    ],
+)
+def test_what_to_type_for_a_long_table_names_the_files_as_they_are_given(options: str, typed: str) -> None:
+    entry = Entry(SimpleNamespace(), model_file="m.latens", source="t.csv", rows_options=options)
+    assert _typed(entry, "impute", "filled.csv") == typed
 
 
 def test_odd_rows_are_the_least_probable_with_the_column_that_makes_them_so(factors: Any) -> None:
@@ -228,7 +303,7 @@ def test_sources_have_maps_of_their_columns(tmp_path: Path) -> None:
         model = latens.NoisyICA(2, max_iter=20, random_state=0).fit(X)
     text = report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
     part = text[text.index("Maps of the sources") :]
-    strength = model.mixing_ / X.std(axis=0)[:, None]
+    strength = model.mixing_ / model._column_spread()[:, None]  # of columns under the model, as pages have them
     assert part.count('class="more"') == np.sum(strength[:, : model.n_components_] > 0)
     assert part.count('class="less"') == np.sum(strength[:, : model.n_components_] <= 0)
     d, k = np.unravel_index(np.argmax(np.abs(strength)), strength.shape)

@@ -406,3 +406,14 @@ def test_tables_in_memory_and_folders_of_other_files_say_what_to_give(tmp_path: 
         latens.scan(tmp_path)
     with pytest.raises(TypeError, match=r"suggest compares models on rows in memory.*latens\.suggest\(scan\[0\]\)"):
         latens.suggest(latens.scan(np.eye(5)))
+
+
+@pytest.mark.extras
+def test_codes_with_leading_zeros_name_rows_as_they_are_written(tmp_path: Path) -> None:
+    lines = [f"{row:03d},{row % 7},{row / 3:.3f}" for row in range(30)]
+    (tmp_path / "x.csv").write_text("\n".join(["id,x,y", *lines]) + "\n")
+    scan = latens.scan(tmp_path / "x.csv", columns=["x", "y"], row_names="id", block_rows=20)
+    names = [str(name) for number in range(scan.n_blocks) for name in scan.names_of_rows(number)]
+    assert (
+        names == [str(name) for name in latens.read(tmp_path / "x.csv").frame.index] == [f"{i:03d}" for i in range(30)]
+    )

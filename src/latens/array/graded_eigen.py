@@ -24,9 +24,9 @@ from latens.array import Floats
 
 __all__ = ["GradedAxes", "graded_axes", "spanned_axes"]
 
-ALIKE = 1e3  # ratio of sizes up to which an eigensolver loses little
+ALIKE_SIZES = 1e3  # ratio of sizes up to which an eigensolver loses little
 MANY_COLUMNS = 2000  # beyond them products of columns cost minutes, and fewer digits have to do
-ROUGHLY_ALIKE = 1e6  # a ratio that leaves four digits
+ROUGHLY_ALIKE_SIZES = 1e6  # a ratio that leaves four digits
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def graded_axes(gram: Floats) -> GradedAxes:
     size = np.sqrt(np.maximum(np.diag(gram), 0.0))
     largest = float(size.max()) or 1.0
     size = np.where(size > 0, size, largest)
-    alike = largest < ALIKE * float(size.min())
+    alike = largest < ALIKE_SIZES * float(size.min())
     if alike:
         size = np.full(len(size), largest)
     values, vectors = np.linalg.eigh(gram / size / size[:, None])
@@ -90,7 +90,7 @@ def spanned_axes(rows: Floats) -> GradedAxes | None:
     size = np.sqrt(np.einsum("nd,nd->d", rows, rows))
     largest = float(size.max()) or 1.0
     size = np.where(size > 0, size, largest)
-    if largest >= (ALIKE if n_columns <= MANY_COLUMNS else ROUGHLY_ALIKE) * float(size.min()):
+    if largest >= (ALIKE_SIZES if n_columns <= MANY_COLUMNS else ROUGHLY_ALIKE_SIZES) * float(size.min()):
         return None
     _, lengths, directions = np.linalg.svd(rows / largest, full_matrices=False)
     values = lengths**2

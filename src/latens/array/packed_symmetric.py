@@ -20,6 +20,7 @@ __all__ = [
     "packed",
     "pair_places",
     "square",
+    "times_vectors",
     "unpacked",
     "upper",
     "upper_indices",
@@ -105,6 +106,18 @@ def unpacked(sums: Floats, d: int) -> Floats:
     full[:, rows, columns] = sums
     full[:, columns, rows] = sums
     return full
+
+
+def times_vectors(products: Floats, vectors: Floats) -> Floats:
+    """(n, W), row by row the symmetric matrix of these products (1 or n, W (W + 1) / 2) times a vector (n, W)."""
+    width = vectors.shape[1]
+    if len(products) == 1:
+        return np.asarray(vectors @ unpacked(products, width)[0])
+    from latens.array.kernels.row_matrices_numba import packed_times
+
+    out = np.empty((width, len(vectors)))
+    packed_times(np.ascontiguousarray(products.T), pair_places(width), np.ascontiguousarray(vectors.T), out)
+    return out.T
 
 
 @lru_cache(maxsize=64)

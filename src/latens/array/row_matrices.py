@@ -19,6 +19,7 @@ __all__ = [
     "normal_given",
     "normal_rows",
     "normal_rows_plain",
+    "plus_products",
     "times_kinds",
     "times_rows",
 ]
@@ -55,6 +56,20 @@ def times_rows(matrices: Array, vectors: Array) -> Array:
     if matrices.shape[0] == 1:
         return vectors @ matrices[0, :, :].T
     return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+def plus_products(matrices: Array, left: Array, right: Array) -> Array:
+    """(n, A, B), matrices + left @ right', of left (n, A, L) and right (n, B, L); numbers of many rows lie together."""
+    if not is_numpy_array(matrices) or not left.shape[2]:
+        return matrices + left @ array_namespace(matrices).matrix_transpose(right)
+    base, across = matrices.transpose(1, 2, 0), np.ascontiguousarray(right.transpose(2, 1, 0))
+    out = np.empty(base.shape, matrices.dtype)
+    for a in range(len(out)):  # what one takes stays in the cache
+        np.multiply(left[:, a, 0], across[0], out=out[a])
+        for one in range(1, len(across)):
+            out[a] += left[:, a, one] * across[one]
+        out[a] += base[a]
+    return out.transpose(2, 0, 1)
 
 
 def times_kinds(matrices: Array, vectors: Array, kind: Array) -> Array:

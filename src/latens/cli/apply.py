@@ -206,7 +206,11 @@ def load_model(path: Path) -> Any:
     if not path.exists():
         raise Refused(f"there is no file {path}; latens fit FILE --out {path} makes one.")
     if path.suffix != ".latens" and path.suffix in (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".npy"):
-        raise Refused(f"{path} is a table; name the model first: latens transform MODEL.latens {path}.")
+        context = click.get_current_context(silent=True)
+        command = "transform" if context is None or context.command.name is None else context.command.name
+        by_option = context is not None and any("--data" in option.opts for option in context.command.params)
+        typed = f"latens {command} MODEL.latens {'--data ' if by_option else ''}{path}"
+        raise Refused(f"{path} is a table; name the model first: {typed}.")
     return latens.load(path)
 
 

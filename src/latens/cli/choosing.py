@@ -20,7 +20,7 @@ __all__ = ["compare", "stability", "suggest"]
 
 
 def _answering(command: Any) -> Any:
-    """The options of all three."""
+    """The options that all commands of this file have."""
     for option in (
         debug_option,
         click.option("--quiet", is_flag=True, help="Print the verdict only."),

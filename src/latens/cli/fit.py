@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 import warnings
 from collections.abc import Callable
@@ -14,10 +13,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import latens
-from latens.cli.fit_words import BESIDE, Job, about_choice, about_data, about_fit, as_typed, record, rows_options
+from latens.cli.fit_words import (
+    BESIDE,
+    Job,
+    about_choice,
+    about_data,
+    about_fit,
+    as_typed,
+    recipe,
+    record,
+    rows_options,
+)
 from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
+from latens.cli.terminal.remedies import in_options
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
 from latens.errors import FitInterrupted
@@ -32,26 +42,6 @@ __all__ = ["fit"]
 
 TOTAL = "total"  # the exposure that is the sum of a row's counts
 WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
-# remedies of the library, and how the command line has them
-REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
-     r"--likelihood \1=negative-binomial --exposure total"),
-    (r"(?<=view )('[^']*')(.*)np\.log1p of it",
-     lambda found: f"{found[1]}{found[2]}--log1p {quote(_file_of(found[1][1:-1]) or 'all')}"),
-    (r"Raise max_iter or tol", "Raise --max-iter"),
-    (r"used all max_time=\S+ seconds", "used all of --max-time"),
-    (r"Raise max_time", "Raise --max-time"),
-    (r"Call fit with warm_start=True to go on", "--continue MODEL.latens goes on from it"),
-    (r"; elbo_history_ shows how it moved", ""),
-    (r"n_components=(\d+) is an upper bound", r"-k \1 is an upper bound"),
-    (r" To have exactly (\d+): prune=False\.", r" In Python, prune=False has exactly \1."),
-    (r"Raise n_components, or give None to have the number found", "Raise -k, or give -k auto"),
-    (r"Give more rows, or n_components and prune=False to have that many all the same\.", "Give more rows."),
-    (r"Make them names of rows, X\.set_index\('([^']*)'\), or leave them out: .*arrays\.",
-     r"Make it the names of rows, --index-col \1, or leave it out: --drop \1."),
-    (r"(?<=Keep one of each: )(X\.drop\(columns=\[.*\]\)|leave out '.*')(?=\.)", lambda found: _drop_option(found[0])),
-    (r"(?<=steps of a scale: )likelihoods=\{.*\}(?=\.)", lambda found: _category_option(found[0])),
-)  # fmt: skip
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
     "binary-factors", "noisy-or", "noisy-ica", "linear-regression",
@@ -418,7 +408,7 @@ def _fit_sizes(
                 break
     job.seconds = time.perf_counter() - began
     shown = [each for each in caught if not issubclass(each.category, FitInterrupted | DeprecationWarning)]
-    job.warnings += list(dict.fromkeys(_in_options(one_line(str(each.message))) for each in shown))
+    job.warnings += list(dict.fromkeys(in_options(one_line(str(each.message))) for each in shown))
     if budget.seconds is not None and hasattr(job.model, "max_time"):
         job.model.set_params(max_time=budget.seconds)  # as it was asked for, whatever else took of it
     job.model.encodings_ = job.table.encodings
@@ -445,53 +435,12 @@ def _held_on(device: str | None, rows: Any) -> Any:
         raise Refused(f"--device {device} cannot be used: {one_line(str(error))[:120]}") from None
 
 
-def _in_options(words: str) -> str:
-    """A remedy of the library in the words of the command line."""
-    for python, option in REMEDIES:
-        words = re.sub(python, option, words)
-    return words
-
-
-def _drop_option(words: str) -> str:
-    """The option that leaves out the columns named in some words; of views, by the name they have in the file.
-
-    >>> _drop_option("X.drop(columns=['price', 'hue 2'])"), _drop_option("leave out 'numbers: price'")
-    ("--drop 'price,hue 2'", '--drop price')
-    >>> _drop_option("leave out 'rna: TP53'"), _drop_option("leave out 'clinic numbers: age'")
-    ("--drop 'rna: TP53'", "--drop 'clinic: age'")
-    """
-    names = []
-    for name in re.findall(r"'([^']*)'", words):
-        view, _, column = name.rpartition(": ")
-        names.append(f"{file}: {column}" if (file := _file_of(view)) else column)
-    return f"--drop {quote(','.join(names))}"
-
-
-def _file_of(view: str) -> str:
-    """The name of the file that a view is of, without the kind of its columns; none where that is the only file.
-
-    >>> _file_of("clinic numbers"), _file_of("rna"), _file_of("numbers")
-    ('clinic', 'rna', '')
-    """
-    return re.sub(r"(^| )(numbers|counts|yes_no|categories)$", "", view)
-
-
-def _category_option(words: str) -> str:
-    """The option that takes columns as levels, of those named in some words.
-
-    >>> _category_option("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
-    "--category 'q1,q 2'"
-    """
-    names = re.findall(r"'([^']*)': 'ordinal'", words)
-    return f"--category {quote(','.join(names))}"
-
-
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
         return job.table.views(), given
     encoded = job.table.encoded()
-    if job.choice.name == "latent-classes" and any(column.kind == "category" for column in encoded.columns):
+    if job.choice.name == "latent-classes" and encoded.has_words:
         return encoded.leveled_frame(), given
     rows = encoded.frame()
     if hasattr(rows, "toarray") and job.choice.name not in ("noisy-or", "bernoulli-mixture"):
@@ -567,34 +516,8 @@ def _write_page(job: Job, path: Path, out: Path | None, known: Any) -> Any:
         seconds=job.seconds,
         given={name: value for name, value in job.given.items() if name in BESIDE},
         command=job.command,
-        recipe=_recipe(job),
+        recipe=recipe(job),
         model_file=out.name if out is not None else "",
         rows_options=rows_options(job),
         why="" if job.choice.why == AS_ASKED else job.choice.why,
     )
-
-
-def _recipe(job: Job) -> list[str]:
-    """Lines of Python that read the file, fit the model and write the page as this command did."""
-    from latens.report.sections.data import constructor_call
-
-    table, asides = f"table = {job.call}", {"sample_weight": "weights", "y": "target", "exposure": "exposure"}
-    if job.choice.name == "multi-view":
-        rows = "X = table.views()"
-    elif job.choice.name == "latent-classes" and any(c.kind == "category" for c in job.table.encoded().columns):
-        rows = "X = table.encoded().leveled_frame()"
-    else:
-        rows = "X = table.encoded().frame()"
-    words = ["X"]
-    for name, value in job.given.items():
-        if name in asides and not isinstance(value, str):
-            words.append(f"{name}=table.aside({asides[name]!r})")
-        elif name == "covariates":
-            words.append("covariates=table.covariates()")
-        elif name == "groups":
-            words.append("groups=...")
-        elif name != "checkpoint":
-            words.append(f"{name}={value!r}")
-    about = f", metadata={job.known_by}" if job.known_by else ""
-    shown = f'latens.report(model, X, "page.html"{about})'
-    return [table, rows, f"model = {constructor_call(job.model)}", f"model.fit({', '.join(words)})", shown]

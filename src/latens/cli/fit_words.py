@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from latens.cli.model_names import Choice
     from latens.intake import Intake
 
-__all__ = ["BESIDE", "Job", "about_choice", "about_data", "about_fit", "as_typed", "record", "rows_options"]
+__all__ = ["BESIDE", "Job", "about_choice", "about_data", "about_fit", "as_typed", "recipe", "record", "rows_options"]
 
 MOST_LINES = 12  # of treated columns, and of components
 N_STRONGEST = 5  # columns named of each
@@ -178,6 +178,34 @@ def rows_options(job: Job) -> str:
     """The rows of this fit, as options of other commands."""
     rows = job.views or f"--data {quote(str(job.file))}"
     return " ".join(words for words in (rows, job.asked_with, job.weighed_by) if words)
+
+
+def recipe(job: Job) -> list[str]:
+    """Lines of Python that read the file, fit the model and write the page as this command did."""
+    from latens.report.sections.data import constructor_call
+
+    table, asides = f"table = {job.call}", {"sample_weight": "weights", "y": "target", "exposure": "exposure"}
+    if job.choice.name == "multi-view":
+        rows = "X = table.views()"
+    elif job.choice.name == "latent-classes" and job.table.encoded().has_words:
+        rows = "X = table.encoded().leveled_frame()"
+    else:
+        rows = "X = table.encoded().frame()"
+    words = {}
+    for name, value in job.given.items():
+        if name in asides and not isinstance(value, str):
+            words[name] = f"{name}=table.aside({asides[name]!r})"
+        elif name == "covariates":
+            words[name] = "covariates=table.covariates()"
+        elif name == "groups":
+            words[name] = "groups=..."
+        elif name != "checkpoint":
+            words[name] = f"{name}={value!r}"
+    about = [words[name] for name in ("y", *BESIDE) if name in words]
+    about += [f"metadata={job.known_by}"] if job.known_by else []
+    fit = f"model.fit({', '.join(['X', *words.values()])})"
+    shown = ", ".join(["model", "X", '"page.html"', *about])
+    return [table, rows, f"model = {constructor_call(job.model)}", fit, f"latens.report({shown})"]
 
 
 def record(job: Job, paths: dict[str, Path]) -> dict[str, Any]:

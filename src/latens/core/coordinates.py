@@ -31,7 +31,8 @@ NEAR_1 = 1e-15  # a step from nearer to 1 than this may round to 1
 Path = tuple[Any, ...]  # names of fields, and keys of mappings as ("key", name)
 Move = Callable[[Floats], Floats]  # coordinates of one field -> its value
 Pull = Callable[[Floats, Floats], Floats]  # its coordinates, derivatives by its value -> by its coordinates
-Moves = tuple[Move, Pull, int]  # and how many coordinates there are
+Find = Callable[[Floats], Floats]  # another value of one field -> its coordinates
+Moves = tuple[Move, Pull, Find, int]  # and how many coordinates there are
 Names = dict[str, str]  # what names of axes in a record within others are called outside
 
 
@@ -40,6 +41,7 @@ class _Leaf:
     path: Path
     move: Move
     pull: Pull
+    find: Find
     size: int
     domain: str
     value: Floats
@@ -77,6 +79,24 @@ class Chart:
                 changes[leaf.path] = leaf.move(part)
             start += leaf.size
         return _rebuilt(self.point, changes)
+
+    def coordinates(self, other: Any) -> Floats | None:
+        """(P,), where another dataclass like this one is; None if it has other entries at an end of their range.
+
+        >>> from latens.families.beta import Beta
+        >>> chart = Chart(Beta(np.array([2.0]), np.array([1.0])))
+        >>> chart.coordinates(Beta(np.array([2.0]), np.array([np.e]))).tolist()
+        [0.0, 1.0]
+        """
+        parts = []
+        for leaf in self._leaves:
+            value = np.asarray(_value_at(other, leaf.path), dtype=float)
+            if value.shape != leaf.value.shape:
+                return None
+            with np.errstate(divide="ignore", invalid="ignore"):
+                parts.append(np.ravel(leaf.find(value)))
+        found = np.concatenate([np.zeros(0), *parts])
+        return found if len(found) == self.size and np.isfinite(found).all() else None
 
     def pulled(self, coordinates: Floats, slopes: Mapping[str, Any]) -> Floats:
         """(P,), derivatives by the coordinates, there, of what has these by the fields; those not named are 0."""
@@ -129,15 +149,21 @@ def _at_path(values: Mapping[str, Any], path: Path) -> Any:
     return values
 
 
+def _value_at(value: Any, path: Path) -> Any:
+    for part in path:
+        value = value[part[1]] if isinstance(part, tuple) else getattr(value, part)
+    return value
+
+
 def _leaves(value: Any, path: Path, names: Names) -> Iterator[_Leaf]:
     for f in fields(value):
         part, domain, here = getattr(value, f.name), f.metadata.get("domain"), (*path, f.name)
         within = {name: _outside(shape, names) for name, shape in f.metadata.get("within", {}).items()}
         if domain is not None:
             x = np.asarray(part, dtype=float)
-            move, pull, size = MOVES[domain](x)
+            move, pull, find, size = MOVES[domain](x)
             if size:
-                yield _Leaf(here, move, pull, size, domain, x, _axes(f.metadata["shape"], x, names))
+                yield _Leaf(here, move, pull, find, size, domain, x, _axes(f.metadata["shape"], x, names))
         elif f.metadata.get("transient") or isinstance(part, KnownGamma):
             continue
         elif is_dataclass(part):
@@ -195,14 +221,19 @@ def _rebuilt(value: Any, changes: Mapping[Path, Floats]) -> Any:
 
 def _real(x: Floats) -> Moves:
     size = max(1.0, float(np.abs(x).max(initial=0.0)))
-    return lambda t: x + size * t.reshape(x.shape), lambda t, slope: size * np.ravel(slope), x.size
+    return (
+        lambda t: x + size * t.reshape(x.shape),
+        lambda t, slope: size * np.ravel(slope),
+        lambda other: (other - x) / size,
+        x.size,
+    )
 
 
 def _positive(x: Floats) -> Moves:
     def move(t: Floats) -> Floats:
         return np.asarray(x * np.exp(t.reshape(x.shape)))
 
-    return move, lambda t, slope: np.ravel(move(t) * slope), x.size
+    return move, lambda t, slope: np.ravel(move(t) * slope), lambda other: np.log(other / x), x.size
 
 
 def _unit(x: Floats) -> Moves:
@@ -218,7 +249,10 @@ def _unit(x: Floats) -> Moves:
         here = expit(logit + t)
         return np.asarray(here * expit(-logit - t) * slope[inside])
 
-    return move, pull, int(inside.sum())
+    def find(other: Floats) -> Floats:
+        return np.asarray(np.log(other[inside]) - np.log1p(-other[inside]) - logit)
+
+    return move, pull, find, int(inside.sum())
 
 
 def _inside(x: Floats) -> Any:
@@ -243,7 +277,11 @@ def _simplex(x: Floats) -> Moves:
         here = move(t)
         return np.asarray((here * (slope - np.sum(here * slope, axis=-1, keepdims=True)))[free])
 
-    return move, pull, int(free.sum())
+    def find(other: Floats) -> Floats:
+        apart, largest = np.log(other / x), np.argmax(x, axis=-1)[..., None]
+        return np.asarray((apart - np.take_along_axis(apart, largest, axis=-1))[free])
+
+    return move, pull, find, int(free.sum())
 
 
 def _positive_definite(x: Floats) -> Moves:
@@ -265,7 +303,15 @@ def _positive_definite(x: Floats) -> Moves:
         inner = 0.5 * (inner + np.swapaxes(inner, -1, -2))
         return np.asarray(inner.reshape(many, d, d)[:, rows, columns].ravel())
 
-    return move, pull, many * len(rows)
+    def find(other: Floats) -> Floats:
+        half = np.linalg.solve(root, other)
+        inner = np.linalg.solve(root, np.swapaxes(half, -1, -2))
+        values, vectors = np.linalg.eigh(0.5 * (inner + np.swapaxes(inner, -1, -2)))
+        wide = (vectors * np.sqrt(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2) - np.eye(d)
+        t = 2 * wide.reshape(many, d, d)[:, rows, columns]
+        return np.asarray((t * np.where(rows == columns, 1.0, 2.0)).ravel())
+
+    return move, pull, find, many * len(rows)
 
 
 MOVES: dict[str, Callable[[Floats], Moves]] = {

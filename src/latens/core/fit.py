@@ -19,6 +19,7 @@ class State:
     locals: tuple[Any, ...] | None = None  # one local posterior per block, without its transient fields
     step: int = 0
     data: Any = None  # the batch that stands for all rows seen, of a model that compresses them
+    path: tuple[Any, ...] = ()  # coordinates (2, P) where the last iterations began and ended, of a model that leaps
 
 
 @record

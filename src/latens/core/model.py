@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latens.array import Array, Floats, Index
 from latens.core.rows import Rows
@@ -23,6 +24,7 @@ __all__ = [
     "Facts",
     "Following",
     "L",
+    "Leaping",
     "Local",
     "Loose",
     "Model",
@@ -32,10 +34,12 @@ __all__ = [
     "Proposal",
     "Q",
     "Reducible",
+    "Removal",
     "S",
     "Sloped",
     "Steps",
     "Stretching",
+    "Tiered",
     "Walking",
     "transient",
     "without_transients",
@@ -153,16 +157,37 @@ class Movable(Protocol):
     def candidates(self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int) -> Iterator[Any]: ...
 
 
+@runtime_checkable
+class Tiered(Protocol):
+    """One of whose candidates some are better tried first: `candidates` are these, and then the further ones.
+
+    Starts are compared after the first alone; further ones are tried for those that are higher than all before them.
+    """
+
+    def first_candidates(
+        self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]: ...
+
+    def further_candidates(
+        self, q: Any, stats: Any, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]: ...
+
+
 @dataclass(frozen=True)
 class Proposal:
-    """A posterior whose components are known to be like those of the one it was made of: rows begin where they were."""
+    """A candidate that says which present components it keeps: its trial starts from the present codes of rows."""
 
     q: Any
-    of: Index  # (K,), which component of that one each of them was; -1 for a new one
+    of: Index  # (K,), the number in the present posterior of each component; -1 for a new one
 
     @property
     def n_components(self) -> int:
         return int(self.q.n_components)
+
+
+@dataclass(frozen=True)
+class Removal(Proposal):
+    """One that lacks a component, and is judged where its ascent ends: the others may be slow to take its place."""
 
 
 @runtime_checkable
@@ -202,9 +227,24 @@ class Expanding(Protocol):
 
 @runtime_checkable
 class Stretching(Protocol):
-    """A model whose ascent is slow because its steps are short: they may go further the way they go."""
+    """A model whose ascent is slow because its steps are short: they may be extrapolated."""
 
-    def beyond(self, old: Any, new: Any, times: float) -> Any: ...  # so many times the step; `new` itself: no further
+    def beyond(self, old: Any, new: Any, times: float) -> Any: ...  # `times` the step from `old`; `new`: no further
+
+
+@runtime_checkable
+class Leaping(Protocol):
+    """A model whose ascent takes long ways: where they lead is told from the last steps, in free coordinates."""
+
+    def coordinates(self, q: Any) -> Floats: ...  # (P,)
+
+    def scales(self, q: Any) -> NDArray[np.bool_]: ...  # (P,), those along which nothing but scales change
+
+    def trusted(self, q: Any) -> float: ...  # nats per row from which a gain tells of the other coordinates, too
+
+    def at(self, q: Any, x: Floats) -> Any: ...  # what they do not say is as in q
+
+    def products(self, q: Any, stats: Any, moves: Floats) -> Floats: ...  # (m, m) of moves (m, P); squares in nats
 
 
 @runtime_checkable

@@ -13,8 +13,10 @@ from latens.array.fields import record
 __all__ = ["Watch"]
 
 LEAST_SHORTFALL = 0.02  # nats for each row seen so far, before it is worth fitting anew
-SURE = 4.0  # standard errors, before a shortfall is none of chance
-FAR = 20.0  # spreads below the median: rows that far out count as if they were there, or one would decide for all
+SURE_OF_SHORTFALL = 4.0  # standard errors, before a shortfall is none of chance
+FARTHEST_ROW = (
+    20.0  # spreads below the median: rows that far out count as if they were there, or one would decide for all
+)
 
 
 @record
@@ -33,7 +35,7 @@ class Watch:
         """From the rows of a fit: they score too well by about as many nats as it has parameters."""
         middle = float(np.median(scores))
         spread = 1.4826 * float(np.median(np.abs(scores - middle))) or float(scores.std())
-        lowest = middle - FAR * spread
+        lowest = middle - FARTHEST_ROW * spread
         cut, n = np.maximum(scores, lowest), float(weight.sum())
         mean = float(weight @ cut) / n
         variance = float(weight @ (cut - mean) ** 2) / n
@@ -59,4 +61,4 @@ class Watch:
 
     def is_short(self, n: float) -> bool:
         """Whether rows since then cost more, over all `n` rows of the stream, than chance and patience explain."""
-        return self.shortfall * self.n_since > LEAST_SHORTFALL * n and self.standard_errors > SURE
+        return self.shortfall * self.n_since > LEAST_SHORTFALL * n and self.standard_errors > SURE_OF_SHORTFALL

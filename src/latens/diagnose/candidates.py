@@ -28,7 +28,7 @@ WIDEST_FULL = 60  # columns up to which full covariances are tried
 ROWS_PER_COLUMN = 3  # training rows that full covariances take at least
 MOST_WORK = 30_000_000  # cells times iterations of a fit: some 20 seconds of switches, less of the others
 FEWEST_ITERATIONS = 50
-SURE = 1e-4  # probabilities are kept from 0 and 1 by this, alike for all
+LEAST_CHANCE = 1e-4  # probabilities are kept from 0 and 1 by this, alike for all
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
 NUMBERS = ("number", "scale", "count")
 COUNT_LIKELIHOOD = "negative-binomial"  # of classes: with Poisson, overdispersion would be classes of its own
@@ -127,7 +127,7 @@ class Probabilities(_Matrix):
     """Of models of binary rows: `impute` gives the probability of a 1."""
 
     def score(self, model: Any, table: CellTable, at: Index, hidden: Mask) -> Floats:
-        chance = np.clip(host(model.impute(self.rows(table, at, hidden))), SURE, 1 - SURE)
+        chance = np.clip(host(model.impute(self.rows(table, at, hidden))), LEAST_CHANCE, 1 - LEAST_CHANCE)
         return np.where(hidden, np.log(np.where(table.exact[at] == 1, chance, 1 - chance)), np.nan)
 
 
@@ -171,7 +171,7 @@ def _score_cell(kind: str, value: Floats, mean: Floats, sd: Floats, width: float
         return np.asarray(_log_normal_mass(value[:, None], mean, sd, np.array([width]))[:, 0])
     if kind == "count":
         return _log_count_mass(np.nan_to_num(value), mean[:, 0], sd[:, 0])
-    chance = np.clip(mean, SURE, 1 - SURE)
+    chance = np.clip(mean, LEAST_CHANCE, 1 - LEAST_CHANCE)
     if kind == "binary":
         return np.asarray(np.log(np.where(value == 1, chance[:, 0], 1 - chance[:, 0])))
     level = np.nan_to_num(value).astype(int)
@@ -184,7 +184,7 @@ def _log_count_mass(value: Floats, mean: Floats, sd: Floats) -> Floats:
     excess = np.maximum(sd**2 - mean, 0.0)
     size = mean**2 / np.maximum(excess, 1e-9)
     wide = nbinom.logpmf(value, size, size / (size + mean))
-    return np.maximum(np.where(excess > 1e-6 * mean, wide, poisson.logpmf(value, mean)), np.log(SURE**4))
+    return np.maximum(np.where(excess > 1e-6 * mean, wide, poisson.logpmf(value, mean)), np.log(LEAST_CHANCE**4))
 
 
 def _score_normal(model: Any, rows: Floats, table: CellTable, at: Index, hidden: Mask) -> Floats:

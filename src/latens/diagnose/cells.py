@@ -30,7 +30,7 @@ MOST_COLUMNS = 300  # kept of a wider table: those that vary most
 FINEST_STEP = 1e-3  # of a standard deviation: a resolution below it is none
 LUMPY_SHARE = 0.02  # share of the rows with one value that makes a column of numbers lumpy
 LUMP_WIDTH = 0.02  # of a standard deviation: its resolution then
-RARE = 8  # rows of a level below which it is "other"
+RARE_LEVEL = 8  # rows of a level below which it is "other"
 MOST_DECIMALS = 4
 EQUAL = 1 - 1e-9  # correlation of columns of which one gives the other away
 
@@ -190,7 +190,7 @@ def _by_column(encoded: Encoded) -> tuple[Floats, list[str], list[str], list[int
 def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple[list[int], list[str]]:
     """Columns that say something: not those that another equals, and of a wide table those that vary most."""
     notes, keep = [], list(range(matrix.shape[1]))
-    twins = _given_away(matrix)
+    twins = _copies_of_columns(matrix)
     if twins:
         notes.append(f"equal to another column: {', '.join(names[j] for j in twins[:5])}")
         keep = [j for j in keep if j not in twins]
@@ -204,8 +204,8 @@ def _useful(matrix: Floats, names: Sequence[str], kinds: Sequence[str]) -> tuple
     return keep, notes
 
 
-def _given_away(matrix: Floats) -> list[int]:
-    """Columns that are a straight line of an earlier one."""
+def _copies_of_columns(matrix: Floats) -> list[int]:
+    """Columns that are a linear function of an earlier one."""
     shown = matrix[:MOST_ROWS]
     centre = np.nanmean(shown, axis=0)
     gaps = np.nan_to_num(shown - centre)
@@ -218,7 +218,7 @@ def _given_away(matrix: Floats) -> list[int]:
 def _without_rare(numbers: Floats, n_levels: int) -> tuple[Floats, int]:
     """Levels renumbered, the rare ones as one."""
     counts = np.array([np.sum(numbers == level) for level in range(n_levels)])
-    order = [level for level in range(n_levels) if counts[level] >= RARE]
+    order = [level for level in range(n_levels) if counts[level] >= RARE_LEVEL]
     place = {level: at for at, level in enumerate(order)}
     rest = len(order)
     merged = np.array([np.nan if x != x else float(place.get(int(x), rest)) for x in numbers])

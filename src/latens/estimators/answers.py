@@ -125,12 +125,16 @@ class Answers(Intervals, TransformerMixin):
             Predictive standard deviation of each filled entry, 0 where X is observed; with `return_std`.
         """
         X = encoded_rows(self, X)
-        mean, variance = self._ask(X, lambda rows, local: self._model.impute(self.posterior_, rows, local))
+        mean, variance = self._ask(X, self._moments_of_entries(return_std))
         filled = self._filled(X, self._leave(mean))
         if not return_std:
             return filled
         xp = array_namespace(mean)
         return filled, self._filled(X, self._units.leave_direction(xp.sqrt(variance)), spread=True)
+
+    def _moments_of_entries(self, spread: bool) -> Callable[[Rows, Any], tuple[Array, ...]]:
+        """What gives mean and variance (n, D) of rows' entries; the latter is asked for only with `spread`."""
+        return lambda rows, local: self._model.impute(self.posterior_, rows, local)
 
     def _filled(self, X: Any, wide: Array, *, spread: bool = False) -> Any:
         """X with its missing entries taken from `wide` (n, D); of spreads, 0 where X is observed."""
@@ -373,15 +377,18 @@ class Answers(Intervals, TransformerMixin):
         return np.array([f"x{d}" for d in range(self.n_features_in_)]) if names is None else np.asarray(names)
 
     def _ask(self, X: Any, question: Callable[[Rows, Any], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Settle the rows of X block by block and put the answers together again."""
+        """Answers about the rows of X and their local posteriors."""
+        return self._ask_rows(X, lambda rows: question(rows, local_fixed_point(self._model, self.posterior_, rows)))
+
+    def _ask_rows(self, X: Any, question: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Answers about the rows of X, which are asked for block by block, in model units, and put together again."""
         check_is_fitted(self)
         rows = check_rows(self, X)
         self._units.check_sizes(rows)
         answers = []
         with one_blas_thread():
             for block in blocks(rows, self._model.floats_per_row(self.n_components_)):
-                inside = self._units.enter(block)
-                answers.append(question(inside, local_fixed_point(self._model, self.posterior_, inside)))
+                answers.append(question(self._units.enter(block)))
         xp = array_namespace(answers[0][0])
         if any(bool(xp.any(xp.isnan(part))) for parts in answers for part in parts):
             raise too_large(float(xp.max(xp.abs(rows.x.data if is_sparse(rows.x) else rows.x))))

@@ -9,12 +9,14 @@ import numpy as np
 from scipy import stats
 
 from latens.array import Floats
+from latens.estimators.effect_intervals import correlation_ends, rank_share_ends
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 
 __all__ = ["as_numbers", "associate", "metadata_columns"]
 
-FEWEST = 3  # rows in which a test means anything
+FEWEST_ROWS = 3  # rows in which a test means anything
+NOTHING = (0.0, 1.0, np.nan, np.nan)  # effect, p and the ends of its interval where nothing can be tested
 
 
 def associate(
@@ -39,8 +41,9 @@ def associate(
     Returns
     -------
     Table
-        factor, column, test, effect, p, adjusted p (Benjamini-Hochberg over all tests) and n, the smallest
-        adjusted p first. A column that does not vary has effect 0 and p 1.
+        factor, column, test, effect, p, adjusted p (Benjamini-Hochberg over all tests), n, and low and high, the ends
+        of the effect's 95 % interval (NaN where rows are too few to tell), the smallest adjusted p first. A column that
+        does not vary has effect 0 and p 1.
 
     Examples
     --------
@@ -61,32 +64,37 @@ def associate(
         keep = np.flatnonzero(known)
         for name, z in zip(factor_names, scores.T, strict=True):
             if numbers is None:
-                test, (effect, p) = "Kruskal-Wallis", _kruskal(z[keep], [str(values[i]) for i in keep])
+                test, found = "Kruskal-Wallis", _kruskal(z[keep], [str(values[i]) for i in keep])
             else:
-                test, (effect, p) = "Pearson", _pearson(z[keep], numbers[keep])
-            rows.append((str(name), column, test, effect, p, len(keep)))
+                test, found = "Pearson", _pearson(z[keep], numbers[keep])
+            effect, p, low, high = found
+            rows.append((str(name), column, test, effect, p, len(keep), low, high))
     adjusted = stats.false_discovery_control([row[4] for row in rows]) if rows else np.zeros(0)  # no factor, no test
     order = sorted(range(len(rows)), key=lambda i: (adjusted[i], rows[i][4], -abs(rows[i][3])))
-    columns = ("factor", "column", "test", "effect", "p", "adjusted p", "n")
-    return Table(columns, tuple((*rows[i][:5], float(adjusted[i]), rows[i][5]) for i in order))
+    columns = ("factor", "column", "test", "effect", "p", "adjusted p", "n", "low", "high")
+    return Table(columns, tuple((*rows[i][:5], float(adjusted[i]), *rows[i][5:]) for i in order))
 
 
-def _pearson(z: Floats, x: Floats) -> tuple[float, float]:
-    if len(z) < FEWEST or not _varies(z) or not _varies(x):
-        return 0.0, 1.0
+def _pearson(z: Floats, x: Floats) -> tuple[float, float, float, float]:
+    """The correlation, its p, and the ends of its interval."""
+    if len(z) < FEWEST_ROWS or not _varies(z) or not _varies(x):
+        return NOTHING
     found = stats.pearsonr(z, x / np.max(np.abs(x)))
-    return float(found.statistic), float(found.pvalue)
+    effect = float(found.statistic)
+    return effect, float(found.pvalue), *correlation_ends(effect, len(z))
 
 
-def _kruskal(z: Floats, labels: list[str]) -> tuple[float, float]:
-    """Eta squared of the ranks, and the test's p."""
+def _kruskal(z: Floats, labels: list[str]) -> tuple[float, float, float, float]:
+    """Eta squared of the ranks, the test's p, and the ends of the interval of eta squared."""
     levels = sorted(set(labels))
-    if len(z) < FEWEST or not 1 < len(levels) < len(z) or not _varies(z):
-        return 0.0, 1.0
-    which = np.array([levels.index(label) for label in labels])
+    if len(z) < FEWEST_ROWS or not 1 < len(levels) < len(z) or not _varies(z):
+        return NOTHING
+    place = {level: i for i, level in enumerate(levels)}
+    which = np.array([place[label] for label in labels])
     found = stats.kruskal(*(z[which == level] for level in range(len(levels))))
-    effect = (float(found.statistic) - len(levels) + 1) / (len(z) - len(levels))
-    return max(effect, 0.0), float(found.pvalue)
+    statistic = float(found.statistic)
+    effect = max((statistic - len(levels) + 1) / (len(z) - len(levels)), 0.0)
+    return effect, float(found.pvalue), *rank_share_ends(z, which, statistic)
 
 
 def _varies(x: Floats) -> bool:

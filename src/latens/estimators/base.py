@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -24,8 +25,7 @@ from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext, smaller_fit
-from latens.estimators.fitting.fit_doubts import doubt_fit
-from latens.estimators.fitting.interrupts import looking_over
+from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over, tell_late_interrupt
 from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
@@ -35,7 +35,7 @@ from latens.estimators.rows.data import Data, InMemory, check_data
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import without_units
 from latens.estimators.rows.units import Units
-from latens.estimators.rows.validation import check_rows, doubt_weights, occupied
+from latens.estimators.rows.validation import check_rows
 from latens.inference.search.journal import Journal, Record
 from latens.system.interrupts import held_back
 from latens.system.seeds import generator
@@ -253,6 +253,14 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         journal, rng = checkpoint.journal(self, context.rng, about, context.over, foreign)
         return replace(context, journal=journal, rng=rng)
 
+    @contextmanager
+    def _completing(self) -> Iterator[None]:
+        """Steps after `_fit` without which the fit is not whole: an interrupt waits until they are done."""
+        with held_back() as asked:
+            yield
+        if asked():
+            tell_late_interrupt(self)
+
     def _tell_interrupt(self, n_iterations: int, journal: Record) -> None:
         warn(
             FitInterrupted(
@@ -294,10 +302,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 self._check_common()
                 self._begin_stream(check_data(self, X, sample_weight))
                 return self
-            rows = occupied(check_rows(self, X, sample_weight))
-            if len(rows):
-                doubt_weights(rows)
-                self._see_batch(rows)
+            self._see_batch(check_rows(self, X, sample_weight))
         return self
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from latens.array import Floats
 from latens.array.transfer import host, is_sparse
@@ -15,6 +16,7 @@ from latens.estimators.intervals.table import AXES, COVARIANCES
 __all__ = [
     "FittedParts",
     "axes_of_published",
+    "check_fitted",
     "column_spread",
     "component_shares",
     "entries_of",
@@ -35,6 +37,12 @@ class FittedParts:
 def has_fitted_parts(estimator: object) -> bool:
     """Whether it is an estimator of latens that was fitted."""
     return "_model" in vars(estimator)
+
+
+def check_fitted(estimator: Any, otherwise: str) -> None:
+    """Refuse, in these words, an estimator that was not fitted."""
+    if not estimator.__sklearn_is_fitted__():
+        raise NotFittedError(otherwise)
 
 
 def fitted_parts(estimator: Any) -> FittedParts:
@@ -80,7 +88,12 @@ def component_shares(estimator: Any) -> Floats | None:
 
 
 def axes_of_published(estimator: Any, name: str, view: str = "") -> tuple[str, list[str]]:
-    """What the axes of a published array are, k for components and d and e for features, and the features' names."""
+    """What the axes of a published array are, and the names of its features, or of its levels.
+
+    Axes are k for components, d and e for features, l for levels of columns.
+    """
     kind = getattr(estimator, "covariance_type", "")
     axes = COVARIANCES.get(kind, "") if name == "covariances" else AXES.get(name, ("", ""))[0]
+    if "l" in axes:
+        return axes, [" = ".join(level) for level in estimator._named_levels()]
     return axes, [str(feature) for feature in estimator._features_by_view().get(view, ())]

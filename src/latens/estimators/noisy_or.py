@@ -153,6 +153,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     sparse: ClassVar[bool] = True
     sample_size: ClassVar[int] = 2048
     glance: ClassVar[int] = 20
+    settled_by: ClassVar[float] = 1e3
 
     def __init__(
         self,

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
 from latens.errors import collect_warnings
 
 __all__ = [
     "all_or_nothing",
-    "check_fitted",
     "given_array",
     "in_callback",
     "keep_warnings",
@@ -31,7 +29,7 @@ __all__ = [
 ]
 
 
-LARGEST = 2**31 - 1  # of a whole number: no fit gets that far
+LARGEST_WHOLE = 2**31 - 1  # whole number that a parameter takes: no fit gets that far
 
 
 @contextmanager
@@ -73,12 +71,6 @@ def keep_warnings(estimator: Any, *, adding: bool = False) -> Iterator[None]:
     estimator.warnings_ = [*earlier, *(record for record in records if record not in earlier)]
 
 
-def check_fitted(estimator: Any, otherwise: str) -> None:
-    """Refuse, in these words, an estimator that was not fitted."""
-    if not estimator.__sklearn_is_fitted__():
-        raise NotFittedError(otherwise)
-
-
 def whole_number(name: str, value: Any, least: int = 1, most: int | None = None, why: str = "") -> int:
     """An integer in range; whole floats count, since R sends 10.0.
 
@@ -92,7 +84,7 @@ def whole_number(name: str, value: Any, least: int = 1, most: int | None = None,
         raise ValueError(f"{name}={value!r} is not a whole number; choose an integer of at least {least}.")
     if int(value) < least:
         raise ValueError(f"{name}={shown(value)} is too small; choose at least {least}.")
-    most = LARGEST if most is None else most
+    most = LARGEST_WHOLE if most is None else most
     if int(value) > most:
         raise ValueError(f"{name}={shown(value)} is too large{why and f': {why}'}; choose at most {most}.")
     return int(value)

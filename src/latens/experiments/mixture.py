@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["EXPERIMENT"]
 
 TOL = 1e-8  # nats per row
-NEAR = 1e-3  # nats per row below the best bound that count as having reached it
+REACHED_WITHIN = 1e-3  # nats per row below the best bound that count as having reached it
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def _fitted(settings: Settings, x: np.ndarray, **options: Any) -> GaussianMixtur
 
 def _summary(starts: list[Start], ours: GaussianMixture, goal: GaussianMixture, n: int) -> Numbers:
     top = max(ours.elbo_, goal.elbo_, *(start.bound for start in starts))
-    reached = sum(start.bound > top - NEAR * n for start in starts)
+    reached = sum(start.bound > top - REACHED_WITHIN * n for start in starts)
     bounds = [start.bound for start in starts]
     rows = [
         ("random starts, best", max(bounds), f"{reached} of {len(starts)}"),
         ("random starts, middle", float(np.median(bounds)), ""),
-        ("k-means++ and moves", ours.elbo_, f"{int(ours.elbo_ > top - NEAR * n)} of 1"),
-        ("started at the true centres", goal.elbo_, f"{int(goal.elbo_ > top - NEAR * n)} of 1"),
+        ("k-means++ and moves", ours.elbo_, f"{int(ours.elbo_ > top - REACHED_WITHIN * n)} of 1"),
+        ("started at the true centres", goal.elbo_, f"{int(goal.elbo_ > top - REACHED_WITHIN * n)} of 1"),
     ]
     return Numbers.of("summary", ("start", "bound (nats)", "reached the best bound"), rows)
 
@@ -176,7 +176,7 @@ def _notes(
 ) -> tuple[str, ...]:
     best = max(starts, key=lambda start: start.bound)
     top = max(ours.elbo_, goal.elbo_, best.bound)
-    reached = sum(start.bound > top - NEAR * n for start in starts)
+    reached = sum(start.bound > top - REACHED_WITHIN * n for start in starts)
     return (
         f"{reached} of {len(starts)} random starts reach the highest bound found; the fit by k-means++ and moves is "
         f"{number(top - ours.elbo_)} nats below it, and one started at the true centres {number(top - goal.elbo_)}.",

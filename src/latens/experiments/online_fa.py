@@ -25,7 +25,7 @@ __all__ = ["EXPERIMENT"]
 SOLVERS = ("online-sga", "online-em", "transport", "exact")
 NAMES = ("online SGA", "online EM", "transport", "exact", "scikit-learn")
 MEASURES = {"covariance": covariance_distance, "wasserstein": wasserstein2}
-FAR = 30.0  # times all others: what is worse than that is not drawn, for they would lie on one line
+WORST_DRAWN = 30.0  # times all others: what is worse than that is not drawn, for they would lie on one line
 LABELS = {"covariance": "relative covariance distance", "wasserstein": "2-Wasserstein distance"}
 
 
@@ -148,8 +148,8 @@ def _figures(panels: list[Panel], settings: Settings, measure: str, number: int)
             for sign in (-1, 1)
         ]
         calm = np.delete(mean, NAMES.index("online SGA"), axis=0)
-        far = mean.max() > FAR * calm.max()
-        shown = (float(np.log10(0.8 * mean.min())), float(np.log10(FAR * calm.max()))) if far else None
+        far = mean.max() > WORST_DRAWN * calm.max()
+        shown = (float(np.log10(0.8 * mean.min())), float(np.log10(WORST_DRAWN * calm.max()))) if far else None
         chart = line_chart(lines, x_label="rows T", y_label=LABELS[measure], y_range=shown, log_y=True, log_x=True)
         caption = f"D = {panel.d}, spectrum [1, {panel.top:g}]. Faint: one standard error to either side."
         if far:

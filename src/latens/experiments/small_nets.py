@@ -20,7 +20,7 @@ from latens.system.optional_imports import require
 __all__ = ["Data", "Nets", "hidden_units", "outputs"]
 
 NAMES = ("w1", "b1", "w2", "b2")
-LONGEST = 2.0  # gradient
+LONGEST_GRADIENT = 2.0  # norm
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ def _slopes(weights: list[Any], x: Any, y: Any) -> tuple[Any, ...]:
 
 
 def _clipped(slopes: tuple[Any, ...]) -> list[Any]:
-    """No gradient of a net longer than LONGEST, lest one odd batch throws it away."""
+    """No gradient of a net longer than LONGEST_GRADIENT, lest one odd batch throws it away."""
     squares = sum(slope.square().sum((1, 2), keepdim=True) for slope in slopes)
-    share = (LONGEST / squares.sqrt()).clamp_max(1.0)
+    share = (LONGEST_GRADIENT / squares.sqrt()).clamp_max(1.0)
     return [slope * share for slope in slopes]
 
 

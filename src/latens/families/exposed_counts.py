@@ -38,7 +38,7 @@ __all__ = ["EXPOSED_SIZES", "ExposedCounts"]
 EXPOSED_SIZES: Floats = np.array([2.0**i for i in range(-4, 9)])  # from 1/16 to 256
 G = len(EXPOSED_SIZES)
 LEAST_WEIGHT = 1e-14  # of a size that still changes a sum
-FAR = 30.0  # nats below its height at which an integrand is cut off
+NATS_CUT_OFF = 30.0  # nats below its height at which an integrand is cut off
 STEP = 0.5  # of a trapezoidal rule, in widths of the integrand: an error below 1e-7
 N_HALVINGS = 24  # of the way to where an integrand is cut off
 
@@ -204,7 +204,7 @@ def _integrated(x: Array, s: Array, shape: Floats, rate: Floats, size: float) ->
     """(n, K), log of the chance of counts (n, 1) with exposures (n, 1), rates being Gamma(shape, rate), (K,) each.
 
     On the scale of v = log rate the integrand is log-concave, with its mode at the root of a quadratic; the trapezoidal
-    rule runs between the places at which it has fallen by FAR.
+    rule runs between the places at which it has fallen by NATS_CUT_OFF.
     """
     xp = array_namespace(x)
     a, b = like(shape, x), like(rate, x)
@@ -225,14 +225,14 @@ def _integrated(x: Array, s: Array, shape: Floats, rate: Floats, size: float) ->
     chance = s * mode / (size + s * mode)
     width = 1 / xp.sqrt(b * mode + (x + size) * chance * (1 - chance))
     middle = xp.log(mode)
-    least = height(middle) - FAR
+    least = height(middle) - NATS_CUT_OFF
     left, right = (_reach(height, middle, side, least) for side in (-1.0, 1.0))
     n_nodes = 1 + int(np.ceil(float(xp.max((left + right) / (STEP * width)))))
     step = (left + right) / (n_nodes - 1)
     total = 0.0
     for i in range(n_nodes):
-        total = total + xp.exp(height(middle - left + i * step) - least - FAR)
-    return fixed + least + FAR + xp.log(total) + xp.log(step)
+        total = total + xp.exp(height(middle - left + i * step) - least - NATS_CUT_OFF)
+    return fixed + least + NATS_CUT_OFF + xp.log(total) + xp.log(step)
 
 
 def _reach(height: Callable[[Array], Array], middle: Array, side: float, least: Array) -> Array:

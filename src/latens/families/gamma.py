@@ -71,7 +71,7 @@ class Gamma:
         )
 
     def log_integral(self, count: Floats | float, squares: Floats) -> Floats:
-        """log E[t^(count / 2) e^(-t squares / 2)], entry by entry: of normal values their precision integrated out."""
+        """log E[t^(count / 2) e^(-t squares / 2)], entry by entry: normal values, their precision t integrated out."""
         after = self.observe(count, squares)
         return np.asarray(
             self.shape * np.log(self.rate) - self._gammaln + after._gammaln - after.shape * np.log(after.rate)

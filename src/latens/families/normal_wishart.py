@@ -48,7 +48,7 @@ class NormalWishart:
         """(K or 1,), E[log |Lam|]."""
         d = self.mean.shape[1]
         half = 0.5 * (self.dof[:, None] - np.arange(d))
-        return np.asarray(digamma(half).sum(axis=1) + d * math.log(2) - self._log_volume)
+        return np.asarray(digamma(half).sum(axis=1) + d * math.log(2) - self.log_volume)
 
     @property
     def row_variance(self) -> Floats:
@@ -149,7 +149,7 @@ class NormalWishart:
         return np.asarray(each.sum(axis=0, keepdims=True) if self.tied else each)
 
     @cached_property
-    def _log_volume(self) -> Floats:
+    def log_volume(self) -> Floats:
         """(K or 1,), log |scatter|."""
         return log_determinant(self.scatter)
 
@@ -158,7 +158,7 @@ class NormalWishart:
         """(K or 1,), log B(W, nu): the logarithm of the Wishart's normaliser."""
         d, nu = self.mean.shape[1], self.dof
         gammas = gammaln(0.5 * (nu[:, None] - np.arange(d))).sum(axis=1) + 0.25 * d * (d - 1) * math.log(math.pi)
-        return np.asarray(0.5 * nu * (self._log_volume - d * math.log(2)) - gammas)
+        return np.asarray(0.5 * nu * (self.log_volume - d * math.log(2)) - gammas)
 
 
 def _outer(scale: Floats, v: Floats) -> Floats:

@@ -6,6 +6,7 @@ x_nd ~ Normal(w_d'z_n, noise_d)          w, noise: points, so there is no diverg
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,10 @@ class PointNormalGamma:
         if len(self.noise) == 1:
             left, count = left.sum(keepdims=True), count.sum(keepdims=True)
         return PointNormalGamma(mean, np.maximum(left / np.maximum(count, 1e-300), self.floor), self.floor)
+
+    def transformed(self, axes: Floats, prior: Any) -> PointNormalGamma:
+        """`axes` (K, K) times the weights, as in `Relevance`; points have no relevances that would follow."""
+        return replace(self, mean=axes @ self.mean)
 
     def log_likelihood(self, seen: Floats, zz: Floats, zx: Floats, xx: Floats) -> float:
         """sum log Normal(x_nd | w_d'z_n, noise) over observed entries, linear in its arguments."""

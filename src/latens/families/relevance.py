@@ -109,7 +109,7 @@ class Relevance:
         return float(noise.sum() + scales + np.sum(self.alpha.log_integral(d, sizes)))
 
     def about(self) -> tuple[tuple[float, Floats], tuple[float, float]]:
-        """Shapes and rates of noise, and of one relevance for all, that are no longer vague and about where this is."""
+        """(shape, rate) of the noise and of one relevance for all: proper Gamma priors centred at this posterior."""
         alpha = float(np.exp(np.mean(np.log(self.alpha.mean)))) if len(self.alpha.mean) else 1.0
         return (PROPER, PROPER / self.tau), (PROPER, PROPER / alpha)
 
@@ -142,14 +142,14 @@ class Relevance:
 
 
 def learnt(loadings: Relevance | PointNormalGamma) -> Relevance:
-    """Those that have a posterior, or a prior."""
+    """The loadings, where they are a distribution: a posterior, or a prior."""
     if not isinstance(loadings, Relevance):
         raise TypeError("points have no posterior to draw from.")
     return loadings
 
 
 def drawn(loadings: Relevance | PointNormalGamma) -> PointNormalGamma:
-    """Those that are a draw."""
+    """The loadings, where they are a point: a draw."""
     if not isinstance(loadings, PointNormalGamma):
         raise TypeError("a posterior is no draw of it.")
     return loadings

@@ -40,7 +40,7 @@ FREEDOMS: Floats = np.array([2.0**i for i in range(9)])  # from 1 to 256
 G = len(FREEDOMS)
 LEAST_WEIGHT = 1e-14  # of degrees of freedom that still change a sum
 TRIMMED = 0.02  # share at either end of a column that a start takes for outliers
-FAR = 30.0  # nats below its height at which an integrand is cut off
+NATS_CUT_OFF = 30.0  # nats below its height at which an integrand is cut off
 STEP = 0.5  # of a trapezoidal rule, in widths of the integrand: an error below 1e-7
 
 
@@ -284,12 +284,12 @@ def _mixed(gap: Array, dof: Floats, strength: Floats, nu: float) -> Array:
 
 
 def _reach(a: float, side: float) -> float:
-    """How far from 0 to the left (-1) or right (1) a (v - e^v) has fallen by FAR."""
-    low, high = 0.0, FAR / a + 40.0
+    """How far from 0 to the left (-1) or right (1) a (v - e^v) has fallen by NATS_CUT_OFF."""
+    low, high = 0.0, NATS_CUT_OFF / a + 40.0
     for _ in range(60):
         middle = 0.5 * (low + high)
         fallen = a * (np.expm1(min(side * middle, 700.0)) - side * middle)
-        low, high = (middle, high) if fallen < FAR else (low, middle)
+        low, high = (middle, high) if fallen < NATS_CUT_OFF else (low, middle)
     return high
 
 

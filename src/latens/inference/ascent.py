@@ -20,6 +20,7 @@ from latens.core import (
     Forgetful,
     Iteration,
     L,
+    Leaping,
     Q,
     S,
     State,
@@ -31,6 +32,7 @@ from latens.core import (
 )
 from latens.errors import ElboDecreased, warn
 from latens.inference.bound import measure
+from latens.inference.leaps import leapt
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
@@ -38,7 +40,11 @@ from latens.system.threads import one_blas_thread
 __all__ = ["OnIteration", "OnState", "advance", "ascend", "infer"]
 
 SHORT_STEPS = 5  # iterations before steps are stretched: the first few are long, and not all in a good direction
-LONGER, LONGEST = 1.3, 8.0  # by which each step that succeeds lets the next be longer, and how long they may get
+STRETCH_GROWTH, LONGEST_STRETCH = (
+    1.3,
+    8.0,
+)  # of stretched steps: by which each success lets the next grow, and the limit
+STILL_BETWEEN_LEAPS = 3  # iterations that gain nothing: after one of them a leap may find where to go on
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
@@ -58,6 +64,7 @@ def ascend(
     on_iteration: OnIteration | None = None,
     so_far: Sequence[Iteration] = (),
     on_state: OnState | None = None,
+    leaps: bool = True,
 ) -> Fit:
     """Alternate local and global steps until the bound gains less than `tol` nats per row.
 
@@ -81,33 +88,41 @@ def ascend(
     on_state : callable, optional
         Given each state from which another iteration would start, and the trace up to it. Handed back as `start` and
         `so_far`, they lead to the bits that the ascent would have reached without a break.
+    leaps : bool
+        False: every iteration is a plain one, also of models that leap where the last ones lead.
     """
     first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
-    # asked once: of a protocol that takes as long as a small step
+    # asked once: `isinstance` of a protocol takes as long as a small step
     expanding, stretching = isinstance(model, Expanding), isinstance(model, Stretching)
+    leaping = model if leaps and isinstance(model, Leaping) else None
+    n_still = 1 if leaping is None else STILL_BETWEEN_LEAPS
     try:
         with one_blas_thread():
             for step in range(first, first + max_iter - len(so_far)):
                 iterate = partial(_iterated, model, batches, sweep, step, log_scale)
-                iterate = partial(_of_any_length, model, trace, tol, iterate) if stretching else iterate
-                state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
+                iterate = partial(_stretched_iteration, model, trace, tol, iterate) if stretching else iterate
+                if leaping is not None:
+                    state, event = leapt(leaping, state, trace, iterate, tol)
+                else:
+                    state, event = (expanding and _expanded(model, state, trace, iterate, tol)) or iterate(state)
                 stats = state.stats
                 gain = event.elbo - trace[-1].elbo if trace else math.inf
                 trace.append(replace(event, posterior=None))
                 size = sum(map(abs, event.terms.values()))
-                # as far as settling rows anew can tell, this is the end; exact steps leave nothing to settle
+                # rows whose posteriors are found anew in each pass settle only nearly: a fall of the bound is the end
                 if gain < 0 and isinstance(sweep, Forgetful) and not model.exact_local(state.q):
                     trace.pop()
-                    return Fit(_settled(best), tuple(trace), converged=True)
+                    return Fit(_at_rest(best), tuple(trace), converged=True)
                 if gain < -slack * max(size, 1.0):
                     if not n_to_peak or trace[-2].elbo > trace[n_to_peak - 1].elbo:
                         peak, n_to_peak = best, len(trace) - 1
                     warn(ElboDecreased(f"the bound fell by {-gain:.3g} at iteration {step}"))
                 best = state
                 stopped = bool(on_iteration and on_iteration(event))
-                converged = tol > 0 and abs(gain) < max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
+                least = max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
+                converged = tol > 0 and _rests(trace, least, n_still)
                 if stopped or converged:
                     break
                 if on_state is not None:
@@ -118,11 +133,19 @@ def ascend(
         interrupted = True
     if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
         state, trace = peak, trace[:n_to_peak]
-    return Fit(_settled(state), tuple(trace), converged, interrupted, stopped)
+    return Fit(_at_rest(state), tuple(trace), converged, interrupted, stopped)
 
 
-def _settled(state: State) -> State:
-    return state.settled if isinstance(state, Underway) else state
+def _rests(trace: Sequence[Iteration], least: float, n: int) -> bool:
+    """Whether each of the last n iterations changed the bound by less than so many nats."""
+    return len(trace) > n and all(abs(trace[-i].elbo - trace[-i - 1].elbo) < least for i in range(1, n + 1))
+
+
+def _at_rest(state: State) -> State:
+    """The same without the way that led to it."""
+    if isinstance(state, Underway):
+        return state.settled
+    return replace(state, path=()) if state.path else state
 
 
 def _iterated(
@@ -156,29 +179,31 @@ def _expanded(
     return found if found[1].elbo - trace[-1].elbo > tol * max(found[0].stats.n, 1.0) else None
 
 
-def _of_any_length(
+def _stretched_iteration(
     model: Any,
     trace: Sequence[Iteration],
     tol: float,
     iterate: Callable[[State], tuple[State, Iteration]],
     state: State,
 ) -> tuple[State, Iteration]:
-    """An iteration from further along the last step, or the plain one where that gains next to nothing.
+    """An iteration from beyond the last step (`Stretching`), or the plain one where that gains next to nothing.
 
-    Steps that are too short all go the same way. Each that succeeds lets the next be longer, until one fails.
+    Steps that are too short all have the same direction. Each stretched one that gains lets the next be longer, until
+    one fails.
     """
     if isinstance(state, Underway) and state.stretch > 1:
         q = model.beyond(state.before, state.q, state.stretch)
         if q is not state.q:
             found, event = iterate(replace(state, q=q))
             if event.elbo - trace[-1].elbo > tol * max(found.stats.n, 1.0):
-                return _on_its_way(found, q, min(LONGER * state.stretch, LONGEST)), event
+                return _with_stretch(found, q, min(STRETCH_GROWTH * state.stretch, LONGEST_STRETCH)), event
     found, event = iterate(state)
-    return _on_its_way(found, state.q, LONGER if len(trace) >= SHORT_STEPS else 1.0), event
+    return _with_stretch(found, state.q, STRETCH_GROWTH if len(trace) >= SHORT_STEPS else 1.0), event
 
 
-def _on_its_way(state: State, before: Any, stretch: float) -> Underway:
-    return Underway(state.q, state.stats, state.locals, state.step, state.data, before, stretch)
+def _with_stretch(state: State, before: Any, stretch: float) -> Underway:
+    """The state with what the next stretched step needs: the posterior before this step, and how far to go."""
+    return Underway(state.q, state.stats, state.locals, state.step, state.data, before=before, stretch=stretch)
 
 
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:

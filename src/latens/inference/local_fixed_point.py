@@ -13,15 +13,15 @@ from latens.array.transfer import like
 from latens.core import B, Coded, L, Q, S, Steps
 from latens.errors import NotSettled, warn
 
-__all__ = ["Leaping", "local_fixed_point"]
+__all__ = ["MovedCodes", "local_fixed_point"]
 
-SLOWEST = 0.9999  # what steps are taken to shrink by at the most, where they do not shrink yet
-LONGEST = 5  # steps, besides one, that a leap is made from
+SLOWEST_RATE = 0.9999  # what steps are taken to shrink by at the most, where they do not shrink yet
+MOST_STEPS_OF_LEAP = 5  # steps, besides one, that a leap is made from
 ROUNDING = 32  # times the machine's precision: steps that small are none
 
 
 @runtime_checkable
-class Leaping(Protocol):
+class MovedCodes(Protocol):
     """A local posterior that may be carried on to other codes, from which local steps are taken again."""
 
     def moved_to(self, mean: Array) -> Self: ...  # (n, K)
@@ -56,7 +56,7 @@ def local_fixed_point(
         before, local = mean, model.local_step(q, batch, local)
         mean, _ = model.codes(batch, local)
         size = xp.max(xp.abs(mean - before), axis=1)
-        if origin is not None and isinstance(local, Leaping):  # some have leapt
+        if origin is not None and isinstance(local, MovedCodes):  # some have leapt
             mean = xp.where((size <= last)[:, None], mean, origin)
             local, trail, last, origin = local.moved_to(mean), [mean], None, None
             continue
@@ -64,8 +64,8 @@ def local_fixed_point(
         if not bool(xp.any(left >= tol)):
             return local
         trail, last = [*trail, mean], size
-        if len(trail) > min(mean.shape[1], LONGEST) + 2:
-            if isinstance(local, Leaping) and used < max_iter:
+        if len(trail) > min(mean.shape[1], MOST_STEPS_OF_LEAP) + 2:
+            if isinstance(local, MovedCodes) and used < max_iter:
                 origin, mean = mean, xp.where((left < tol)[:, None], mean, _leap(trail))
                 local = local.moved_to(mean)
             trail = [mean]
@@ -88,9 +88,9 @@ def _left(mean: Array, size: Array, last: Array | None, slowest: Any) -> tuple[A
     if last is None:
         return xp.where(still, xp.zeros_like(size), xp.full_like(size, xp.inf)), slowest
     ratio = size / xp.where(last > 0, last, xp.ones_like(last))
-    shrunk = xp.where(ratio < SLOWEST, ratio, xp.zeros_like(ratio))
+    shrunk = xp.where(ratio < SLOWEST_RATE, ratio, xp.zeros_like(ratio))
     slowest = xp.maximum(shrunk, slowest + xp.zeros_like(ratio))
-    now = xp.where(ratio < SLOWEST, slowest, xp.full_like(ratio, SLOWEST))
+    now = xp.where(ratio < SLOWEST_RATE, slowest, xp.full_like(ratio, SLOWEST_RATE))
     return xp.where(still, xp.zeros_like(size), size * now / (1 - now)), slowest
 
 

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from latens.errors import TableRefused
-from latens.intake.marks import is_missing_mark, number_in
+from latens.intake.marks import MISSING_MARKS, is_missing_mark, number_in
 
 __all__ = ["DAMAGED", "NAMELESS", "Dialect", "open_bytes", "sniff"]
 
@@ -50,6 +50,23 @@ class Dialect:
     text_columns: tuple[int, ...] = ()  # numbers with leading zeros, which are codes
     units: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def parser_options(self) -> dict[str, Any]:
+        """How pandas reads the rows: what `read_csv` takes beside the file and its encoding."""
+        names = self.names or ()
+        return {
+            "sep": r"\s+" if self.separator is None else self.separator,
+            "header": None,
+            "names": [*names, *([" "] if self.trailing else [])],
+            "index_col": False,
+            "decimal": self.decimal,
+            "na_values": list(MISSING_MARKS),
+            "keep_default_na": False,
+            "comment": self.comment,
+            "skipinitialspace": True,
+            "low_memory": False,
+            "dtype": {names[j]: str for j in self.text_columns},
+        }
 
 
 def open_bytes(path: Path) -> IO[bytes]:

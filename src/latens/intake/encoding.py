@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+NUMBERED = ((), ("0", "1"), ("0.0", "1.0"))  # levels of yes/no columns that are the numbers they become
 VERSION = 1
 ENTRIES = {"version", "row_names", "format", "transpose", "columns"}
 # entries of files of tables that have such words or columns
@@ -67,6 +68,14 @@ class Encoded:
             start += len(column.encoded_names)
             out[column.name] = _decoded(column, block)
         return out
+
+    @property
+    def has_words(self) -> bool:
+        """Whether columns hold levels that have names: categories, or yes/no that is not written as 0 and 1."""
+        return not issparse(self.matrix) and any(
+            column.kind == "category" or (column.kind == "binary" and tuple(column.levels) not in NUMBERED)
+            for column in self.columns
+        )
 
     def leveled_frame(self) -> Any:
         """The columns of the table in a pandas frame: numbers as in `matrix`, yes/no and categories by their levels."""
@@ -279,10 +288,8 @@ def _are_words(content: Any) -> bool:
     return isinstance(content, list) and all(isinstance(word, str) for word in content)
 
 
-def encodings_to_text(encodings: Mapping[str, Encoding] | None) -> str | None:
+def encodings_to_text(encodings: Mapping[str, Encoding]) -> str:
     """Encodings by table as JSON, for the file of a model."""
-    if encodings is None:
-        return None
     return json.dumps({view: encoding.to_json() for view, encoding in encodings.items()})
 
 

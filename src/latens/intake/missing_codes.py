@@ -18,7 +18,7 @@ __all__ = ["NamedMissing", "may_hold_codes", "missing_codes"]
 Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.01  # of a column, that a code must fill
-LEAST_NAMED = 5  # times that a number which people write for missing is enough in columns of any length
+LEAST_NAMED = 5  # occurrences from which a usual code, such as -999, counts as one in a column of any length
 LARGEST_SHARE = 0.5
 LEAST_GAP = 10.0  # interquartile ranges between a code and the other values
 LEAST_RANGES = 2.0  # ranges of the other values between them and a code that is no row of nines: tails are no codes

@@ -57,7 +57,7 @@ def load_tables(path: Path, format: str | None, sep: str | None, sheet: str | in
 
 
 def laid_out(tables: dict[str, Table], format: str | None) -> dict[str, Table]:
-    """Tables as rows by columns, where they lie in another format."""
+    """Tables as rows x columns, from the layout that `format` names; as they are where that is None or 'matrix'."""
     table = next(iter(tables.values()))
     if format in (None, "matrix") or not isinstance(table, RawTable):
         return tables

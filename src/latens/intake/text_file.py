@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from latens.errors import TableRefused
 from latens.intake.dialect import DAMAGED, Dialect, open_bytes, sniff
-from latens.intake.marks import MISSING_MARKS, is_missing_mark, plain_number
+from latens.intake.marks import is_missing_mark, plain_number
 from latens.intake.raw_table import RawTable
 from latens.system.optional_imports import require
 
@@ -65,19 +66,6 @@ def _parse(path: Path, dialect: Dialect) -> Any:
     """The rows of a file as a pandas frame: numbers where a whole column is, else text."""
     pandas = require("pandas", "table")
     names = dialect.names or ()
-    options: dict[str, Any] = {
-        "sep": r"\s+" if dialect.separator is None else dialect.separator,
-        "header": None,
-        "names": [*names, *([" "] if dialect.trailing else [])],
-        "index_col": False,
-        "decimal": dialect.decimal,
-        "na_values": list(MISSING_MARKS),
-        "keep_default_na": False,
-        "comment": dialect.comment,
-        "skipinitialspace": True,
-        "low_memory": False,
-        "dtype": {names[j]: str for j in dialect.text_columns} or None,
-    }
     for encoding in (dialect.encoding, "cp1252"):
         try:
             with (
@@ -92,7 +80,7 @@ def _parse(path: Path, dialect: Dialect) -> Any:
                 warnings.simplefilter("error", pandas.errors.ParserWarning)
                 for _ in range(dialect.skip):
                     file.readline()
-                frame = pandas.read_csv(file, **options)
+                frame = pandas.read_csv(file, **dialect.parser_options())
             return frame.iloc[:, : len(names)]
         except UnicodeDecodeError:
             continue
@@ -118,6 +106,12 @@ def _ragged(path: Path, dialect: Dialect, error: str) -> str:
                         f"{width}: {', '.join(row)[:60]!r}. Mend that line, or put quotes around values that hold the "
                         "separator."
                     )
+    opened = re.search(r"EOF inside string starting at row (\d+)", error)
+    if opened is not None:
+        return (
+            f"a quote that is opened about line {dialect.skip + int(opened[1]) + 1} of {path.name} is never closed. "
+            "Close it, or take it out."
+        )
     return f"{path.name} cannot be read as a table ({error.splitlines()[0]}); try --sep."
 
 

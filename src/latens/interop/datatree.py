@@ -81,6 +81,9 @@ def _labelled(
             suffix = f"_{view}" if view else ""
             dims.append(f"feature{suffix}" if kind == "d" else f"other_feature{suffix}")
             coordinates[dims[-1]] = list(features)
+        elif kind == "l" and size == len(features):
+            dims.append("level")
+            coordinates["level"] = list(features)
         else:
             dims.append(f"{name}{'_' + view if view else ''}_axis{place}")
     return xarray.DataArray(values, dims=dims, coords=coordinates)

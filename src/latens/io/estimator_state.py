@@ -31,6 +31,7 @@ from latens.io.checks.type_checks import fits, hints_of
 from latens.io.checks.value_checks import check_domains, check_finite, check_settings, kinds
 from latens.io.registry import estimator_class, models_of, name_of
 from latens.io.trace import from_columns, to_columns
+from latens.models.mixture.model import Mixture
 from latens.models.multi_view.model import MultiView
 from latens.system.threads import one_blas_thread
 
@@ -61,8 +62,8 @@ class EstimatorState:
     @classmethod
     def of(cls, estimator: Any) -> EstimatorState:
         """Collect it from a fitted estimator."""
-        names = {name: getattr(estimator, f"{name}_", None) for name in ("feature_names_in", "component_names")}
-        parts = fitted_parts(estimator)
+        own, parts = vars(estimator), fitted_parts(estimator)
+        names = {name: own.get(f"{name}_") for name in ("feature_names_in", "component_names")}
         return cls(
             model=parts.model,
             units=parts.units,
@@ -70,10 +71,10 @@ class EstimatorState:
             trace=to_columns(estimator.trace_),
             converged=bool(estimator.converged_),
             n_features_in=int(estimator.n_features_in_),
-            output=getattr(estimator, "_sklearn_output_config", {}).get("transform"),
-            warnings=[(each.code, each.message, each.remedy) for each in getattr(estimator, "warnings_", [])],
+            output=own.get("_sklearn_output_config", {}).get("transform"),
+            warnings=[(each.code, each.message, each.remedy) for each in own.get("warnings_", [])],
             attributes=attributes_of(estimator),
-            encodings=encodings_to_text(getattr(estimator, "encodings_", None)),
+            encodings=encodings_to_text(own["encodings_"]) if "encodings_" in own else None,
             **{name: None if value is None else list(map(str, value)) for name, value in names.items()},
         )
 
@@ -157,10 +158,13 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     if state.step < 0:
         raise FileRefused(f"it claims {state.step} iterations; expected 0 or more.")
     check_finite(model.global_terms(state.q), "terms")
-    check_stream(estimator_class(name), fitted.attributes, d)
+    stream = fitted.attributes.get("stream_")
+    if stream is not None:
+        check_stream(estimator_class(name), stream, d)
     if isinstance(model, MultiView):
         check_samples(model, state, fitted.attributes)
-    check_columns(model, state, fitted.attributes, d)
+    elif isinstance(model, Mixture):
+        check_columns(model, state, fitted.attributes, d)
 
 
 def _check_attributes(cls: type, attributes: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from latens import __version__
 from latens.errors import FileRefused
-from latens.estimators.parameters import check_fitted
+from latens.estimators.fitted_parts import check_fitted
 from latens.io.archive.reading import read_archive
 from latens.io.archive.writing import FORMAT, VERSION, write_archive
 from latens.io.encoding import decode, encode
@@ -74,8 +74,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
 
 def _own_classes(model: Any) -> set[type]:
     """Classes of the caller's own likelihoods."""
-    own = own_likelihoods(getattr(model, "likelihoods", None)).values()
-    return {type(kind) for kind in own if name_of(type(kind)) is None}
+    given = vars(model).get("likelihoods")
+    own = {} if given is None else own_likelihoods(given)
+    return {type(kind) for kind in own.values() if name_of(type(kind)) is None}
 
 
 def _written(name: str, model: Any) -> tuple[dict[str, Any], list[Any]]:

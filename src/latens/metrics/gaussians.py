@@ -23,7 +23,7 @@ from latens.families.low_rank import LowRankNormal
 __all__ = ["covariance_distance", "gaussian_kl", "wasserstein2"]
 
 STEP = 0.25  # of the trapezoids, in e-folds
-BEYOND = 12.0  # e-folds past both ends of the spectrum, where the integrand is its limit to the last digit
+FOLDS_BEYOND = 12.0  # e-folds past both ends of the spectrum, where the integrand is its limit to the last digit
 ASYMMETRY = 1e-8  # of a covariance, in units of the standard deviations; more is no rounding
 INDEFINITE = 1e-10  # of its largest eigenvalue: as far below 0 as rounding may take the smallest
 MOST_DENSE = 200  # columns up to which square roots of whole matrices are cheaper, and sharper
@@ -147,7 +147,7 @@ def _trace_of_root(a: LowRankNormal, b: LowRankNormal) -> float:
     v = np.hstack([b.times(a.components.T), b.components.T])
     largest = float(np.sum(a.variance)) * float(np.sum(b.variance))
     lowest, highest = 0.5 * float(np.log(diagonal).min()), 0.5 * float(np.log(largest))
-    nodes = np.exp(np.arange(lowest - BEYOND, highest + BEYOND, STEP))
+    nodes = np.exp(np.arange(lowest - FOLDS_BEYOND, highest + FOLDS_BEYOND, STEP))
     below = a.log_det_covariance + b.log_det_covariance - float(np.sum(np.log(diagonal)))
     integral = (below * nodes[0] + float(np.sum(u * v)) / nodes[-1]) / np.expm1(STEP)  # of all nodes beyond
     for t in nodes:

@@ -42,10 +42,10 @@ __all__ = ["RegressionIntegral", "integrated"]
 GRID_POINTS = 97  # at least; more where a posterior is so wide that they would lie further apart than the next
 COARSE_STEP = 0.25  # e-folds of rho, in the search for where its posterior lies
 REACH = 40.0  # e-folds beyond the data's own scales, to either side, of that search
-NEGLIGIBLE = 12.0  # nats below the highest weight: the grid ends there
+NEGLIGIBLE_NATS = 12.0  # nats below the highest weight: the grid ends there
 QUANTILE_STEPS = 60  # of Halley's method held within a bracket; two are enough for most
 QUANTILE_DIGITS = 1e-10  # of the bracket's width
-NEAR = 1e-3  # of the level: a step from as near as that leaves about the cube of it
+NEAR_LEVEL = 1e-3  # of the level: a step from as near as that leaves about the cube of it
 BLOCK_ROWS = 4096  # rows whose quantiles are found together
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -234,7 +234,7 @@ def _grid(model: LinearRegression, at: Spectrum, dof: float, columns: Floats) ->
         scales = np.append(scales, noise)
     coarse = np.arange(float(scales.min()) - REACH, float(scales.max()) + REACH, COARSE_STEP)
     heights = _log_weights(model, at, dof, columns, coarse)
-    likely = np.flatnonzero(heights >= heights.max() - NEGLIGIBLE)
+    likely = np.flatnonzero(heights >= heights.max() - NEGLIGIBLE_NATS)
     low, high = max(likely[0] - 1, 0), min(likely[-1] + 1, len(coarse) - 1)
     logs = np.linspace(coarse[low], coarse[high], max(GRID_POINTS, int(high - low + 1)))
     return logs, _log_weights(model, at, dof, columns, logs)
@@ -295,7 +295,7 @@ def _solved(
             newton = (cdf - level) / density
             step = newton / np.maximum(1 - 0.5 * newton * slope / density, 0.5)
         inside = (at - step > low) & (at - step < high)
-        near = np.abs(cdf - level) <= NEAR * min(level, 1 - level)
+        near = np.abs(cdf - level) <= NEAR_LEVEL * min(level, 1 - level)
         settled = (np.abs(step) <= digits) | (high - low <= digits)
         at = np.where(settled, at, np.where(inside, at - step, 0.5 * (low + high)))
         found[which] = at

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from latens.intake.dialect import Dialect, sniff
-from latens.intake.marks import MISSING_MARKS
 from latens.scale.blocks import Block, Stamp, as_numbers
 from latens.system.optional_imports import require
 
@@ -63,24 +62,11 @@ class CsvReader:
             file.seek(start)
             text = file.read(stop - start)
         wanted = list(dict.fromkeys([*numbers, *others]))
-        names = [*self.names, *([" "] if self.dialect.trailing else [])]
+        options = self.dialect.parser_options()
+        options["dtype"] = {name: kind for name, kind in options["dtype"].items() if name not in numbers}
         self._refuse_longer(text)
         try:
-            frame = pandas.read_csv(
-                io.BytesIO(text),
-                sep=r"\s+" if self.dialect.separator is None else self.dialect.separator,
-                header=None,
-                names=names,
-                usecols=wanted,
-                index_col=False,
-                decimal=self.dialect.decimal,
-                na_values=list(MISSING_MARKS),
-                keep_default_na=False,
-                comment=self.dialect.comment,
-                skipinitialspace=True,
-                encoding=self.dialect.encoding,
-                low_memory=False,
-            )
+            frame = pandas.read_csv(io.BytesIO(text), usecols=wanted, encoding=self.dialect.encoding, **options)
         except pandas.errors.EmptyDataError:  # blank lines at the end
             frame = pandas.DataFrame({name: np.zeros(0) for name in wanted})
         except pandas.errors.ParserError as error:

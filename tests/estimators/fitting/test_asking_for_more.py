@@ -12,6 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import latens
+from latens.inference.search.optimum import Search
 
 
 def flipped_halves(seed: int, n: int = 500) -> np.ndarray:
@@ -163,6 +164,28 @@ def test_a_search_that_time_cut_has_not_converged_though_its_best_ascent_settled
     assert not cut.converged_
     rows = {row[0]: row for row in latens.compare({"whole": whole, "cut": cut}).table.rows}
     assert (rows["whole"][3], rows["cut"][3]) == ("yes", "no")
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_time_that_is_over_between_two_steps_leaves_a_fit_that_has_not_converged(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first ascent has settled, and no candidate was tried: the search was not done."""
+    proposed, begun = Search._candidates, list[bool]()
+
+    def candidates(self: Search, *arguments: Any) -> Any:
+        begun.append(True)
+        return proposed(self, *arguments)
+
+    monkeypatch.setattr(Search, "_candidates", candidates)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0 if begun else 0.0)
+    X, options = some_rows(estimator), {"prior": "ard"} if estimator is latens.FactorAnalysis else {}
+    model = estimator(5, n_init=1, moves=True, max_time=50, random_state=0, **options)
+    with pytest.warns(ConvergenceWarning, match=r"used all max_time=50 seconds and keeps the best state"):
+        model.fit(X)
+    assert begun
+    assert not model.converged_
+    assert np.isfinite(model.transform(X)).all()
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -192,3 +192,14 @@ def test_equal_columns_lead_one_factor_more_than_one_of_them_does_alone() -> Non
     led_by_both = sum(set(names) == {"x0", "x20"} for names in model.top_features(2).values())
     assert led_by_both <= led_by_one + 1
     assert model.n_components_ <= alone.n_components_ + 1
+
+
+@pytest.mark.parametrize("allowed", [2, 8, None])
+def test_clusters_that_overlap_are_found_though_rough_ones_join_to_one(allowed: int | None) -> None:
+    """Sums of rough clusters ask for one; two are 12 nats higher, which starts that leave more of them find."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + np.where(rng.random(300)[:, None] < 0.4, [3.0, 0.0], 0.0)
+    two = latens.GaussianMixture(2, prune=False, random_state=0).fit(X)
+    found = latens.GaussianMixture(allowed, random_state=0).fit(X)
+    assert found.n_components_ == 2
+    assert found.elbo_ > two.elbo_ - 0.1

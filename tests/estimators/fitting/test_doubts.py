@@ -17,6 +17,7 @@ from latens.core import Rows
 from latens.errors import (
     AllKept,
     CountsRows,
+    DoubtfulScale,
     EqualColumns,
     FewerThanAsked,
     FewValues,
@@ -343,3 +344,25 @@ def test_memory_is_counted_by_rows_by_their_posteriors_and_by_components(monkeyp
 def test_free_memory_is_a_number_of_bytes() -> None:
     free = free_memory()
     assert free is None or 10**6 < free < 10**15
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+@pytest.mark.parametrize("wide", [1.0, 4.0])
+def test_round_clusters_of_columns_that_spread_unequally_are_doubted(wide: float, holes: float) -> None:
+    rng = np.random.default_rng(6)
+    X = 8.0 * np.eye(3)[rng.integers(2, size=200)] + rng.normal(size=(200, 3))
+    X[:, 2] *= wide
+    X[rng.random(X.shape) < holes] = np.nan
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = latens.GaussianMixture(covariance_type="spherical", random_state=0).fit(X)
+    doubts = [one.message for one in caught if isinstance(one.message, DoubtfulScale)]
+    if wide == 1:
+        assert (model.n_components_, doubts) == (2, [])
+        return
+    assert model.n_components_ > 2
+    assert len(doubts) == 1
+    assert "x2" in str(doubts[0])
+    assert f"{model.n_components_} were found" in str(doubts[0])
+    assert "covariance_type='diag'" in str(doubts[0])
+    assert latens.GaussianMixture(covariance_type="diag", random_state=0).fit(X).n_components_ == 2

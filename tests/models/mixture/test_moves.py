@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 import latens
-from latens.core import Rows
+from latens.core import Removal, Rows
 from latens.models.mixture.model import Memberships
-from latens.models.mixture.moves import agglomerated, dealt, propose
+from latens.models.mixture.moves import agglomerated, dealt, gather, rearrange
 
 N_EACH = 30
 
@@ -82,7 +83,7 @@ def test_a_half_that_another_cluster_holds_is_given_back() -> None:
     wrong = label.copy()
     wrong[N_EACH : N_EACH + N_EACH // 2] = 2  # half of the second cluster is held by the third
     q, stats = of_labels(wrong, 3)
-    *proposed, _ = propose(model, q, stats, rows, np.random.default_rng(0), 3)  # the last deals rows, and mends it too
+    proposed = [one for one in rearrange(model, q, stats, rows, 3) if not isinstance(one, Removal)]
     best = max(proposed, key=bound)
     assert best.n_components == 3
     assert same_groups(labels_of(best), label)
@@ -92,8 +93,46 @@ def test_a_half_that_another_cluster_holds_is_given_back() -> None:
 def test_halves_of_the_last_round_change_no_candidate() -> None:
     model, rows, label = problem()
     q, stats = of_labels(np.minimum(label, 1), 2)
-    first, again = (list(propose(model, q, stats, rows, np.random.default_rng(0), 5)) for _ in range(2))
-    fresh = list(propose(model, q, stats, Rows(rows.x.copy()), np.random.default_rng(1), 5))
+    first, again, fresh = (
+        [one for one in rearrange(model, q, stats, table, 5) if not isinstance(one, Removal)]
+        for table in (rows, rows, Rows(rows.x.copy()))
+    )
     for one in (again, fresh):
         assert [bound(a) for a in one] == [bound(a) for a in first]
     assert any(a.n_components == 3 and same_groups(labels_of(a), label) for a in first)
+
+
+def test_each_cluster_is_proposed_to_be_taken_out_the_smallest_first() -> None:
+    model, rows, label = problem()
+    q, stats = of_labels(np.minimum(label, 1), 2)
+    removed = [one for one in rearrange(model, q, stats, rows, 2) if isinstance(one, Removal)]
+    assert [one.of.tolist() for one in removed] == [[1], [0]]
+    assert all(one.n_components == 1 for one in removed)
+
+
+def test_first_candidates_and_further_ones_are_all_candidates() -> None:
+    model, rows, label = problem()
+    pieces = 2 * label + np.arange(len(label)) % 2
+    q, stats = of_labels(pieces, 6)
+    rng = np.random.default_rng(0)
+    every = [bound(getattr(one, "q", one)) for one in model.candidates(q, stats, rows, rng, 8)]
+    tiers = (model.first_candidates, model.further_candidates)
+    assert every == [bound(getattr(one, "q", one)) for tier in tiers for one in tier(q, stats, rows, rng, 8)]
+    joined = next(one for one in gather(model, q, stats, rows) if one.n_components == 5)
+    assert bound(joined) > bound(q)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_rows_are_dealt_by_the_predictive_density(kind: str, holes: bool) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)) + 3.0 * rng.integers(2, size=(60, 1))
+    if holes:
+        X[rng.random(X.shape) < 0.2] = np.nan
+        X[0] = np.nan  # shows nothing
+    fitted = latens.GaussianMixture(3, covariance_type=kind, prune=False, max_iter=3, random_state=0).fit(X)
+    model, q, rows = fitted._model, fitted.posterior_, fitted._units.enter(fitted._rows_of_fit(X))
+    step = model.predicted_step(q, rows)
+    np.testing.assert_allclose(step.mean, model.predicted_memberships(q, rows), atol=1e-10)
+    expected = model.statistics(rows, replace(model.local_step(q, rows), mean=step.mean))
+    np.testing.assert_allclose(model.statistics(rows, step).xx, expected.xx, rtol=1e-10)

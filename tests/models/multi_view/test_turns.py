@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 
 import latens
+from latens.array.kernels.spike_slab_numba import axes_height
 from latens.core import Rows, State
 from latens.inference.ascent import ascend
 from latens.models.multi_view.model import MultiViewPosterior
 from latens.models.multi_view.moves import _in_other_axes, _noisier
-from latens.models.multi_view.turns import Axes, Loadings, _depth, _pairs_turned, sparser
+from latens.models.multi_view.turns import (
+    Axes,
+    Loadings,
+    _evidence,
+    _highest_of_many,
+    _plain,
+    _put_together,
+    _risen,
+    _turn,
+    sparser,
+)
 
 N = 3000.0
 
@@ -36,11 +47,45 @@ def test_slopes_are_those_of_the_height(dense: float) -> None:
     root = rng.normal(size=(k, k)) + 3 * np.eye(k)
     loadings = replace(loadings_of(0.2 * rng.normal(size=(k, 30)), N * root @ root.T / 9, dense), weight=3.0)
     x = np.concatenate([(np.eye(k) + 0.1 * rng.normal(size=(k, k))).ravel(), 0.3 * rng.normal(size=2 * m * k)])
-    step = 1e-6
-    numeric = [
-        (_depth(loadings, x + step * e)[0] - _depth(loadings, x - step * e)[0]) / (2 * step) for e in np.eye(len(x))
-    ]
-    assert _depth(loadings, x)[1] == pytest.approx(np.array(numeric), rel=1e-5, abs=1e-6)
+    step, slopes, spare = 1e-6, np.empty(len(x)), np.empty(len(x))
+
+    def height(x: np.ndarray) -> float:
+        return float(axes_height(*loadings.arrays, x, spare))
+
+    numeric = [(height(x + step * e) - height(x - step * e)) / (2 * step) for e in np.eye(len(x))]
+    axes_height(*loadings.arrays, x, slopes)
+    assert slopes / N == pytest.approx(np.array(numeric) / N, rel=1e-5, abs=1e-6)
+
+
+def test_height_of_the_equation() -> None:
+    """That of the module's docstring, term by term; singular axes have none."""
+    rng, k = np.random.default_rng(1), 3
+    root = rng.normal(size=(k, k)) + 3 * np.eye(k)
+    loadings = loadings_of(0.2 * rng.normal(size=(k, 30)), N * root @ root.T / 9)
+    mixing, width = np.eye(k) + 0.1 * rng.normal(size=(k, k)), np.exp(0.3 * rng.normal(size=(2, k)))
+    share = rng.uniform(0.2, 0.8, size=(2, k))
+    axes = Axes(mixing, width, share, 0.0)
+    back = np.linalg.inv(mixing)
+    moved = back @ loadings.second @ back.T
+    clear = np.sqrt(np.diagonal(moved) / np.mean(np.diagonal(loadings.second)))
+    assert axes.clearness(loadings) == pytest.approx(clear, rel=1e-9)
+    worth = _evidence(loadings, clear[:, None] * (mixing.T @ loadings.mean), width, share)
+    codes = -0.5 * np.trace(moved) - N * np.linalg.slogdet(mixing)[1]
+    expected = worth.sum() + codes + np.sum(np.log(share) + np.log1p(-share))
+    x = np.concatenate([mixing.ravel(), np.log(width).ravel(), np.log(share / (1 - share)).ravel()])
+    assert axes_height(*loadings.arrays, x, np.empty(len(x))) == pytest.approx(expected, rel=1e-9)
+    x[: k * k] = 1.0
+    assert axes_height(*loadings.arrays, x, np.empty(len(x))) == -np.inf
+
+
+def test_a_factor_in_another_unit_is_worth_the_same() -> None:
+    """Its loadings, their variance and their prior have one unit: only codes say how large they should be."""
+    loadings, k = loadings_of(sparse_loadings(3)), 5
+    here = _risen(loadings, _plain(loadings, np.eye(k)), fixed=True)
+    times = np.array([1.0, 2.0, 1.0, 1.0, 1.0])
+    there = _risen(loadings, _plain(loadings, np.diag(times)), fixed=True)
+    codes = -0.5 * N * np.sum(1 / times**2 - 1) - N * np.sum(np.log(times))
+    assert there.height - here.height == pytest.approx(codes, abs=0.1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -123,14 +168,29 @@ def test_sizes_of_codes_settle_in_one_step(seed: int) -> None:
     assert sum(m.data_terms(plain.q, plain.stats).values()) + sum(m.global_terms(plain.q).values()) < short.elbo
 
 
-def test_pairs_of_axes_are_turned_and_nothing_else() -> None:
-    """Of few columns all pairs of five factors, of many the fewer."""
-    axes = Axes(np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0], np.ones((2, 5)), np.ones((2, 5)), 0.0)
-    few, many = (loadings_of(sparse_loadings(0, d=d)) for d in (40, 1024))
-    found = list(_pairs_turned(few, axes))
-    assert len(found) == 10
-    assert len(list(_pairs_turned(many, axes))) == 2
-    for mixing in found:
-        turn = np.linalg.inv(axes.mixing) @ mixing
-        assert turn @ turn.T == pytest.approx(np.eye(5))
-        assert np.count_nonzero(np.abs(turn - np.eye(5)) > 1e-9) == 4
+def test_the_best_axes_of_several_tops_are_put_together() -> None:
+    """Two tops that have some of the true axes each, and the others mixed."""
+    truth = sparse_loadings(4)
+    loadings = loadings_of(truth)
+    first, second = np.eye(5), np.eye(5)
+    turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    first[:2, :2], second[3:, 3:] = turn, turn
+    tops = [_risen(loadings, _plain(loadings, mixing), fixed=True) for mixing in (first, second)]
+    best = _put_together(loadings, tops)[0]
+    assert np.sort(np.abs(best.mixing).max(axis=0)) == pytest.approx(np.ones(5))
+    assert _risen(loadings, best, fixed=True).height > max(top.height for top in tops) + 10
+
+
+def test_many_axes_lead_out_of_a_top_that_is_not_the_highest() -> None:
+    rng, truth = np.random.default_rng(5), sparse_loadings(5)
+    loadings = loadings_of(truth)
+    wrong = _risen(loadings, _plain(loadings, np.linalg.qr(rng.normal(size=(5, 5)))[0]))
+    right = _risen(loadings, _risen(loadings, _plain(loadings, np.eye(5)), fixed=True))
+    assert wrong.height < right.height - 10
+    assert _highest_of_many(loadings, [wrong]).height > right.height - 0.5
+
+
+def test_turns_are_rotations() -> None:
+    turn = _turn(np.random.default_rng(0), 4)
+    assert turn @ turn.T == pytest.approx(np.eye(4))
+    assert np.linalg.det(turn) == pytest.approx(1.0)

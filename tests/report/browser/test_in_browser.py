@@ -38,6 +38,17 @@ def test_nothing_is_asked_for_and_nothing_complained_of(browser: Chromium, facto
             assert browser.messages == []
 
 
+def test_names_of_columns_are_not_broken_letter_by_letter_on_a_narrow_screen(browser: Chromium, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(8, size=400)
+    X = rng.normal(size=(400, 4)) + 9.0 * np.stack([label, label % 2, label % 3, -label], axis=1)
+    model = latens.GaussianMixture(8, covariance_type="diag", random_state=0).fit(X)
+    model.feature_names_in_ = np.array(["species = versicolor", "species = virginica", "size = medium", "price"])
+    browser.open(latens.report(model, X, tmp_path / "page.html"), width=400)
+    assert browser.run("document.querySelector('table.heat td').getBoundingClientRect().width") >= 90
+    assert browser.run("document.documentElement.scrollWidth") <= 400
+
+
 def test_nothing_is_wider_than_a_narrow_screen(browser: Chromium, factors: Any) -> None:
     browser.open(factors[3], width=400)
     assert browser.run("document.documentElement.scrollWidth") <= 400

@@ -13,7 +13,7 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, log_normal
 
-__all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns"]
+__all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns", "packed_times"]
 
 N_SIDE = 128  # rows side by side where numbers of many rows lie together
 
@@ -169,3 +169,15 @@ def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):
             else:
                 for r in range(n):
                     into[r] += one[r] * pulled[r]
+
+
+@nb.njit(**COMPILED)
+def packed_times(products, places, x, out):
+    """out (W, n): in each of n rows a packed symmetric matrix, products (P, n), times a vector x (W, n)."""
+    out[:] = 0.0
+    for a in range(len(x)):
+        into = out[a]
+        for b in range(len(x)):
+            matrix, vector = products[places[a, b]], x[b]
+            for i in range(len(into)):
+                into[i] += matrix[i] * vector[i]

@@ -14,11 +14,28 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_beyond_one, log_normal, shrunk
 
-__all__ = ["N_SIDE", "coefficient_pairs", "moment_pairs", "spike_evidence", "spike_sweep", "subtract_listed"]
+__all__ = [
+    "N_SIDE",
+    "axes_height",
+    "climb_axes",
+    "coefficient_pairs",
+    "moment_pairs",
+    "spike_evidence",
+    "spike_sweep",
+    "subtract_listed",
+]
 
 N_SIDE = 128  # rows side by side in a sweep
 LINE = 8  # numbers in a line of cache
 N_SUMS = 8  # rows summed before they are written out
+TINY = float(np.finfo(np.float64).tiny)
+SURE = 40.0  # log odds of loadings that are in whatever their size
+WIDEST = 300.0  # logarithm of a width
+N_KEPT = 20  # steps that tell how axes are curved
+N_SMALL = 2  # steps that gain next to nothing, one after the other, where it ends
+N_SHORTER = 20  # times a step is shortened
+LEAST_SHARE = 1e-4  # of what its slope promises, that a step must gain
+CURVED = 1e-10  # cosine of a step and the change of slopes from which they tell a curvature
 
 
 @nb.njit(**COMPILED)
@@ -215,3 +232,168 @@ def spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds)
             by_width[m, k], by_odds[m, k] = 0.5 * slab * wider, more - n * share
         start = ends[m]
     return total
+
+
+@nb.njit(**COMPILED)
+def _inverse(matrix, out):
+    """The inverse (K, K) into `out`, and log |det|; minus infinity where there is none."""
+    k, rest, volume = matrix.shape[0], matrix.copy(), 0.0
+    for i in range(k):
+        for j in range(k):
+            out[i, j] = 1.0 if i == j else 0.0
+    for a in range(k):
+        pivot = a
+        for i in range(a + 1, k):
+            if abs(rest[i, a]) > abs(rest[pivot, a]):
+                pivot = i
+        size = abs(rest[pivot, a])
+        if not size > TINY:
+            return -np.inf
+        volume += np.log(size)
+        for j in range(k):
+            rest[a, j], rest[pivot, j] = rest[pivot, j], rest[a, j]
+            out[a, j], out[pivot, j] = out[pivot, j], out[a, j]
+        times = 1.0 / rest[a, a]
+        for j in range(k):
+            rest[a, j] *= times
+            out[a, j] *= times
+        for i in range(k):
+            if i != a:
+                gone = rest[i, a]
+                for j in range(k):
+                    rest[i, j] -= gone * rest[a, j]
+                    out[i, j] -= gone * out[a, j]
+    return volume
+
+
+@nb.njit(**COMPILED)
+def _dot(a, b):
+    first, second, third, fourth, n = 0.0, 0.0, 0.0, 0.0, len(a) - len(a) % 4  # four sums wait less than one
+    for d in range(0, n, 4):
+        first += a[d] * b[d]
+        second += a[d + 1] * b[d + 1]
+        third += a[d + 2] * b[d + 2]
+        fourth += a[d + 3] * b[d + 3]
+    for d in range(n, len(a)):
+        first += a[d] * b[d]
+    return (first + second) + (third + fourth)
+
+
+@nb.njit(**COMPILED)
+def axes_height(mean, variance, ends, dense, second, n, weight, x, slopes):
+    """Of axes, log widths and log odds, one after the other in x, and its slopes by them: `models.multi_view.turns`.
+
+    mean (K, D), variance (D,), ends and dense (M,), second (K, K). Minus infinity where axes are singular.
+    """
+    (k, d), blocks, square = mean.shape, len(ends), mean.shape[0] ** 2
+    mixing, back, moved = x[:square].reshape(k, k), np.empty((k, k)), np.zeros((k, k))
+    volume = _inverse(mixing, back)
+    if not np.isfinite(volume):
+        return -np.inf
+    half, usual, spread = np.zeros((k, k)), 0.0, 0.0
+    for i in range(k):
+        usual += second[i, i] / k
+        for j in range(k):
+            for a in range(k):
+                half[i, a] += back[i, j] * second[j, a]
+    for i in range(k):
+        for j in range(k):
+            for a in range(k):
+                moved[i, a] += half[i, j] * back[a, j]
+        spread += moved[i, i]
+    at, by_place = np.zeros((k, d)), np.empty((k, d))
+    for a in range(k):
+        clear = np.sqrt(moved[a, a] / usual)
+        for i in range(k):
+            times, row = clear * mixing[i, a], mean[i]
+            for j in range(d):
+                at[a, j] += times * row[j]
+    width, odds = np.empty((blocks, k)), np.empty((blocks, k))
+    by_width, by_odds = np.empty((blocks, k)), np.empty((blocks, k))
+    even = 0.0  # shares are not known to be 0 or 1
+    for m in range(blocks):
+        for a in range(k):
+            log_width, chance = x[square + m * k + a], x[square + (blocks + m) * k + a]
+            width[m, a] = np.exp(min(max(log_width, -WIDEST), WIDEST))
+            odds[m, a] = SURE if dense[m] > 0 else chance
+            even -= abs(chance) + 2 * np.log1p(np.exp(-abs(chance)))
+    value = spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds)
+    for a in range(k):
+        clear, own = np.sqrt(moved[a, a] / usual), moved[a, a]
+        for i in range(k):
+            slopes[i * k + a] = weight * clear * _dot(mean[i], by_place[a]) - n * back[a, i]
+        half[a, :] = (weight * _dot(by_place[a], at[a]) / own - 1.0) * moved[a]
+    for i in range(k):
+        for a in range(k):
+            for j in range(k):
+                slopes[i * k + a] -= back[j, i] * half[j, a]
+    for m in range(blocks):
+        for a in range(k):
+            place = square + m * k + a
+            slopes[place] = weight * by_width[m, a]
+            chance = x[place + blocks * k]
+            slopes[place + blocks * k] = (0.0 if dense[m] > 0 else weight * by_odds[m, a]) - np.tanh(0.5 * chance)
+    return weight * value + even - 0.5 * spread - n * volume
+
+
+@nb.njit(**COMPILED)
+def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps, close):
+    """Up to n_steps of the limited-memory BFGS method from x, in place; the height that is reached.
+
+    The first `fixed` numbers of x stay. It ends after a few steps that gain less than `close`.
+    """
+    size = len(x)
+    slopes, trial, beyond, way = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
+    steps, changes, inverse = np.empty((N_KEPT, size)), np.empty((N_KEPT, size)), np.empty(N_KEPT)
+    share, kept, last, small = np.empty(N_KEPT), 0, 0, 0
+    height = axes_height(mean, variance, ends, dense, second, n, weight, x, slopes)
+    if not np.isfinite(height):
+        return height
+    slopes[:fixed] = 0.0
+    for _ in range(n_steps):
+        way[:] = slopes
+        for back in range(kept):
+            i = (last - 1 - back) % N_KEPT
+            share[i] = inverse[i] * _dot(steps[i], way)
+            for j in range(size):
+                way[j] -= share[i] * changes[i, j]
+        if kept:
+            i = (last - 1) % N_KEPT
+            way *= 1.0 / (inverse[i] * _dot(changes[i], changes[i]))
+        else:
+            way *= 1.0 / max(np.sqrt(_dot(slopes, slopes)), TINY)
+        for back in range(kept - 1, -1, -1):
+            i = (last - 1 - back) % N_KEPT
+            times = share[i] - inverse[i] * _dot(changes[i], way)
+            for j in range(size):
+                way[j] += times * steps[i, j]
+        rise, length, found = _dot(way, slopes), 1.0, -np.inf
+        if not rise > 0:
+            break
+        for _ in range(N_SHORTER):
+            for j in range(size):
+                trial[j] = x[j] + length * way[j]
+            found = axes_height(mean, variance, ends, dense, second, n, weight, trial, beyond)
+            if found > height + LEAST_SHARE * length * rise:
+                break
+            # where the parabola through both heights and the slope has its top
+            bend = 2.0 * (height + length * rise - found)
+            length *= min(max(length * rise / bend, 0.1), 0.5) if np.isfinite(bend) and bend > 0 else 0.1
+        if not found > height:
+            if not kept:
+                break
+            kept = 0  # what was kept leads astray: once more along the slopes
+            continue
+        beyond[:fixed] = 0.0
+        i, curve = last % N_KEPT, 0.0
+        for j in range(size):
+            steps[i, j], changes[i, j] = trial[j] - x[j], slopes[j] - beyond[j]
+            curve += steps[i, j] * changes[i, j]
+        if curve > CURVED * np.sqrt(_dot(steps[i], steps[i]) * _dot(changes[i], changes[i])):
+            inverse[i], last, kept = 1.0 / curve, last + 1, min(kept + 1, N_KEPT)
+        gain, height = found - height, found
+        x[:], slopes[:] = trial, beyond
+        small = small + 1 if gain < close else 0
+        if small == N_SMALL:
+            break
+    return height

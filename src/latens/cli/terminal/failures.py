@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,11 @@ class FriendlyGroup(click.Group):
                 return super().invoke(ctx)
         except (FitInterrupted, KeyboardInterrupt) as interruption:
             raise Interrupted("interrupted; there is no answer, and nothing was written.") from interruption
+        except click.UsageError as error:
+            meant = _extra_file(error)
+            if meant:
+                raise Refused(meant) from error
+            raise
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
@@ -76,6 +82,22 @@ class FriendlyGroup(click.Group):
                 raise
             mistake = isinstance(error, TableRefused | FileNotFoundError)
             raise (Refused if mistake else click.ClickException)(_one_line(error)) from error
+
+
+def _extra_file(error: click.UsageError) -> str:
+    """What to type where a file too many was named; "" where that is not the mistake."""
+    extra = re.fullmatch(r"Got unexpected extra argument \((.+)\)", error.message)
+    if extra is None or error.ctx is None:
+        return ""
+    command, file = error.ctx.command, extra[1]
+    if any("--data" in option.opts for option in command.params):
+        return f"latens {command.name} takes rows by an option; did you mean latens {command.name} MODEL --data {file}?"
+    if any("--view" in option.opts for option in command.params):
+        return (
+            f"latens {command.name} takes one file of rows, and {file} is one more; give tables of the same rows as "
+            "--view NAME=FILE, and others one by one."
+        )
+    return ""
 
 
 def debug_option(command: F) -> F:

@@ -48,7 +48,7 @@ class NotebookView:
 
 
 def _sentence(model: Any) -> str:
-    """Made of numbers only."""
+    """How many components were found, the bound, and whether the fit converged."""
     state = "converged" if model.converged_ else "not converged"
     found = ""
     if hasattr(model, "n_components_"):

@@ -10,12 +10,12 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
-from latens.array import Floats
+from latens.array import Array, Floats
 from latens.array.transfer import like
 from latens.array.varimax import varimax
 from latens.core import Fit, Rows, State, Statistics
 from latens.errors import NeverSeen, warn
-from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread
+from latens.estimators.factor_analysis.parameter_spread import MOST_ROWS, parameter_spread, widened
 from latens.estimators.factor_analysis.starts import (
     canonical,
     column_variances,
@@ -32,8 +32,7 @@ from latens.estimators.factor_analysis.starts import (
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise
-from latens.estimators.fitting.interrupts import looking_over
+from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise, looking_over
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.information_criteria import InformationCriteria
 from latens.estimators.parameters import (
@@ -66,7 +65,7 @@ from latens.models.factor_analysis.sums_wide import FewRows
 
 __all__ = ["FactorAnalysis"]
 
-SMALLEST = 1e-300  # noise of the online solvers, which were printed without a floor
+LEAST_NOISE = 1e-300  # noise of the online solvers, which were printed without a floor
 
 
 class FactorAnalysis(InformationCriteria, FactorStreams):
@@ -284,7 +283,7 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
             With `return_cov`, given the parameters; complete rows share one.
         """
         if not return_cov:
-            more = self._spread_of_parameters() if return_std else None
+            more = self._spread_of_parameters(self._codes_at) if return_std else None
             if more is None:
                 return super().transform(X, return_std)
             return self._widened_codes(X, more)
@@ -293,14 +292,34 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         mean, spread = self._ask(rows, lambda _, local: (local.mean, local.spread))
         return mean, (spread[0, ...] if rows.seen is None else spread)
 
-    def _spread_of_parameters(self) -> Callable[[Rows], Floats] | None:
-        """What estimated parameters add to the variance of codes; None where they add little."""
+    def _spread_of_parameters(self, of: Callable[[Any, Rows], Array]) -> Callable[[Rows], Floats] | None:
+        """What estimated parameters add to the variance of what is expected `of` rows; None where they add little."""
         check_is_fitted(self)
         model = self._model
         few = isinstance(model, Factors) and self._state.stats.n <= MOST_ROWS
         if not few or self._state.data is None or not self.n_components_:  # rows are not kept, sums are
             return None
-        return parameter_spread(model, self._data_of_fit(None, {})[0], self.posterior_)
+        return parameter_spread(model, self._data_of_fit(None, {})[0], self.posterior_, of)
+
+    def _codes_at(self, q: Any, rows: Rows) -> Array:
+        return self._model.local_step(q, rows).mean
+
+    def _entries_at(self, q: Any, rows: Rows) -> Array:
+        return self._model.reconstruct(q, self._codes_at(q, rows))
+
+    def _moments_of_entries(self, spread: bool) -> Callable[[Rows, Any], tuple[Array, ...]]:
+        """After maximum likelihood on few rows with what estimated parameters leave unknown."""
+        check_is_fitted(self)
+        plain, model = super()._moments_of_entries(spread), self._model
+        if not spread or not isinstance(model, Factors) or not model.points or self._state.stats.n > MOST_ROWS:
+            return plain
+        n, more = float(self._state.stats.n), self._spread_of_parameters(self._entries_at)
+
+        def moments(rows: Rows, local: Any) -> tuple[Array, ...]:
+            mean, variance = plain(rows, local)
+            return mean, widened(variance, n, self.n_components_, None if more is None else more(rows))
+
+        return moments
 
     def _widened_codes(self, X: Any, more: Callable[[Rows], Floats]) -> tuple[Any, Any]:
         def question(rows: Rows, local: Any) -> tuple[Any, Any]:
@@ -379,9 +398,9 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         rate = positive_number("learning_rate", self.learning_rate)
         rule = one_of("step_rule", self.step_rule, STEP_RULES)
         if solver == "online-em":
-            return OnlineEM(d, warm_up=warm_up, floor=SMALLEST)
+            return OnlineEM(d, warm_up=warm_up, floor=LEAST_NOISE)
         if solver == "online-sga":
-            return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, step_rule=rule, floor=SMALLEST)
+            return OnlineGradient(d, warm_up=warm_up, learning_rate=rate, step_rule=rule, floor=LEAST_NOISE)
         kind: type[Factors] = ExactFactors if by_sums else TransportFactors
         if not (_sums_suffice(context) if by_sums else sample.seen is None):
             kind = Factors  # every iteration sees the rows

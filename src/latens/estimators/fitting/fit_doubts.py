@@ -1,26 +1,58 @@
-"""What a fit shows that should be looked at before it is believed: each cause one warning, with what to type."""
+"""What a fit shows that should be looked at before it is believed: each cause one warning, with what to type.
+
+The fit is there by then, and stays whatever interrupts come.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from latens.core import Rows
-from latens.errors import AllKept, FewerThanAsked, HeywoodCase, NothingFound, WorseThanIndependent, warn
+from latens.errors import (
+    AllKept,
+    FewerThanAsked,
+    FitInterrupted,
+    HeywoodCase,
+    NothingFound,
+    WorseThanIndependent,
+    warn,
+)
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.fitting.one_more import FEW_ASKED, height_with_one_more
 from latens.estimators.rows.data import InMemory
 from latens.system.wording import listed
 
-__all__ = ["doubt_fit", "doubt_noise", "doubt_number"]
+__all__ = ["doubt_fit", "doubt_noise", "doubt_number", "looking_over", "tell_late_interrupt"]
 
 PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
 FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
 MOST_ROWS = 4096  # looked at before all are
 CLEARLY = 1.0  # nats a row by which a fit is above independent columns, so that some rows tell
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
+
+
+@contextmanager
+def looking_over(estimator: Any) -> Iterator[None]:
+    """Steps that only say something about a fit: an interrupt ends them."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell_late_interrupt(estimator, " Warnings about it may be missing.")
+
+
+def tell_late_interrupt(estimator: Any, words: str = "") -> None:
+    """Warn of an interrupt that came after the last iteration."""
+    warn(
+        FitInterrupted(
+            f"{type(estimator).__name__} was interrupted after its last iteration, the {estimator.n_iter_}th; the fit "
+            f"is kept and can be used.{words}"
+        )
+    )
 
 
 def doubt_fit(estimator: Any, context: FitContext) -> None:

@@ -13,8 +13,7 @@ from latens.array.transfer import host
 from latens.core import Fit, Rows, State
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.fit_doubts import doubt_fit
-from latens.estimators.fitting.interrupts import looking_over
+from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
@@ -94,9 +93,9 @@ class KnownCodes(FitSearch):
         rows = check_rows(self, X, sample_weight)
         return rows if known is None else with_known(self, rows, known)
 
-    def _starts(self, model: Any, context: FitContext) -> list[State]:
-        starts, sample = super()._starts(model, context), context.sample
-        if not self._n_named or KNOWN not in sample.aux:
+    def _in_known_order(self, model: Any, starts: list[State], sample: Rows) -> list[State]:
+        """The same starts with components in the order of the known codes, and what these codes say by themselves."""
+        if KNOWN not in sample.aux:
             return starts
         named = [in_known_order(model, start.q, sample) for start in starts]
         return [State(q) for q in [*named, *from_known_rows(model, named[0], sample)]]

@@ -36,7 +36,7 @@ __all__ = ["FitSearch", "all_or_sample"]
 # many nats more, by which luck may change either
 TIMES_BY_CHANCE, NATS_BEYOND_CHANCE = 2.0, 10.0
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
-MOST_TENTHS = 2  # by which the tolerance of a row is smaller where rows are many
+MOST_TENTHS = 2  # times that the tolerance per row is divided by 10 where rows are many
 ROW_POSTERIORS = ("auto", "keep", "recompute")
 
 
@@ -64,7 +64,7 @@ class FitSearch:
     glance: ClassVar[int] = (
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
-    settled_by: ClassVar[float] = math.inf  # rows whose gain, together, tells whether a fit of more has settled
+    settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
 
@@ -74,12 +74,14 @@ class FitSearch:
 
         def _real_columns(self) -> Sequence[int]: ...
 
+        def _in_known_order(self, model: Any, starts: list[State], sample: Rows) -> list[State]: ...
+
     def _starts(self, model: Any, context: FitContext) -> list[State]:
         times = self.n_init if isinstance(self.init, str) else 1
         starts = [State(q) for restart in range(times) for q in self._starts_of_restart(model, context, restart)]
-        if context.smaller is None:
-            return starts
-        return [*starts, *starts_with_one_more(model, context.smaller._state, context.sample, context.rng)]
+        if context.smaller is not None:
+            starts += starts_with_one_more(model, context.smaller._state, context.sample, context.rng)
+        return self._in_known_order(model, starts, context.sample) if self._n_named else starts
 
     def _starts_of_restart(self, model: Any, context: FitContext, restart: int) -> Sequence[Posterior]:
         """One; more where nothing short of a whole search tells which is better."""
@@ -207,7 +209,7 @@ class FitSearch:
             trace=(*fit.trace, *end.trace),
             converged=fit.converged,
             interrupted=found.interrupted or fit.interrupted or end.interrupted,
-            stopped=fit.stopped or end.stopped,
+            stopped=found.stopped or fit.stopped or end.stopped,
         )
 
     @property

@@ -31,6 +31,7 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.reservoir import Reservoir, capacity_for
 from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
+from latens.estimators.rows.validation import doubt_weights, occupied
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, follow, recount, update
 from latens.system.seeds import generator, seed_beside
@@ -116,7 +117,11 @@ class Streaming:
         return max(1, round(1 / self.forget)) if self.forget > 0 else None
 
     def _see_batch(self, rows: Rows) -> None:
-        """See one more batch of rows, none of weight 0."""
+        """See one more batch of rows that were checked; one without a row that counts changes nothing."""
+        rows = occupied(rows)
+        if not len(rows):
+            return
+        doubt_weights(rows)
         units = self._units.meeting(rows)
         inside = units.enter(rows)
         if isinstance(self._model, Compressing):

@@ -45,6 +45,7 @@ class ByResponse(DataOfFit):
         posterior_: Any
         n_components_: int
         _publish: Callable[..., dict[str, Any]]
+        _own_numbers: Callable[[Any, Any], dict[str, Any]]
         _published: Callable[[Any, Any], dict[str, Any]]
         _extra_numbers: Callable[[Any, Any], Mapping[str, Any]]
         _names_of_own: Callable[[], Collection[str]]
@@ -73,7 +74,7 @@ class ByResponse(DataOfFit):
         own, others = ([numbers[i] for i in np.flatnonzero(part)] for part in (~of_sums, of_sums))
         find, find_others = value_finder(own), value_finder(others)
         jacobian = np.empty((len(numbers), response.chart.size))
-        jacobian[~of_sums] = response.jacobian_of_point(lambda q: find(self._publish(q, response.stats, self._units)))
+        jacobian[~of_sums] = response.jacobian_of_point(lambda q: find(self._own_numbers(q, response.stats)))
         if others:
             jacobian[of_sums] = response.jacobian(lambda q, stats: find_others(self._extra_numbers(q, stats)))
         return values_of(published, numbers), jacobian
@@ -118,7 +119,7 @@ class ByResponse(DataOfFit):
         """Numbers one by one, and what their components are worth."""
 
         def quantity(q: Any) -> Floats:
-            return values_of(self._publish(q, self._state.stats, self._units), numbers)
+            return values_of(self._own_numbers(q, self._state.stats), numbers)
 
         few = respond_few(self._model, batches, self.posterior_, quantity, sweep=sweep)
         slopes = Scales(numbers).slope(few.values)
@@ -146,7 +147,7 @@ class ByResponse(DataOfFit):
             self._model,
             batches,
             self.posterior_,
-            lambda q: find(self._publish(q, self._state.stats, self._units)),
+            lambda q: find(self._own_numbers(q, self._state.stats)),
             lambda q, stats: values_of(self._extra_numbers(q, stats), others),
             sweep=sweep,
         )

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
-from latens.estimators.intervals.answer import Answer, reach_of
+from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
 from latens.estimators.intervals.by_response import TURNED, ByResponse
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
@@ -33,6 +33,7 @@ from latens.estimators.intervals.table import (
     PublishedNumber,
     Scales,
     published_numbers,
+    value_finder,
     values_of,
 )
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
@@ -62,6 +63,7 @@ N_REFITS = 40  # of the bootstrap
 REFIT_WORK = 3e6  # rows, times columns, times scratch numbers of a row, up to which "auto" refits: about 20 seconds
 N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
+CHANCES = ("level_probabilities",)  # whose posterior is a Beta where classes are certain
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
 
@@ -130,7 +132,8 @@ class Intervals(ByResponse):
         Returns
         -------
         IntervalTable
-            One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why. Its
+            One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why;
+            of latent classes with categories or steps also `level_probabilities`, those of `profiles_`. Its
             `method` says how it was made, its `components` what each component is worth. Estimates are at the
             optimum, from which attributes differ by what `tol` leaves.
         """
@@ -176,7 +179,7 @@ class Intervals(ByResponse):
         elif method == "mean-field" or n_coordinates > MOST_COORDINATES:
             if X is not None and not isinstance(self._model, Walking):
                 self._data_of_fit(X, fit_params)  # refused where it is another's
-            method, drawn = "mean-field", set(self._publish(self.posterior_, self._state.stats, self._units))
+            method, drawn = "mean-field", self._names_of_own()
             numbers = [number for number in numbers if number.parameter in drawn]
             answer = self._mean_field_answer(numbers)
         else:
@@ -222,7 +225,7 @@ class Intervals(ByResponse):
         if one_of("method", method, ["mean-field", "response", "gibbs"]) == "gibbs":
             return self._gibbs_draws(n, rng, X, fit_params)
         if method == "mean-field":
-            draws = [self._publish(self.posterior_.sample(rng), self._state.stats, self._units) for _ in range(n)]
+            draws = [self._own_numbers(self.posterior_.sample(rng), self._state.stats) for _ in range(n)]
             return {name: stacked([draw[name] for draw in draws]) for name in draws[0]}
         with one_blas_thread():
             batches, sweep = self._data_of_fit(X, fit_params)
@@ -273,13 +276,13 @@ class Intervals(ByResponse):
             of_components,
             Scales(of_components).enter(answer.estimate[own]),
             answer.std[own],
-            partial(self._publish, units=self._units),
+            self._own_numbers,
             signed=isinstance(model, Factors | NoisyIca | MultiView),
         )
 
     def _names_of_own(self) -> set[str]:
         """Of what the posterior alone publishes; shares move with statistics, too."""
-        return set(self._publish(self.posterior_, self._state.stats, self._units))
+        return set(self._own_numbers(self.posterior_, self._state.stats))
 
     def _cannot_sample(self, batches: Sequence[Any]) -> str:
         model, name = self._model, type(self).__name__
@@ -303,7 +306,7 @@ class Intervals(ByResponse):
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(local_fixed_point(model, q, batch).mean) for batch in batches])
         published = [
-            self._publish(named_as_in_fit(model, point, codes, reference), self._state.stats, self._units)
+            self._own_numbers(named_as_in_fit(model, point, codes, reference), self._state.stats)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]
@@ -338,15 +341,29 @@ class Intervals(ByResponse):
         return {"share": self._shares_at(q, stats)}
 
     def _published(self, q: Any, stats: Any) -> dict[str, Any]:
-        return {**self._publish(q, stats, self._units), **self._extra_numbers(q, stats)}
+        return {**self._own_numbers(q, stats), **self._extra_numbers(q, stats)}
+
+    def _own_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
+        """Numbers that a posterior tells, in data units: those that are published, and others with an interval."""
+        return self._publish(q, stats, self._units)
+
+    def _named_levels(self) -> Sequence[tuple[str, str]]:
+        """Column and name of each level whose probability is among these numbers."""
+        return ()
 
     def _numbers(self) -> list[PublishedNumber]:
         """All that has an interval; shares are of the living components, and so are those that are published."""
-        own = self._publish(self.posterior_, self._state.stats, self._units)
+        own = self._own_numbers(self.posterior_, self._state.stats)
         extra = self._extra_numbers(self._state.q, self._state.stats)
         shapes = {**own, **{name: np.zeros(self.n_components_) for name in extra}}
         kind = getattr(self, "covariance_type", "")
-        return published_numbers(shapes, self._features_by_view(), self._scales_of_means(), covariance_type=kind)
+        return published_numbers(
+            shapes,
+            self._features_by_view(),
+            self._scales_of_means(),
+            covariance_type=kind,
+            levels=self._named_levels(),
+        )
 
     def _scales_of_means(self) -> Sequence[str]:
         """Of each column, or one for all: the scale on which the interval of a component's mean is symmetric."""
@@ -370,6 +387,11 @@ class Intervals(ByResponse):
         estimate = values_of(self._published(self.posterior_, stats), numbers)
         with np.errstate(invalid="ignore"):
             std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0, ddof=1), nan=np.inf, posinf=np.inf)
+        # what no row shows, no refit does: a probability near its end is as uncertain as the posterior at least
+        chances = [i for i, n in enumerate(numbers) if n.link == "logit" and n.parameter in (*CHANCES, "means")]
+        if chances:
+            own = [numbers[i] for i in chances]
+            std[chances] = np.fmax(std[chances], self._spread_of_chances(own, estimate[chances]))
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
         why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
@@ -377,13 +399,24 @@ class Intervals(ByResponse):
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)
-        draw = partial(self._publish, stats=self._state.stats, units=self._units)
+        draw = partial(self._own_numbers, stats=self._state.stats)
         estimate = values_of(draw(self.posterior_), numbers)
         drawn = np.array([values_of(draw(self.posterior_.sample(rng)), numbers) for _ in range(N_DRAWS)])
         with np.errstate(invalid="ignore"):
             std = np.nan_to_num(np.std(Scales(numbers).enter(drawn), axis=0), nan=np.inf)
+        chances = [i for i, n in enumerate(numbers) if n.parameter in CHANCES]
+        if chances:
+            std[chances] = self._spread_of_chances([numbers[i] for i in chances], estimate[chances])
         why = np.where(std > 0, "mean field is too narrow", "a point estimate: mean field knows no spread")
         return Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan))
+
+    def _spread_of_chances(self, numbers: list[PublishedNumber], estimate: Floats) -> Floats:
+        """(m,), standard deviations of probabilities in the posterior, on the scale of their logit at the estimate."""
+        rng = np.random.default_rng(0)
+        find = value_finder(numbers)
+        draws = (self.posterior_.sample(rng) for _ in range(N_DRAWS))
+        std = np.std([find(self._own_numbers(draw, self._state.stats)) for draw in draws], axis=0)
+        return np.asarray(std * np.abs(Scales(numbers).slope(estimate)))
 
     def _chosen_components(self, components: Any) -> set[int] | None:
         if components is None:
@@ -421,6 +454,10 @@ class Intervals(ByResponse):
             centre, half = scales.enter(answer.estimate), reach * answer.std
             lower, upper = scales.leave(centre - half), scales.leave(centre + half)
             spread = np.abs(np.where(answer.std > 0, answer.std / scales.slope(answer.estimate), 0.0))
+        of_levels = [i for i, n in enumerate(numbers) if n.parameter in CHANCES and 0 < spread[i] < np.inf]
+        lower[of_levels], upper[of_levels] = chance_ends(
+            answer.estimate[of_levels], spread[of_levels], lower[of_levels], upper[of_levels], level
+        )
         if answer.draws is not None:
             lower, upper = np.quantile(answer.draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
             spread = answer.std

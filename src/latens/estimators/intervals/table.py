@@ -111,8 +111,8 @@ class Scales:
         return found
 
 
-# axes of what is published, k for components and d for features, and the scale of intervals; "mean" is that of the
-# column: a logit of chances, a logarithm of counts.
+# axes of what is published, k for components, d for features and l for levels of columns, and the scale of intervals;
+# "mean" is that of the column: a logit of chances, a logarithm of counts.
 # What is not listed is no number of its own: a product of others, or a prior's.
 AXES = {
     "weights": ("k", "logit"),
@@ -120,6 +120,7 @@ AXES = {
     "share": ("k", "logit"),
     "means": ("kd", "mean"),
     "components": ("kd", "mean"),
+    "level_probabilities": ("kl", "logit"),
     "mixing": ("dk", "real"),
     "tails": ("k", "log"),
     "leak": ("d", "logit"),
@@ -139,10 +140,12 @@ def published_numbers(
     scales: Sequence[str],
     *,
     covariance_type: str = "",
+    levels: Sequence[tuple[str, str]] = (),
 ) -> list[PublishedNumber]:
     """Every number that has an interval, in a fixed order.
 
-    `features` are names by view, "" where there are none; `scales` those of the means of each column, or one for all.
+    `features` are names by view, "" where there are none; `scales` those of the means of each column, or one for all;
+    `levels` the column and the name of each level that has a probability of its own.
     """
     found: list[PublishedNumber] = []
     for name, value in published.items():
@@ -154,12 +157,19 @@ def published_numbers(
         if not link:
             continue
         for view, array in (value if isinstance(value, Mapping) else {"": value}).items():
-            found += _numbers(name, np.asarray(array), axes, link, view, features[view], scales)
+            found += _numbers(name, np.asarray(array), axes, link, view, features[view], scales, levels)
     return found
 
 
 def _numbers(
-    name: str, array: Floats, axes: str, link: str, view: str, features: Sequence[str], scales: Sequence[str]
+    name: str,
+    array: Floats,
+    axes: str,
+    link: str,
+    view: str,
+    features: Sequence[str],
+    scales: Sequence[str],
+    levels: Sequence[tuple[str, str]],
 ) -> Iterator[PublishedNumber]:
     axes = axes if array.ndim else ""
     for place in np.ndindex(array.shape):
@@ -172,6 +182,9 @@ def _numbers(
         columns = [str(features[at[axis]]) for axis in "de" if axis in at]
         group = f" [{at['g']}]" if "g" in at and array.shape[0] > 1 else ""
         feature = ", ".join(dict.fromkeys(columns)) + group
+        if "l" in at:
+            columns = [levels[at["l"]][0]]
+            feature = " = ".join(levels[at["l"]])
         yield PublishedNumber(name, place, at.get("k"), feature, view, own, tuple(columns))
 
 

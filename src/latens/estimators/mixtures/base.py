@@ -18,8 +18,7 @@ from latens.estimators.base import VariationalTransformer
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.fit_doubts import doubt_fit
-from latens.estimators.fitting.interrupts import completing, looking_over
+from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
 from latens.estimators.former_names import keywords_after_y
@@ -61,9 +60,10 @@ __all__ = ["MixtureEstimator", "normal_prior"]
 
 FEWEST_ROWS = 8  # per cluster, where the number of clusters is to be found
 MOST_CLUSTERS = 24
-# times the number of clusters that joining rough ones ends with: one start after the other. Where too many are left,
-# moves join them again, while rows follow: that is slower, and ends higher on some tables
-TIMES_AGGLOMERATED = (1.0, 1.5, 2.0)
+# times the number of clusters that their evidence asks for, to which rough ones are joined in turn: one start after the
+# other. Rows are dealt to these anew before they are joined further: what rough clusters put together comes apart, as
+# long as there are too many of them. Of clusters that overlap, evidence alone asks for too few: other starts leave more
+TIMES_AGGLOMERATED = ((2.0, 1.0), (3.0, 1.5), (4.0, 2.0))
 CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
 NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
@@ -152,11 +152,15 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         """
         with checkpointing(checkpoint) as opened, keep_warnings(self), all_or_nothing(self):
             context, _ = self._fit(X, sample_weight, moves=self.moves, known=known, checkpoint=opened)
-            with completing(self):
+            with self._completing():
                 self._classify(context.given)
             with looking_over(self):
                 doubt_fit(self, context)
+                self._doubt_shapes(context)
         return self
+
+    def _doubt_shapes(self, context: FitContext) -> None:
+        """Warn where clusters of another shape would be fewer."""
 
     @contained("components", "cluster")
     @lazily
@@ -197,7 +201,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _shares(self, X: Any) -> Array:
         """(n, K), what `predict_proba` says, as an array."""
-        return self._ask(X, lambda rows, local: (self._model.predicted_memberships(self.posterior_, rows),))[0]
+        return self._ask_rows(X, lambda rows: (self._model.predicted_memberships(self.posterior_, rows),))[0]
 
     def _known_codes(self, known: Any, n_rows: int) -> Floats:
         return known_labels(known, n_rows, self.n_components)
@@ -392,19 +396,25 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         return self._gathered(model, Rows(x), kmeans_labels(x / scale, k, rng), k, restart)
 
     def _gathered(self, model: Mixture, rows: Rows, labels: Index, k: int, restart: int) -> MixturePosterior:
-        """Clusters of rows that were labelled roughly, joined where nothing asks for so many of them."""
+        """Clusters by rough labels, joined while their evidence rises, then rows dealt by the predictive density."""
         q, stats = _of_labels(model, rows, labels, k)
         if self._keeps_all or not self.moves:
             return q
-        times = TIMES_AGGLOMERATED[restart % len(TIMES_AGGLOMERATED)]
-        return dealt(model, agglomerated(model, q, stats, times), rows, rows.n)
+        first, then = TIMES_AGGLOMERATED[restart % len(TIMES_AGGLOMERATED)]
+        q = dealt(model, agglomerated(model, q, stats, first), rows, rows.n)
+        stats = model.statistics(rows, model.predicted_step(q, rows))
+        return dealt(model, agglomerated(model, q, stats, then), rows, rows.n)
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: normal about the mean of the data, at their scale."""
         return np.asarray(x.mean(axis=0) + rng.normal(size=(k, x.shape[1])) * x.std(axis=0))
 
     def _given_centres(self, d: int, units: Units) -> Floats:
-        """(K, D), centres that the caller gave in data units."""
+        """(K, D), centres that the caller gave in data units, as the model takes them."""
+        return units.enter_direction(self._checked_centres(d) - units.origin)
+
+    def _checked_centres(self, d: int) -> Floats:
+        """(K, D), the same in data units."""
         given = self.init.get("means") if isinstance(self.init, dict) else self.init
         try:
             centres = np.asarray(given, dtype=float)
@@ -416,14 +426,14 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
                 f"init={self.init!r} gives no centres; expected 'auto', 'random', or finite values of shape "
                 f"({self.n_components or 'K'}, {d}), as an array or as {{'means': array}}."
             )
-        return units.enter_direction(centres - units.origin)
+        return centres
 
     def _default_size(self, context: FitContext) -> int:
         return int(max(1, min(context.growth * MOST_CLUSTERS, len(context.sample) // FEWEST_ROWS)))
 
 
 def _of_labels(model: Mixture, rows: Rows, labels: Index, k: int) -> tuple[MixturePosterior, ClusterStatistics]:
-    """What rows would say if their clusters were known, and their sums."""
+    """The posterior if these labels were the clusters, and its statistics."""
     stats = model.statistics(rows, Memberships(np.eye(k)[labels]))
     return model.global_step(model.prior(k), stats), stats
 

@@ -341,11 +341,11 @@ class ClassAnswers(MixtureEstimator):
     def _drawn(self, X: Rows, n_draws: int, rng: np.random.Generator) -> Floats:
         """(draws, n, D), entries drawn given what rows show, in the units of the model."""
 
-        def draw(rows: Rows, local: Any) -> tuple[Floats]:
+        def draw(rows: Rows) -> tuple[Floats]:
             each = self._model.draw_entries(self.posterior_, rows, n_draws, rng)
-            return (np.moveaxis(each, 0, 1),)  # a row for each row
+            return (np.moveaxis(each, 0, 1),)  # (n, draws, D): blocks are put together along their first axis
 
-        return np.moveaxis(host(self._ask(X, draw)[0]), 0, 1)
+        return np.moveaxis(host(self._ask_rows(X, draw)[0]), 0, 1)
 
     def _quantiles(self, X: Any, rows: Rows, levels: list[float], rng: np.random.Generator) -> list[Any]:
         if not levels:

@@ -12,7 +12,7 @@ from latens.families.mixed_columns import MixedColumns
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.system.summary_table import Table
 
-__all__ = ["class_profiles"]
+__all__ = ["class_profiles", "level_probabilities", "named_levels"]
 
 
 def class_profiles(
@@ -49,3 +49,15 @@ def _profile(
     elif kind == "negative-binomial":
         rows.append((name, kind, "size", *[float(part.size[at])] * len(means)))
     return rows
+
+
+def level_probabilities(columns: ColumnKinds, clusters: MixedColumns) -> Floats:
+    """(K, L), the probabilities of all levels in each class, in the order of `named_levels`."""
+    parts: list[Any] = [clusters.parts[kind] for kind in LEVELS if kind in columns.places]
+    return np.concatenate([part.chance for part in parts], axis=1)
+
+
+def named_levels(columns: ColumnKinds) -> list[tuple[str, str]]:
+    """Column and level of each; those of a scale after those of categories, as the model has them."""
+    places = [d for kind in LEVELS for d in columns.places.get(kind, ())]
+    return [(columns.names[d], columns.level_name(d, i)) for d in places for i in range(len(columns.levels[d]))]

@@ -188,7 +188,7 @@ def find_kinds(
         tuple(column.levels[int(level)] for level in own) if own and column.levels else column.levels
         for column, own in zip(encoding.columns, levels, strict=True)
     )
-    return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), texts, str(encodings_to_text({"x": encoding})))
+    return ColumnKinds(tuple(names), tuple(kinds), tuple(levels), texts, encodings_to_text({"x": encoding}))
 
 
 def _has_few_values(values: ColumnValues) -> bool:

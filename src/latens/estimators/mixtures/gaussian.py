@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
 from latens.core import Rows, Statistics
+from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
@@ -24,12 +25,14 @@ from latens.families.normal_columns import NormalColumns
 from latens.families.normal_means import NormalMeans
 from latens.families.normal_wishart import NormalWishart
 from latens.families.sticks import Sticks
-from latens.models.mixture.model import Mixture, MixturePosterior
+from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
+from latens.models.mixture.moves import agglomerated
 from latens.system.memory import free_memory, in_words
 
 __all__ = ["GaussianMixture"]
 
 LARGEST_PART = 0.25  # of the free memory, that covariances alone may take
+UNEQUAL = 1.5  # times as far as another, that a column spreads within clusters: they are not round
 COVARIANCES = ["full", "tied", "diag", "spherical", "known"]
 
 
@@ -250,6 +253,29 @@ class GaussianMixture(MixtureEstimator):
         rounding = None if self.covariance_type == "known" else rounding_variances(x, _precision(context))
         return Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
 
+    def _doubt_shapes(self, context: FitContext) -> None:
+        """Warn where one variance for all columns cuts clusters along the wide ones."""
+        k, sample = self.n_components_, context.sample
+        searched = self.moves and self.converged_ and not self._keeps_all
+        if self.covariance_type != "spherical" or k < 2 or not searched or self.covariance_prior is not None:
+            return
+        diagonal = Mixture(self._weight_family(), self._cluster_family(filled(sample), context, "diag"))
+        share = Memberships(self._model.local_step(self.posterior_, sample).mean)
+        stats = diagonal.statistics(sample, share)
+        q = agglomerated(diagonal, diagonal.global_step(diagonal.prior(k), stats), stats)
+        wide, narrow, times = _widest(q)
+        if q.n_components >= k or times < UNEQUAL:
+            return
+        names = self._feature_names()
+        warn(
+            DoubtfulScale(
+                f"columns spread unequally within clusters, {names[wide]} {times:.3g} times as far as {names[narrow]}, "
+                f"and spherical clusters spread alike in all: {k} were found, where about {q.n_components} would do "
+                "with a variance for each column.",
+                "Choose covariance_type='diag'.",
+            )
+        )
+
     def _check_memory(self, context: FitContext) -> None:
         """Refuse before anything is made where covariances alone would take a large part of the free memory."""
         if self.covariance_type not in ("full", "tied"):
@@ -264,10 +290,12 @@ class GaussianMixture(MixtureEstimator):
                 "the columns first, with latens.FactorAnalysis(10).fit_transform(X)."
             )
 
-    def _cluster_family(self, x: Floats, context: FitContext) -> NormalWishart | NormalColumns | NormalMeans:
-        """The prior of one cluster, in model units, about complete rows x of the sample."""
-        units = context.units
-        kind, d = one_of("covariance_type", self.covariance_type, COVARIANCES), x.shape[1]
+    def _cluster_family(
+        self, x: Floats, context: FitContext, kind: str | None = None
+    ) -> NormalWishart | NormalColumns | NormalMeans:
+        """The prior of one cluster, in model units, about complete rows x of the sample; of another kind, if given."""
+        units, d = context.units, x.shape[1]
+        kind = one_of("covariance_type", kind or self.covariance_type, COVARIANCES)
         mean = x.mean(axis=0) if self.mean_prior is None else _moved(self._given("mean_prior", (d,)), units)
         if kind == "known":
             variance = x.var(axis=0)
@@ -357,6 +385,13 @@ def _shapes(kind: str, covariance: Floats) -> tuple[Floats, Floats, Floats]:
     if kind != "diag":
         covariance = covariance[:, 0]
     return covariance, 1 / covariance, 1 / np.sqrt(covariance)
+
+
+def _widest(q: MixturePosterior) -> tuple[int, int, float]:
+    """The columns that spread most and least within clusters, and how many times as far."""
+    spread = np.sqrt(q.weights.mean @ q.clusters.row_variance)  # type: ignore[union-attr]
+    wide, narrow = int(np.argmax(spread)), int(np.argmin(spread))
+    return wide, narrow, float(spread[wide] / spread[narrow])
 
 
 def _moved(position: Floats, units: Units) -> Floats:

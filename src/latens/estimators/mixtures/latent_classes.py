@@ -16,14 +16,13 @@ from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
 from latens.estimators.fitting.checkpoints import checkpointing
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.fit_doubts import doubt_number
-from latens.estimators.fitting.interrupts import completing, looking_over
+from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.class_answers import ClassAnswers
-from latens.estimators.mixtures.class_profiles import class_profiles
+from latens.estimators.mixtures.class_profiles import class_profiles, level_probabilities, named_levels
 from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
@@ -261,7 +260,7 @@ class LatentClassAnalysis(ClassAnswers):
             else:
                 rows = self._first_rows(X, sample_weight, exposure)
                 context, _ = self._fit(rows, None, moves=self.moves, known=known, checkpoint=opened)
-            with completing(self):
+            with self._completing():
                 self._classify(context.given)
             with looking_over(self):
                 doubt_number(self, context)
@@ -409,9 +408,9 @@ class LatentClassAnalysis(ClassAnswers):
         rows = self._rows(X, sample_weight, exposure)
         return rows if known is None else with_known(self, rows, known)
 
-    def _ask(self, X: Any, question: Any) -> tuple[Array, ...]:
+    def _ask_rows(self, X: Any, question: Any) -> tuple[Array, ...]:
         check_is_fitted(self)
-        return super()._ask(self._rows(X), question)
+        return super()._ask_rows(self._rows(X), question)
 
     def _leave(self, x: Array) -> Array:
         return self.columns_.decode(super()._leave(x))
@@ -426,6 +425,15 @@ class LatentClassAnalysis(ClassAnswers):
     def _scales_of_means(self) -> Sequence[str]:
         scales = {"bernoulli": "logit", "poisson": "log", "negative-binomial": "log"}
         return [scales.get(kind, "real") for kind in self.columns_.kinds]
+
+    def _own_numbers(self, q: Any, stats: Any) -> dict[str, Any]:
+        own = super()._own_numbers(q, stats)
+        if any(self.columns_.levels):
+            own["level_probabilities"] = level_probabilities(self.columns_, q.clusters)
+        return own
+
+    def _named_levels(self) -> Sequence[tuple[str, str]]:
+        return named_levels(self.columns_)
 
     @property
     def _centred(self) -> bool:
@@ -492,19 +500,8 @@ class LatentClassAnalysis(ClassAnswers):
         return model.global_step(model.prior(k), model.statistics(sample, Memberships(np.eye(k)[labels])))
 
     def _given_centres(self, d: int, units: Units) -> Floats:
-        """(K, D), rows that the caller gave in data units, as the model takes them."""
-        given = self.init.get("means") if isinstance(self.init, dict) else self.init
-        try:
-            centres = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            centres = np.zeros(0)
-        k = self.n_components or (len(centres) if centres.ndim else 0)
-        if centres.ndim != 2 or centres.shape != (k, d) or not np.isfinite(centres).all():
-            raise ValueError(
-                f"init={self.init!r} gives no rows; expected 'auto', 'random', or finite values of shape "
-                f"({self.n_components or 'K'}, {d})."
-            )
-        return host(units.enter(self.columns_.encode(Rows(centres))).x)
+        """(K, D), centres that the caller gave in data units; levels are encoded as those of rows are."""
+        return host(units.enter(self.columns_.encode(Rows(self._checked_centres(d)))).x)
 
     def _publish(self, q: MixturePosterior, stats: Statistics, units: Units) -> dict[str, Any]:
         means = units.leave(q.clusters.mean)

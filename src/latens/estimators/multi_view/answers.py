@@ -22,7 +22,7 @@ from latens.estimators.frames.views_by_kind import in_frame_order, level_names
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
-from latens.estimators.multi_view.findings import densities_over_groups, with_groups
+from latens.estimators.multi_view.findings import LoadingFindings, densities_over_groups, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import in_view_blocks
 from latens.estimators.multi_view.tables.level_columns import contracted, with_levels
@@ -53,7 +53,7 @@ from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import mean_of
 from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes, check_rows
-from latens.models.likelihoods.names import Kind, kinds_of
+from latens.models.likelihoods import Likelihood
 from latens.models.multi_view.explained import Deviances
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
@@ -61,7 +61,7 @@ from latens.system.summary_table import Table
 __all__ = ["MultiViewAnswers"]
 
 
-class MultiViewAnswers(Answers):
+class MultiViewAnswers(LoadingFindings, Answers):
     """Mixed into the estimator; beside the posterior it reads which columns are which."""
 
     layout_: Layout
@@ -77,9 +77,9 @@ class MultiViewAnswers(Answers):
     use_var: str | None
 
     @property
-    def _kinds(self) -> dict[str, Kind]:
-        """What the likelihood of each view is."""
-        return kinds_of(self.likelihoods_, self.likelihoods)
+    def _kinds(self) -> dict[str, Likelihood]:
+        """What the likelihood of each view of the fit is."""
+        return {view.name: view.likelihood for view in self._model.views}
 
     @into_parts
     @in_view_blocks

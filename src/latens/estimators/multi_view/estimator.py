@@ -14,12 +14,11 @@ from latens.core import Rows, Statistics
 from latens.estimators.base import VariationalTransformer, living_components
 from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
 from latens.estimators.fitting.context import FitContext
-from latens.estimators.fitting.fit_doubts import doubt_number
-from latens.estimators.fitting.interrupts import completing, looking_over
+from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
-from latens.estimators.frames.views_by_kind import are_kinds, learn_views, with_level_names
+from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
@@ -34,12 +33,12 @@ from latens.estimators.multi_view.starts import (
     views_of,
 )
 from latens.estimators.multi_view.streams import ViewStreams
-from latens.estimators.multi_view.tables.blocks import covariates_of, explain_source, is_in_blocks, wide_source
-from latens.estimators.multi_view.tables.input import is_long, is_plain
+from latens.estimators.multi_view.tables.blocks import covariates_of, explain_source, wide_source
+from latens.estimators.multi_view.tables.input import is_in_blocks, is_plain
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS, LevelColumns, levels_of, with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_from_survey, guess_likelihoods
 from latens.estimators.multi_view.tables.output import divided_shares, spread_by_column
-from latens.estimators.multi_view.tables.split import names_columns, split_views
+from latens.estimators.multi_view.tables.split import split_views
 from latens.estimators.multi_view.tables.wide import WideTable, frame_encoding, lay_out, tables_of
 from latens.estimators.multi_view.units import frame_of_rows, in_data_units, loadings_of, signs, ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS
@@ -51,7 +50,7 @@ from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.intake import Encoding
 from latens.models.likelihoods import Likelihood
-from latens.models.likelihoods.names import chosen_again, kinds_of
+from latens.models.likelihoods.names import chosen_again, kinds_of, names_columns
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
@@ -137,7 +136,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     components_ : dict of arrays (K, D_m)
         Loadings in the units of each view; of logits for binary views, of logarithms for counts.
     inclusion_ : dict of arrays (K, D_m)
-        Probability that a feature belongs to a factor.
+        Probability that a feature belongs to a factor; of counts too low: see `inclusion_probabilities`.
     intercepts_ : dict of arrays (G, D_m)
         Level of each feature in each group, of a sample with average covariates; of counts, the logarithm of its mean.
     covariate_coefficients_ : dict of arrays (C, D_m)
@@ -397,7 +396,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         What is to be known of covariates is noted, too.
         """
         X = tables_of(X)
-        frame = learn_views(X, self.likelihoods) if is_mixed_frame(X) and not is_long(X) else None
+        frame = learn_views(X, self.likelihoods) if is_plain(X) and is_mixed_frame(X) else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}
         chosen = self.likelihoods
@@ -418,7 +417,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         self._plain = is_plain(X) and frame is None
         if frame is not None:
             self.encodings_, chosen = {"x": frame.encoding}, frame.likelihoods
-        doubt_table(table, by_kind=frame is not None or are_kinds(table.layout.views))
+        doubt_table(table, by_kind=frame is not None)
         learnt = None if covariates is None else learn_covariates(table, covariates, X)
         self._forget_other_covariates(learnt)
         if learnt is not None:
@@ -474,7 +473,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         context, _ = self._fit(
             table.rows, None, moves=self.moves, spare=spare, checkpoint=checkpoint, in_stream=in_stream
         )
-        with completing(self):
+        with self._completing():
             entered = all_or_sample(context.data, context.sample)
             if remembered is not None:
                 table = with_levels(remembered if several else ungrouped(remembered), levels)
@@ -515,18 +514,19 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             del self.posterior_
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
         self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
-        with completing(self):
+        with self._completing():
             self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
             self._waiting = None
             self._forget_samples()
 
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
-        return frame_of_rows(data, self.layout_, self._kinds)
+        return frame_of_rows(data, self.layout_, kinds_of(self.likelihoods_, self.likelihoods))
 
     def _build(self, context: FitContext) -> MultiView:
         yes_or_no("scale_views", self.scale_views)
         priors, units = SharedPriors.of(self, len(self.layout_.groups) > 1), context.units
-        views = views_of(self._kinds, self.layout_, units, context.sample, priors.inclusion, context.given.is_single)
+        kinds, single = kinds_of(self.likelihoods_, self.likelihoods), context.given.is_single
+        views = views_of(kinds, self.layout_, units, context.sample, priors.inclusion, single)
         views = with_priors(self, views, units)
         n_covariates = 0 if self._covariates is None else self._covariates.n_regressors
         if not n_covariates:

@@ -2,41 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats, Index
 from latens.array.transfer import cross_sums, host, like
 from latens.core import Rows
 from latens.errors import EmptyRows, FollowsTotals, OneFeatureViews, warn
+from latens.estimators.frames.views_by_kind import are_kinds
 from latens.estimators.multi_view.tables.level_columns import LEVEL_KINDS
 from latens.estimators.multi_view.tables.wide import WideTable
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
+from latens.models.multi_view.loading_odds import loading_odds
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP, View
+from latens.system.threads import one_blas_thread
 from latens.system.wording import listed
 
-__all__ = ["densities_over_groups", "doubt_totals", "explain", "levels", "levels_from_sums", "with_groups"]
+__all__ = [
+    "LoadingFindings",
+    "densities_over_groups",
+    "doubt_totals",
+    "explain",
+    "levels",
+    "levels_from_sums",
+    "with_groups",
+]
 
-FEWEST = 10  # columns of a view from which their total is more than any of them
+FEWEST_COLUMNS = 10  # columns of a view from which their total is more than any of them
 TOTALS = 0.95  # correlation with a view's row totals from which a factor says nothing else
 ONE_WAY = 0.9  # share of what a factor moves that must go one way: of few factors one follows any total by chance
+
+
+class LoadingFindings:
+    """Mixed into `MultiViewFactorAnalysis`."""
+
+    if TYPE_CHECKING:
+        _model: Any
+        posterior_: Any
+        _rows_in_blocks: Callable[[Any, Mapping[str, Any]], Sequence[Any]]
+
+    def inclusion_probabilities(self, X: Any, **fit_params: Any) -> dict[str, Floats]:
+        """How probable it is that each feature belongs to each factor, asked of the rows anew.
+
+        `inclusion_` is what the fit itself believes: of counts it says too little, since the fit bounds their
+        likelihood by one that is several times as narrow. Here each feature is judged by its likelihood itself, and
+        by factor values that it had no part in; of counts the share of features that belong to a factor is learnt
+        anew, too. It costs about as much as a short fit. The axes are taken as known.
+
+        Parameters
+        ----------
+        X : as given to `fit`
+            The same samples.
+        **fit_params
+            What `fit` was given besides X, such as `groups` or `sample_weight`.
+
+        Returns
+        -------
+        dict of ndarray
+            (K, D_m) by view, like `inclusion_`. Of Student's t, and where every feature belongs to every factor, they
+            are those of the fit.
+        """
+        check_is_fitted(self)
+        with one_blas_thread():
+            model, q, parts = self._model, self.posterior_, self._rows_in_blocks(X, fit_params)
+            odds = loading_odds(model, q, [(part, local_fixed_point(model, q, part)) for part in parts])
+        return {name: on.T for name, on in odds.items()}
 
 
 def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
     """Warn of views of one feature, unless views are those of kinds of columns, and of samples that show nothing."""
     layout, rows = table.layout, table.rows
     narrow = [name for name, features in zip(layout.views, layout.features, strict=True) if len(features) == 1]
-    if narrow and len(layout.views) > 1 and not by_kind:
+    if narrow and len(layout.views) > 1 and not (by_kind or are_kinds(layout.views)):
         warn(
             OneFeatureViews(
                 f"view(s) {listed(narrow)} have one feature each: a factor that is that feature explains all of it, "
@@ -149,7 +198,7 @@ def doubt_totals(model: MultiView, units: Units, rows: Rows, codes: Floats) -> N
     for view in model.views:
         part, columns = rows.columns(view.columns), view.columns
         there = host(part.present) > 0
-        if columns.stop - columns.start < FEWEST or there.sum() < 3 or view.likelihood.name in LEVEL_KINDS:
+        if columns.stop - columns.start < FEWEST_COLUMNS or there.sum() < 3 or view.likelihood.name in LEVEL_KINDS:
             continue
         level = host(part.mask @ like(units.origin[columns], part.x))
         totals = (host(part.x @ like(scale[columns], part.x)) + level)[there] / host(part.observed)[there]

@@ -29,7 +29,8 @@ from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enou
 from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.validation import occupied
-from latens.models.likelihoods.names import Kind, kinds_of
+from latens.models.likelihoods import Likelihood
+from latens.models.likelihoods.names import kinds_of
 from latens.models.multi_view.explained import Deviances
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
@@ -57,7 +58,7 @@ class ViewStreams(VariationalTransformer):
         _parts: Callable[[Rows], list[Rows]]
 
         @property
-        def _kinds(self) -> dict[str, Kind]: ...
+        def _kinds(self) -> dict[str, Likelihood]: ...
 
     @keywords_after_y("groups", "sample_weight", "precision")
     @view_by_view
@@ -107,8 +108,7 @@ class ViewStreams(VariationalTransformer):
             if refitted:
                 self._wait(X, groups, sample_weight, precision, exposure, covariates, first)
                 return self
-            rows = self._table(X, groups, sample_weight, precision, exposure, covariates).rows
-            super().partial_fit(rows)
+            self._see_batch(self._table(X, groups, sample_weight, precision, exposure, covariates).rows)
             self._forget_samples()
         return self
 

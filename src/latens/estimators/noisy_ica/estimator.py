@@ -317,13 +317,21 @@ class NoisyICA(VariationalTransformer):
             diagonal=diagonal,
             floor=float(np.max(floor)),
             both=kinds == "auto",
-            least=1 if prior == "ml" or not self.moves else supported_number(sample, self._starting_size(context)),
+            least=1 if prior == "ml" or not self.moves else self._supported(context),
         )
 
-    def _default_size(self, context: FitContext) -> int:
+    def _most(self, context: FitContext) -> int:
+        """Sources that may be looked for where their number is not given."""
         n, d = context.sample.x.shape
-        most = max(1, min(d, n // 4, context.growth * 24))
+        return int(max(1, min(d, n // 4, context.growth * 24)))
+
+    def _default_size(self, context: FitContext) -> int:
+        most = self._most(context)
         return int(min(most, likely_number(context.sample, most) * context.growth))
+
+    def _supported(self, context: FitContext) -> int:
+        size = self._starting_size(context)  # was found from the same number, which is kept
+        return min(size, supported_number(context.sample, self._most(context) if self.n_components is None else size))
 
     def _start(self, model: NoisyIca, context: FitContext, restart: int) -> IcaPosterior:
         sample = context.sample

@@ -28,6 +28,8 @@ from latens.models.noisy_ica.priors import GAUSSIAN
 __all__ = ["factor_start", "likely_number", "posterior_at", "supported_number"]
 
 FAINT = 0.03  # of a column's standard deviation: loadings of a source that is asked for and not seen
+AT_FLOOR = 10.0  # times the smallest noise variance of factors: below it they say that a sensor has none
+UNKNOWN = 0.1  # of a sensor's variance: its noise where factors leave none
 
 
 def factor_start(
@@ -36,7 +38,9 @@ def factor_start(
     """Mixing (K, D), noise (D,) and sources (n, K) of the sample: factors, then a turn by FastICA or at random.
 
     Factor analysis and not principal components, since noise differs by sensor: it tells shared variance from noise.
-    Factors that the data do not support are left out or, with `exact`, faint ones of any direction.
+    Factors that the data do not support are left out or, with `exact`, faint ones of any direction. Where factors leave
+    a sensor no noise at all (Heywood), which sources seldom do, its noise begins at a tenth of its variance: from 0 an
+    ascent takes a hundred iterations to come back, from above a few.
     """
     (total, covariance), x = _sums(sample), filled(sample)
     loadings, noise = most_likely(covariance, k, total.floor)
@@ -51,6 +55,7 @@ def factor_start(
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(factors.T, ddof=0)))
     white = factors @ (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300))) @ vectors.T
     rotation = _independent(white, rng) if turn == "independent" else _random_rotation(loadings.shape[1], rng)
+    noise = np.where(noise <= AT_FLOOR * total.floor, np.maximum(UNKNOWN * total.variance, noise), noise)
     return (loadings @ rotation.T).T, noise, white @ rotation.T
 
 

@@ -11,7 +11,7 @@ from latens.estimators.rows.validation import readable_table
 
 __all__ = ["check_sizes", "complete_target", "missing_message"]
 
-LARGEST = 2.0**505  # its square is still a number
+LARGEST_ENTRY = 2.0**505  # its square is still a number
 
 
 def check_sizes(x: Floats, y: Floats, weight: Floats | None) -> None:
@@ -20,7 +20,7 @@ def check_sizes(x: Floats, y: Floats, weight: Floats | None) -> None:
     if weight is not None:
         sizes["entries of sample_weight"] = float(weight.sum())
     for name, size in sizes.items():
-        if size > LARGEST or 0 < size < 1 / LARGEST:
+        if size > LARGEST_ENTRY or 0 < size < 1 / LARGEST_ENTRY:
             raise ValueError(
                 f"the {name} are up to {size:.0e} in size, too {'large' if size > 1 else 'small'} to be squared; "
                 f"choose units in which they are nearer to 1."

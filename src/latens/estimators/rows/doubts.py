@@ -1,8 +1,8 @@
 """What a table shows, before it is fitted, that should be looked at: each cause one warning, with what to type.
 
 Codes for missing values, counters of rows, columns that are equal or copies in other units, columns of few values, rows
-that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at; what is found there is confirmed
-on all rows where that costs one column at a time.
+that are copies of others. Of columns up to 4,096 rows, evenly spaced, are looked at (fewer where columns are many);
+what is found there is confirmed on all rows where that costs one column at a time.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from latens.system.wording import listed
 __all__ = ["doubt_columns"]
 
 MOST_ROWS = 4096  # looked at
+MOST_ENTRIES = 2**21  # looked at, where columns are many
 MOST_COLUMNS = 2000  # looked at one by one
 LEAST_ROWS = 20  # that make a pattern of a coincidence
 MOST_LEVELS = 8  # distinct values of a column that a normal distribution describes badly
@@ -42,7 +43,8 @@ def doubt_columns(rows: Rows, names: Sequence[str], *, levels: bool = False, con
     """
     if is_sparse(rows.x) or len(rows) < LEAST_ROWS:
         return
-    step, d = -(-len(rows) // MOST_ROWS), min(int(rows.x.shape[1]), MOST_COLUMNS)
+    d = min(int(rows.x.shape[1]), MOST_COLUMNS)
+    step = -(-len(rows) // min(MOST_ROWS, MOST_ENTRIES // max(d, 1)))
     part = np.asfortranarray(host(rows.x[::step, :d]))  # columns are looked at one by one
     if rows.seen is not None:
         part = np.where(host(rows.seen[::step, :d]) > 0, part, np.nan)

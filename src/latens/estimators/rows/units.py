@@ -27,7 +27,7 @@ __all__ = ["Units", "column_sizes", "exponents_of", "too_large"]
 MOST_EXPONENT = 505  # powers of two whose squares are still numbers
 MOST_SINGLE = 57  # the same in single precision
 ONE_STEP = 64  # powers of two by which rows are multiplied at once, in single precision too
-SURE = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
+SURE_DIGITS = 2.0**16  # roundings of a mean below which its digits depend on the order of the rows
 TIE = 1e-9  # powers of two that are this close to half-way are rounded up
 GRID = 2.0**-10  # origins lie on a grid: the order in which rows were summed must not reach the model
 
@@ -110,7 +110,7 @@ class Units:
             return cls(np.zeros(len(mean)), whole)
         origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
         if n_rows > 1:  # columns of small units have finer origins, down to the rounding of their means
-            own = np.maximum(np.sqrt(squares / counts), SURE * least * np.abs(mean))
+            own = np.maximum(np.sqrt(squares / counts), SURE_DIGITS * least * np.abs(mean))
             finer = _rounded_exponent(np.maximum(own, least**4), largest)
             origin = _on_grid(origin, np.minimum(finer, exponent))
         return cls(origin, whole, unseen=unseen)

@@ -292,7 +292,8 @@ def _other_names(estimator: Any, X: Any) -> str:
 def readable_table(X: Any, name: str = "X") -> Any:
     """X as scikit-learn may read it: masked entries as NaN, no dates, no float16, no damaged sparse matrix."""
     refuse_dates(X, name)
-    refuse_repeated_names(X, name)
+    if hasattr(X, "columns"):
+        refuse_repeated_names(X, name)
     if is_sparse(X):
         check_sparse(X, name)
     if getattr(X, "dtype", None) == np.float16:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import B, Iteration, L, Q, S, State, Steps
+from latens.core import B, L, Q, S, State, Steps
 from latens.errors import ElboDecreased
 from latens.inference.ascent import ascend, infer
+from latens.inference.extrapolated_ascent import ascend_in_leaps
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["FitWithout", "fits_without"]
@@ -56,7 +57,7 @@ def fits_without(
         found = []
         for gone in sorted(range(k) if which is None else which):
             enough, start = _Enough(top), State(q.only(np.delete(np.arange(k), gone)))
-            fit = ascend(model, batches, start, sweep=sweep, on_iteration=enough, **limits)  # type: ignore[arg-type]
+            fit = ascend_in_leaps(model, batches, start, sweep=sweep, enough=enough, **limits)  # type: ignore[arg-type]
             falls = (top - each + math.log(k) for each in (fit.elbo, _height(model, batches, start.q, sweep)))
             found.append(FitWithout(gone, fit.state, *falls))
     return found
@@ -72,8 +73,8 @@ class _Enough:
     """Ends an ascent whose remaining iterations, each gaining as much as the last, leave the answer as it is."""
 
     def __init__(self, top: float) -> None:
-        self.top, self.last, self.left = top, -math.inf, CLIMB_ITERATIONS
+        self.top, self.left = top, CLIMB_ITERATIONS
 
-    def __call__(self, event: Iteration) -> bool:
-        gain, self.last, self.left = event.elbo - self.last, event.elbo, self.left - 1
-        return self.left * gain < KNOWN_TO * (self.top - event.elbo)
+    def __call__(self, gain: float, elbo: float) -> bool:
+        self.left -= 1
+        return self.left * gain < KNOWN_TO * (self.top - elbo)

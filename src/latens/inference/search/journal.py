@@ -210,7 +210,7 @@ class Journal:
         """Put a finished step, which led from `start` to its answer, in the place of its parts."""
         before = self.notes.entries[:begin]
         if isinstance(entry.answer, Fit):
-            before = _gone_on_from(before, start)
+            before = _without_locals_of(before, start)
         self.notes = replace(self.notes, entries=(*before, entry), state=None, trace=())
         self._position = begin + 1
         self._write_if_due()
@@ -233,8 +233,8 @@ def _is_interrupted(answer: Any) -> bool:
     return isinstance(answer, Fit) and answer.interrupted
 
 
-def _gone_on_from(entries: tuple[Entry, ...], start: State | None) -> tuple[Entry, ...]:
-    """Entries without the local posteriors of `start`: what came of it has its own."""
+def _without_locals_of(entries: tuple[Entry, ...], start: State | None) -> tuple[Entry, ...]:
+    """Entries without the local posteriors that `start` has: the step that went on from there has its own."""
     if start is None or start.locals is None:
         return entries
     return tuple(

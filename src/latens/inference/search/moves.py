@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -12,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from latens.array import Index
-from latens.core import Fit, Following, Iteration, Movable, Proposal, State
+from latens.core import Fit, Following, Iteration, Movable, Proposal, Removal, State
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.restarts import labelled
 from latens.system.scratch import Changed, PutAside
 
-__all__ = ["improve", "longer", "starts_with_one_more"]
+__all__ = ["closed_after", "improve", "longer", "starts_with_one_more"]
 
 MOST_LARGER_STARTS = 3  # that are made of a smaller fit
+REMOVAL_STEPS = 100  # of an ascent without a component at most
+# nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
+FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
 
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
 
@@ -44,7 +48,8 @@ def improve(
 ) -> Fit:
     """Try candidates until none raises the bound by more than `tol` per row.
 
-    A candidate ascends `n_steps` iterations before it is judged, on all rows: nothing else accepts it. With `screens`,
+    A candidate ascends `n_steps` iterations before it is judged, on all rows, and a `Removal` until it settles, unless
+    it stays far below: nothing else accepts it. With `screens`,
     ascents over a sample, only candidates that rise in one of them are tried in full: most do not, and they are what
     costs. Candidates from `rare`, made for rows that are rare in a sample, are tried without. With `looseness`, nats
     that the bound of a posterior is known to miss, the bound must still rise when they are added to both sides: a
@@ -62,6 +67,8 @@ def improve(
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
         if better is None:
+            if over is not None and over():  # not all candidates were tried
+                return replace(fit, stopped=True)
             if fit.converged:
                 return fit
             fit = longer(fit, ascent, max_iter, on_iteration)
@@ -109,11 +116,13 @@ def _first_better(
     margin = tol * max(fit.state.stats.n, 1.0)
     target = fit.elbo + margin
     glances = [_Screen(screen, fit.state.q, n_steps, tol, journal) for screen in screens]
-    promising = (one for one in candidates(fit.state) if not glances or any(glance.rises(one) for glance in glances))
+
+    def rises(candidate: Any) -> bool:
+        return not glances or any(glance.rises(candidate) for glance in glances)
 
     def better(candidate: Any) -> Fit | None:
-        start = _begun(candidate, fit.state)
-        trial = ascent(start, n_steps, _Hopeless(target, n_steps, shrinking=start.locals is not None))
+        start = _trial_start(candidate, fit.state)
+        trial = _tried(candidate, start, ascent, target, n_steps, fit.state.stats.n)
         if trial.elbo > target and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
         ):
@@ -122,13 +131,28 @@ def _first_better(
             raise KeyboardInterrupt
         return None
 
-    for candidate in chain(promising, rare(fit.state) if rare is not None else ()):
-        if over is not None and over():
-            return None
-        found = journal.once(partial(better, candidate))
-        if found is not None:
-            return found
+    # an interrupt that meets a generator while it is thrown away would be lost
+    with (
+        closed_after(candidates(fit.state)) as proposed,
+        closed_after(() if rare is None else rare(fit.state)) as of_rare_rows,
+    ):
+        for candidate in chain(filter(rises, proposed), of_rare_rows):
+            if over is not None and over():
+                return None
+            found = journal.once(partial(better, candidate))
+            if found is not None:
+                return found
     return None
+
+
+@contextmanager
+def closed_after(candidates: Iterable[Any]) -> Iterator[Iterable[Any]]:
+    """Candidates that are closed at the end, where they can be: an interrupt meanwhile is heard."""
+    try:
+        yield candidates
+    finally:
+        if isinstance(candidates, Generator):
+            candidates.close()
 
 
 class _Screen:
@@ -143,27 +167,33 @@ class _Screen:
         return self.journal.once(lambda: self._rises(candidate))
 
     def _rises(self, candidate: Any) -> bool:
-        start = _begun(candidate, self.now.state)
-        hopeless = _Hopeless(self.target, self.n_steps, shrinking=start.locals is not None)
-        glance = self.ascent(start, self.n_steps, hopeless)
+        start = _trial_start(candidate, self.now.state)
+        glance = _tried(candidate, start, self.ascent, self.target, self.n_steps, self.now.state.stats.n)
         if glance.interrupted:
             raise KeyboardInterrupt
         return bool(glance.elbo > self.target)
 
 
-def _begun(candidate: Any, state: State) -> State:
-    """Where a candidate begins: with the codes that rows have now, of the components that it keeps."""
+def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps: int, n: float) -> Fit:
+    """The ascent by which a candidate is judged."""
+    if isinstance(candidate, Removal):
+        return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
+    return ascent(start, n_steps, _Hopeless(target, n_steps, shrinking=start.locals is not None))
+
+
+def _trial_start(candidate: Any, state: State) -> State:
+    """The state that a trial starts from: rows have their present codes for the components that the candidate keeps."""
     if not isinstance(candidate, Proposal):
         return State(candidate)
-    change = partial(_followed, of=candidate.of)
+    change = partial(_local_for, of=candidate.of)
     locals_ = tuple(Changed(one, change) if isinstance(one, PutAside) else change(one) for one in state.locals or ())
     return State(candidate.q, None, locals_ if any(one is not None for one in locals_) else None)
 
 
-def _followed(local: Any, of: Index) -> Any:
-    """A local posterior for other components; of a block that is worked on in parts, each of its parts."""
+def _local_for(local: Any, of: Index) -> Any:
+    """The local posterior of a block, or of each of its parts, with these components; None where it cannot follow."""
     if isinstance(local, tuple | list):
-        return type(local)(_followed(one, of) for one in local)
+        return type(local)(_local_for(one, of) for one in local)
     return local.follow(of) if isinstance(local, Following) else None
 
 
@@ -174,7 +204,8 @@ def _tighter(fit: Fit, looseness: Callable[[Any], float]) -> float:
 class _Hopeless:
     """Ends a trial that would not reach the target even if every remaining step gained as much as the last.
 
-    Where rows begin with codes that they have, gains only shrink: if they go on to, as they did last, it is ended too.
+    Where rows start from their present codes, gains shrink from step to step: a trial is ended, too, if gains that go
+    on shrinking by their last ratio would not reach it.
     """
 
     def __init__(self, target: float, n_steps: int, *, shrinking: bool = False, patience: int = 2) -> None:
@@ -186,8 +217,19 @@ class _Hopeless:
         self.left -= 1
         times: float = self.left
         if self.shrinking and 0 < self.gain < before < math.inf:
-            times = min(times, 1 / (before / self.gain - 1))  # the sum of all powers of their ratio
+            times = min(times, 1 / (before / self.gain - 1))  # a geometric series
         return self.left <= self.patience and event.elbo + self.gain * times < self.target
+
+
+class _FarBelow:
+    """Ends an ascent that stays too far below the target for its slow end to make up for it."""
+
+    def __init__(self, target: float, n: float) -> None:
+        self.target, self.beyond, self.n_steps = target, FAR_PER_ROW * n, 0
+
+    def __call__(self, event: Iteration) -> bool:
+        self.n_steps += 1
+        return event.elbo < self.target - self.beyond - (FAR if self.n_steps < N_FAR else NEAR)
 
 
 def _relabelled(fit: Fit, restart: int) -> tuple[Any, ...]:

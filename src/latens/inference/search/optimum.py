@@ -10,20 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State
+from latens.core import Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
-from latens.inference.search.moves import Ascent, improve, longer
+from latens.inference.search.moves import Ascent, closed_after, improve, longer
 from latens.inference.search.restarts import Map, ascend_all, distinct, highest, records
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]
 
+ALL, FIRST, FURTHER = "all", "first", "further"  # candidates that are tried
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -79,11 +80,10 @@ class Search:
         """The fit, or that with the fewest components where it says nothing that independent columns do not say."""
         if without is None or self.alone is None or fit.interrupted or fit.stopped:
             return fit
-        if without.interrupted:
-            return replace(fit, interrupted=True)
-        nothing = self.alone(fit, without)
-        if nothing is None:
-            return replace(fit, interrupted=True)
+        nothing = None if without.interrupted or without.stopped else self.alone(fit, without)
+        if nothing is None:  # it was not to be told
+            late = self.over is not None and self.over()
+            return replace(fit, interrupted=not late, stopped=late)
         # columns that have nothing to do with each other describe the rows better, as far as was searched
         return replace(without, converged=fit.converged and without.converged) if nothing else fit
 
@@ -169,16 +169,19 @@ class Search:
         fits = self._ascended(ascent, starts, notify, map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
-        waiting, moved, interrupted = fits, list[Fit](), False
-        try:
-            waiting = distinct(fits, self.tol)
-            while waiting and not (moved and (moved[-1].interrupted or moved[-1].stopped)):
-                moved.append(self._moved(waiting[0], ascent, sample, stage, self.tol, screens, rare, notify))
-                waiting = waiting[1:]
-        except KeyboardInterrupt:
-            interrupted = True
-        interrupted = interrupted or any(fit.interrupted for fit in moved)
-        stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
+        chosen, interrupted, stopped = distinct(fits, self.tol), False, False
+        for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
+            waiting, moved = chosen, list[Fit]()
+            try:
+                while waiting and not (moved and (moved[-1].interrupted or moved[-1].stopped)):
+                    moved.append(self._moved(waiting[0], ascent, sample, stage, self.tol, screens, rare, notify, tier))
+                    waiting = waiting[1:]
+            except KeyboardInterrupt:
+                interrupted = True
+            interrupted = interrupted or any(fit.interrupted for fit in moved)
+            stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
+            if interrupted or stopped:
+                break
         return [*chosen[:-1], replace(chosen[-1], interrupted=interrupted, stopped=stopped)]
 
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
@@ -205,18 +208,20 @@ class Search:
         screens: Sequence[Ascent],
         rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
         notify: OnIteration | None,
+        tier: str = ALL,
     ) -> Fit:
         """The fit after moves, which depend on nothing but it: not on how many other starts there were."""
         model, n = self.model, fit.state.stats.n
         if not self.moves or not isinstance(model, Movable):
             return fit
-        rng = np.random.default_rng([self.seed, stage, fit.trace[-1].restart])
+        rng, begun = np.random.default_rng([self.seed, stage, fit.trace[-1].restart]), fit.state
         return improve(
             fit,
-            lambda state: self._candidates(state, sample, rng),
+            # where the first candidates were tried, and none was better, the further ones go on
+            lambda state: self._candidates(state, sample, rng, tier if tier == FIRST or state is begun else ALL),
             ascent,
             screens=screens,
-            rare=None if rare is None else lambda state: rare(state, rng),
+            rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,
             on_iteration=notify,
@@ -227,16 +232,22 @@ class Search:
             rng=rng,
         )
 
-    def _candidates(self, state: State, sample: Any, rng: np.random.Generator) -> Iterator[Any]:
+    def _candidates(self, state: State, sample: Any, rng: np.random.Generator, tier: str = ALL) -> Iterator[Any]:
         model, k = self.model, state.q.n_components
         if not isinstance(model, Movable):
-            return iter(())
-        proposed = model.candidates(state.q, state.stats, sample, rng, k if self.fixed else self.limit)
+            return
+        propose = model.candidates
+        if isinstance(model, Tiered) and tier != ALL:
+            propose = model.first_candidates if tier == FIRST else model.further_candidates
         if self.fixed:
-            return (q for q in proposed if q.n_components == k)
-        fewest = self._fewest(state)
-        last = [] if fewest is None else [fewest]
-        return chain(proposed, self._without_dead(state), last)
+            with closed_after(propose(state.q, state.stats, sample, rng, k)) as proposed:
+                yield from filter(lambda candidate: candidate.n_components == k, proposed)
+            return
+        yield from propose(state.q, state.stats, sample, rng, self.limit)
+        yield from self._without_dead(state)
+        fewest = None if tier == FIRST else self._fewest(state)
+        if fewest is not None:
+            yield fewest
 
     def _without_dead(self, state: State) -> Iterator[Any]:
         """What would be published, where some components are dead: moves go on from there if it is better."""

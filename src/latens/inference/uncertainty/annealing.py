@@ -3,16 +3,16 @@
     f_t = p_t(globals) p(rows, codes | globals)^t        t from 0 to 1,   f_0 can be summed,   sum of f_1 = evidence
 
 A chain starts with a draw of f_0 and takes Gibbs steps at rising t; before each, its weight is multiplied by
-f_now / f_before where it is. The mean of the weights is the evidence; that of the reciprocal weights of chains which
+f_now / f_before at its state. The mean of the weights is the evidence; that of the reciprocal weights of chains which
 go backwards, from codes that made the rows, is one over the evidence. The two bracket it.
 
 Two kinds of models differ in what a chain has to remember:
 
 - `Tempered`: given the codes the globals have a closed posterior. They are integrated out, f_t is the bound at
   their posterior for sums of codes times t, and weights never see a draw of a prior.
-- `Layered`: priors have priors, and some of these are so vague that a draw of them is of no use. Globals are part
-  of the chain, and p_t goes from priors about where the fit is to the true ones. Codes of which p(codes) has no
-  unknowns keep it at every t: only p(rows | codes) goes to the power t.
+- `Layered`: priors have hyper-priors, some so vague that draws from them are useless. Globals are part of the chain,
+  and p_t goes from priors centred at the fit to the true ones. Where p(codes) has no unknown parameters it is the same
+  at every t, and only p(rows | codes) goes to the power t.
 
 References: Neal (2001); Grosse, Ghahramani & Adams (2015) for the two directions.
 """
@@ -52,7 +52,7 @@ class Tempered(Sampled, Protocol):
 
 @runtime_checkable
 class Layered(Tempered, Protocol):
-    """A model whose priors have priors; a point holds all but these, which are integrated out."""
+    """A model with hyper-priors; a point holds all globals but the parameters of priors, which are integrated out."""
 
     def proper(self, q: Any) -> Any: ...  # the same model, with priors about where q is
 
@@ -132,7 +132,7 @@ class _Codes:
 
 @dataclass(frozen=True)
 class _Points:
-    """Globals but for the priors of priors, codes, and their sums."""
+    """A point, codes, and their sums."""
 
     model: Any
     proper: Any
@@ -164,7 +164,7 @@ class _Points:
 
 
 def _between(start: Any, end: Any, t: float) -> Any:
-    """Numbers on the way from one record to another of the same kind."""
+    """Records whose numbers are (1 - t) times those of `start` plus t times those of `end`."""
     if start is end:
         return end
     if is_dataclass(end) and not isinstance(end, type):

@@ -37,10 +37,10 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.core import B, Iteration, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
+from latens.core import B, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
-from latens.inference.ascent import ascend
+from latens.inference.extrapolated_ascent import ascend_in_leaps
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import blocks_of, whole_of
@@ -182,16 +182,12 @@ def respond(
 
 def ascend_to(model: Any, batches: Sequence[Any], start: State, sweep: Sweep, enough: float) -> State:
     """Where an ascent ends, or gains less than `enough` nats in an iteration."""
-    heights = [-np.inf]
-
-    def ended(event: Iteration) -> bool:
-        heights.append(event.elbo)
-        return abs(heights[-1] - heights[-2]) < enough
-
+    limits: dict[str, Any] = {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ElboDecreased)  # of rounding, near the top
-        limits: dict[str, Any] = {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
-        return ascend(model, batches, start, sweep=sweep, on_iteration=ended, **limits).state
+        return ascend_in_leaps(
+            model, batches, start, enough=lambda gain, _: abs(gain) < enough, sweep=sweep, **limits
+        ).state
 
 
 def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep) -> Response:

@@ -20,10 +20,8 @@ __all__ = ["check_columns"]
 ROUNDED = (NormalColumns, NormalWishart)
 
 
-def check_columns(model: Any, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
+def check_columns(model: Mixture, state: State, attributes: Mapping[str, Any], n_features: int) -> None:
     """Refuse kinds of columns that the model, its posterior, its sums and what is kept of the fit tell differently."""
-    if not isinstance(model, Mixture):
-        return
     if model.rounding is not None and ((model.rounding < 0).any() or not isinstance(model.clusters, ROUNDED)):
         raise FileRefused("it tells of rounded columns by numbers that cannot be, or of clusters that know of none.")
     kinds, mixed, learnt = attributes.get("columns_"), model.clusters, state.q.clusters

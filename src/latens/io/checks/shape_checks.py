@@ -27,7 +27,10 @@ class Found:
 
 
 def arrays_with_shapes(value: Any, path: str, names: Mapping[str, str] | None = None) -> Iterator[Found]:
-    """Every array within a record, outside of transient fields."""
+    """Every array within a record, transient fields apart, with its path and the shape that is declared for it.
+
+    `names` says what the axes of a nested record are in terms of those of the records around it.
+    """
     names = names or {}
     for f in fields(value):
         if f.metadata.get("transient"):

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from latens.errors import FileRefused
+from latens.estimators.fitting.streams import Stream
 from latens.estimators.rows.reservoir import Reservoir
 from latens.io.checks.shape_checks import arrays_with_shapes, check_sizes
 
 __all__ = ["check_stream"]
 
 
-def check_stream(estimator: Any, attributes: Mapping[str, Any], width: int) -> None:
+def check_stream(estimator: Any, stream: Stream, width: int) -> None:
     """Refuse rows kept, and what is expected of those to come, where no stream could have left them."""
-    stream = attributes.get("stream_")
-    if stream is None:
-        return
     _check_reservoir(stream.reservoir, width, binary=estimator.binary)
     watch, least = stream.watch, min(stream.fitted_rows, stream.fitted_weight)
     if (

@@ -12,6 +12,9 @@ eigenvectors: given psi, the best loadings are psi^1/2 v_k sqrt(w_k - 1). In l =
 The first part alone is positive semi-definite, needs only the first K eigenvectors, and is what large problems use.
 Columns are standardised first, so the answer follows any change of units. O(D^3) a step, about ten steps.
 
+Of many columns and few factors the Hessian is close to the identity, and the step without it, psi = diag(S - LL'), cuts
+the slope to about a tenth in O(D^2 K): these are taken as long as they do.
+
 References: Joereskog (1967); Clarke (1970) on the Hessian; Lawley & Maxwell (1971).
 """
 
@@ -33,10 +36,18 @@ __all__ = ["best_rank", "leading", "most_likely"]
 MOST_FULL = 300  # columns up to which all eigenvectors, and with them the exact Hessian, are cheap
 MOST_DENSE = 700  # columns beyond which a few leading eigenvectors come cheaper by Lanczos steps
 N_STEPS = 200
-LONGEST = 3.0  # e-folds of noise in one step
-NEAR = 1e-9  # e-folds from the floor that are on it
+LONGEST_STEP = 3.0  # e-folds of noise in one step
+NEAR_FLOOR = 1e-9  # e-folds from the floor that are on it
 LEAST_DAMPING, MOST_DAMPING = 1e-11, 1e8  # damping, in units of each column's curvature
-FLAT = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
+FLAT_SLOPE = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
+FIRST_PLAIN_STEPS = 3  # steps without a Hessian that may go a long way before the slope falls
+MOST_LEFT = 0.5  # of a step without a Hessian that is made up for in the next
+SLOW_SHARE = 0.3  # of the slope left by a step without a Hessian from which on Newton's are cheaper
+N_SPARE = 4  # vectors beside those that are refined, in which a factor that these lack would show
+N_REFINEMENTS = 7  # products with a block of vectors, after which Lanczos steps are cheaper
+QUICK_SHARE = 0.01  # of the error that a product of a block may leave where it is cheaper than Lanczos steps
+ROUGH_ERROR = 1e-8  # of a block, for each e-fold of noise from the last point, that hides no slope of the next
+LAST_ERROR = 1e-14  # of a block, in units of the largest eigenvalue and of sqrt(D), after which a product is enough
 
 
 @dataclass(frozen=True)
@@ -46,12 +57,26 @@ class _Point(Profile):
     corr: Floats  # (D, D)
     log_psi: Floats  # (D,)
     k: int
-    guess: Floats | None = None  # (D,), where Lanczos steps begin
+    guess: Floats | None = None  # (D, k), leading eigenvectors at a psi nearby
+    stood_out: bool = False  # at that psi
+    far: float = 0.0  # e-folds of noise from there, at the most
+
+    @cached_property
+    def stands_out(self) -> bool:
+        """Whether, of many columns, every factor is so much stronger than the rest that a product tells them apart."""
+        d = len(self.log_psi)
+        if not _is_large(d, self.k):
+            return False
+        w, _ = self.spectrum
+        return bool(QUICK_SHARE * w[0] > (self.trace - w.sum()) / (d - self.k))
+
+    @cached_property
+    def root(self) -> Floats:
+        return np.asarray(np.exp(-0.5 * self.log_psi))
 
     @cached_property
     def scaled(self) -> Floats:
-        root = np.exp(-0.5 * self.log_psi)
-        return np.asarray(self.corr * root * root[:, None])
+        return np.asarray(self.corr * self.root * self.root[:, None])
 
     @cached_property
     def spectrum(self) -> tuple[Floats, Floats]:
@@ -59,7 +84,8 @@ class _Point(Profile):
         d = len(self.log_psi)
         if d <= MOST_FULL:
             return eigh(self.scaled, driver="evd", check_finite=False)
-        return leading(self.scaled, self.k, self.guess)
+        refined = self._refined(self.guess) if self.stood_out and self.guess is not None else None
+        return leading(self.scaled, self.k, self.guess) if refined is None else refined
 
     @cached_property
     def factors(self) -> tuple[Floats, Floats]:
@@ -67,9 +93,29 @@ class _Point(Profile):
         w, v = w[len(w) - self.k :], v[:, v.shape[1] - self.k :]
         return w[w > 1], v[:, w > 1]
 
+    def _refined(self, vectors: Floats) -> tuple[Floats, Floats] | None:
+        """Leading eigenvalues and vectors by products with a block of vectors; None where these settle slowly."""
+        d, root = len(self.log_psi), self.root[:, None]
+        spare = np.cos(np.outer(np.arange(1, d + 1), np.arange(1, N_SPARE + 1)))  # like no eigenvector in particular
+        block, left = np.linalg.qr(np.hstack([spare, vectors]))[0], np.inf
+        for _ in range(N_REFINEMENTS):
+            product = root * (self.corr @ (root * block))
+            w, turn = eigh(block.T @ product, check_finite=False)
+            w, turn = w[N_SPARE:], turn[:, N_SPARE:]
+            v = block @ turn
+            if left <= LAST_ERROR:
+                return w, v
+            before, left = left, float(np.max(np.linalg.norm(product @ turn - v * w, axis=0))) / (np.sqrt(d) * w[-1])
+            if left <= ROUGH_ERROR * self.far:
+                return w, v
+            if left > QUICK_SHARE * before:
+                return None
+            block = np.linalg.qr(product)[0]
+        return None
+
     @cached_property
     def trace(self) -> float:
-        return float(np.trace(self.scaled))
+        return float(np.sum(self.corr.diagonal() * self.root * self.root))
 
     @cached_property
     def curvature(self) -> Floats:
@@ -93,8 +139,9 @@ class _Point(Profile):
         return _Step(self, slope)
 
     def at(self, log_psi: Floats) -> Self:
-        guess = None if len(log_psi) <= MOST_DENSE else self.spectrum[1].sum(axis=1)
-        return replace(self, log_psi=log_psi, guess=guess)
+        guess = None if len(log_psi) <= MOST_DENSE else self.spectrum[1]
+        far = float(np.max(np.abs(log_psi - self.log_psi)))
+        return replace(self, log_psi=log_psi, guess=guess, stood_out=self.stands_out, far=far)
 
 
 def most_likely(cov: Floats | Root, k: int, floor: Floats, share: Floats | float = 0.5) -> tuple[Floats, Floats]:
@@ -144,10 +191,10 @@ def _standardised(cov: Floats | Root, floor: Floats) -> tuple[np.ndarray, Floats
 
 
 def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats, Floats]:
-    """The k largest eigenvalues of a symmetric matrix, ascending, and their vectors (D, k)."""
+    """The k largest eigenvalues of a symmetric matrix, ascending, and their vectors (D, k), perhaps about a guess."""
     d = len(matrix)
-    if d > MOST_DENSE and 4 * k < d:
-        start = np.ones(d) if guess is None else guess
+    if _is_large(d, k):
+        start = np.ones(d) if guess is None else guess.sum(axis=1)
         w, v = eigsh(LinearOperator(matrix.shape, matvec=lambda x: matrix @ x, dtype=float), k, which="LA", v0=start)
         order = np.argsort(w)
         return w[order], v[:, order]
@@ -155,17 +202,26 @@ def leading(matrix: Floats, k: int, guess: Floats | None = None) -> tuple[Floats
     return w, v
 
 
+def _is_large(d: int, k: int) -> bool:
+    return d > MOST_DENSE and 4 * k < d
+
+
 def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
     log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
-    point: Profile = ThinPoint(corr, log_psi, k) if isinstance(corr, Root) else _Point(corr, log_psi, k)
+    point: Profile
+    if isinstance(corr, Root):
+        point = ThinPoint(corr, log_psi, k)
+    else:
+        start = _Point(corr, log_psi, k)
+        point = _ascend_plainly(start, lowest) if start.stands_out else start
     for _ in range(N_STEPS):
         slope = _free_slope(point, lowest)
-        if np.max(np.abs(slope)) < FLAT:
+        if np.max(np.abs(slope)) < FLAT_SLOPE:
             break
         step = point.step(slope)
         while damping < MOST_DAMPING:
-            move = np.clip(step.damped(damping), -LONGEST, LONGEST)
+            move = np.clip(step.damped(damping), -LONGEST_STEP, LONGEST_STEP)
             there = point.at(np.maximum(point.log_psi + move, lowest))
             if _is_better(there, point, slope, lowest):
                 break
@@ -176,9 +232,33 @@ def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Pro
     return point
 
 
+def _ascend_plainly(point: _Point, lowest: Floats) -> _Point:
+    """Steps to psi = diag(S - LL') as long as each is better and leaves little of the slope.
+
+    What such steps leave is mostly a multiple of the step before, and is added to it.
+    """
+    step, share = np.zeros_like(lowest), 0.0
+    for n_steps in range(N_STEPS):
+        slope = _free_slope(point, lowest)
+        before, step = (
+            step,
+            np.log1p(-np.minimum(slope, 1 - np.exp(-LONGEST_STEP))),
+        )  # the slope is 1 - diag(S - LL') / psi
+        if n_steps >= FIRST_PLAIN_STEPS:
+            share = float(np.clip(share + (step @ before) / (before @ before) * (1 - share), 0.0, MOST_LEFT))
+        there = point.at(np.maximum(point.log_psi + np.clip(step / (1 - share), -LONGEST_STEP, LONGEST_STEP), lowest))
+        if np.max(np.abs(slope)) < FLAT_SLOPE or not _is_better(there, point, slope, lowest):
+            break
+        left = np.max(np.abs(_free_slope(there, lowest))) / np.max(np.abs(slope))
+        point = there
+        if n_steps >= FIRST_PLAIN_STEPS and left > SLOW_SHARE:
+            break
+    return point
+
+
 def _free_slope(point: Profile, lowest: Floats) -> Floats:
     """(D,), 0 where a column is held at its floor."""
-    return np.where((point.log_psi <= lowest + NEAR) & (point.gradient > 0), 0.0, point.gradient)
+    return np.where((point.log_psi <= lowest + NEAR_FLOOR) & (point.gradient > 0), 0.0, point.gradient)
 
 
 def _is_better(there: Profile, here: Profile, slope: Floats, lowest: Floats) -> bool:

@@ -28,7 +28,7 @@ from latens.array import Floats
 __all__ = ["Profile", "Root", "Step", "ThinPoint", "ThinStep"]
 
 MOST_ROWS = 700  # beyond which a few leading eigenvectors come cheaper by Lanczos steps
-TINY = 1e-10  # an eigenvalue below it bends the likelihood as 0 does
+LEAST_EIGENVALUE = 1e-10  # an eigenvalue below it bends the likelihood as 0 does
 N_PRODUCTS = 200  # of conjugate gradients in one step
 
 
@@ -48,7 +48,7 @@ class Root:
         """The k largest eigenvalues, ascending, and their vectors (D, k): 0 where there are fewer than k."""
         values, vectors = np.zeros(k), np.zeros((len(self), k))
         w, u = eigh(self.rows @ self.rows.T, driver="evd", check_finite=False)
-        usable = min(k, int(np.count_nonzero(w > TINY * w[-1])))
+        usable = min(k, int(np.count_nonzero(w > LEAST_EIGENVALUE * w[-1])))
         if usable:
             values[-usable:] = w[-usable:]
             vectors[:, -usable:] = self.rows.T @ (u[:, -usable:] / np.sqrt(w[-usable:]))
@@ -146,7 +146,7 @@ class ThinPoint(Profile):
         w, u = self.spectrum
         others = slice(0, len(w) - len(self.factors[0]))
         w, u = w[others], u[:, others]
-        w, u = w[w > TINY], u[:, w > TINY]
+        w, u = w[w > LEAST_EIGENVALUE], u[:, w > LEAST_EIGENVALUE]
         return w, self.scaled.T @ (u / np.sqrt(w))
 
     def step(self, slope: Floats) -> ThinStep:

@@ -40,7 +40,7 @@ __all__ = [
 Point = tuple[Floats, Floats, Floats]  # mean of the rows, loadings, noise
 STEP_RULES = ("sgd", "momentum", "adagrad", "adam")  # how a gradient becomes a step; the first is the printed one
 
-FAR = 1e100  # beyond it squares overflow: a gradient ascent that comes here has diverged
+DIVERGED_BEYOND = 1e100  # beyond it squares overflow: a gradient ascent that comes here has diverged
 
 
 @record(eq=False)
@@ -206,7 +206,7 @@ class OnlineGradient(OnlineEM):
 
         none = np.zeros((0, 0))
         known = {"pace": none, "squares": none, **sums}
-        options = (self.warm_up, self.learning_rate, STEP_RULES.index(self.step_rule), FAR, not q.diverged)
+        options = (self.warm_up, self.learning_rate, STEP_RULES.index(self.step_rule), DIVERGED_BEYOND, not q.diverged)
         ordered = (known[name] for name in ("zx", "zz", "xx", "pace", "squares"))
         score, sound = gradient_rows(x, q.count, *options, *point, *ordered)
         return score, not sound

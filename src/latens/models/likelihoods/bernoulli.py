@@ -22,7 +22,8 @@ from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predi
 __all__ = ["Bernoulli", "Categorical", "Ordinal"]
 
 NEVER = 2.0**-52  # chances are no nearer to 0 or 1
-RARE = 1e-3  # chances nearer to 0 or 1 than this start here
+NODES = 7  # of slopes and curvatures, which are smooth
+LEAST_START_CHANCE = 1e-3  # chances nearer to 0 or 1 than this start here
 
 
 @record
@@ -44,6 +45,10 @@ class Bernoulli(Likelihood):
         chance = expit(at.mean())
         return masked(chance * (1 - chance), rows.seen)
 
+    def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        chance, spread = averages(mean, variance, lambda eta: ((p := expit(eta)), p * (1 - p)), NODES)
+        return masked(rows.x - chance, rows.seen), masked(spread, rows.seen)
+
     def middle(self, eta: Array, columns: Columns) -> Array:
         return expit(eta)
 
@@ -55,7 +60,7 @@ class Bernoulli(Likelihood):
         return np.asarray(np.log(chance / (1 - chance)))
 
     def start(self, level: Floats) -> tuple[Floats, Floats]:
-        chance = np.clip(level, RARE, 1 - RARE)
+        chance = np.clip(level, LEAST_START_CHANCE, 1 - LEAST_START_CHANCE)
         return self.link(chance), chance * (1 - chance)
 
     def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:

@@ -1,8 +1,8 @@
 """Parabolas below the log-likelihoods of counts, those of common columns and of rare ones, and sums of them.
 
-Plain steps change a dispersion little by little: parabolas that touch at the old one are far too curved along the way
-to another. How far it should go is known where they touch. With everything else as it is, and in rare columns the mean
-e^eta tau, the bound has by log tau the slope and the bend of which sums are taken here, its parabolas touching anew.
+A coordinate step in a dispersion is short: parabolas that touch the log-likelihood at its old value are far too curved
+at another. Newton's step in log tau needs the first and second derivative of the bound by it, parabolas touching at the
+new tau as well, all else fixed (in rare columns the mean e^eta tau, too). Their sums over rows are taken here (`way`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from latens.models.likelihoods.interface import Free, Predictor, Tangent
 __all__ = ["LEAST_TAU", "MOST_TAU", "Parabolas", "beside", "of_common", "of_rare", "some_columns", "touching_point"]
 
 LEAST_TAU, MOST_TAU = 0.02, 1e6  # between which q(x) is looked for; any q(x) gives a bound
-MOST_STEPS, CLOSE, LONGEST = 30, 1e-9, 2.0  # of Newton's method: steps, their size at the end, and at most
+MOST_STEPS, LAST_STEP, LONGEST_STEP = 30, 1e-9, 2.0  # of Newton's method: steps, their size at the end, and at most
 
 
 class Constants(NamedTuple):
     """Of every entry (n, D); zero at missing ones."""
 
-    scaled: Array  # that tau multiplies
-    powers: Array  # what log tau is multiplied by
-    free: Array
+    scaled: Array  # multiplied by tau in the bound
+    powers: Array  # multiplied by log tau
+    free: Array  # by neither
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Parabolas:
     free_response: Array | None
     free_precision: Array | None
     sums: Constants  # (D,) each, of entries times the weights of their rows
-    way: Floats  # (D, 3), sums of log tau, and of slope and bend by it
+    way: Floats  # (D, 3), sums of log tau, and of the bound's first and second derivative by it
     each: Callable[[], Constants]
 
     def tangent(self, at: Predictor) -> Tangent:
@@ -165,9 +165,9 @@ def touching_point(y: Array, mean: Array, tau: Array) -> Array:
         grown = xp.exp(a)
         v = 1 / (tau + grown)
         gap = a - mean - (y - grown) / tau - 0.5 * v
-        step = xp.clip(gap / (1 + grown / tau + 0.5 * grown * v**2), -LONGEST, LONGEST)
+        step = xp.clip(gap / (1 + grown / tau + 0.5 * grown * v**2), -LONGEST_STEP, LONGEST_STEP)
         a = a - step
-        if not bool(xp.any(xp.abs(step) > CLOSE)):
+        if not bool(xp.any(xp.abs(step) > LAST_STEP)):
             break
     return a
 

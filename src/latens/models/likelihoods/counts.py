@@ -42,12 +42,13 @@ from latens.models.likelihoods.count_bounds import (
     some_columns,
     touching_point,
 )
-from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent
+from latens.models.likelihoods.interface import Columns, Likelihood, Look, Predictor, Tangent, averages
 
 __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refused_counts"]
 
 COMMON = 5.0  # mean count from which a column is common: about here both bounds lose the same
 LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
+NODES = 7  # of slopes and curvatures, which are smooth
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
 RARE_START, COMMON_START = (
     (0.05, 10.0),
@@ -61,6 +62,7 @@ class Counts(Likelihood):
 
     learns_noise: ClassVar[bool] = True
     takes_exposure: ClassVar[bool] = True
+    loose: ClassVar[bool] = True  # ten times as curved, of rare columns without dispersion
     prior: ClassVar[tuple[float, float]] = (1.0, 1e-3)  # shape and rate of tau
     common: ClassVar[float] = COMMON
 
@@ -92,7 +94,7 @@ class Counts(Likelihood):
         return beside(common, rare, parts[0].seen, np.argsort(np.concatenate(places))).tangent(at)
 
     def stride(self, noise: Any, prior: Any, way: Floats, counts: Floats) -> tuple[Floats, Floats, float]:
-        """One of Newton's steps from where parabolas touched, at most as far as tau should be LEAP times as large."""
+        """From the tau at which parabolas touched; tau changes by a factor of at most LEAP."""
         seen = counts > 0
         at = np.exp(way[:, 0] / np.where(seen, counts, 1.0))
         slope, bend = way[:, 1] + prior.shape - prior.rate * at, way[:, 2] - prior.rate * at
@@ -117,6 +119,19 @@ class Counts(Likelihood):
         rare = like(self.rare, mean)
         own = (1 - rare) * grown / (tau + grown) + rare * (rows.x / tau + 1) * chance * (1 - chance)
         return masked(own, rows.seen)
+
+    def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        """Of rare columns averaged over eta, of common ones at its mean."""
+        xp, tau, rare = array_namespace(mean), like(columns.noise.mean, mean), like(self.rare, mean)
+        chance, spread = averages(mean, variance, lambda eta: ((p := expit(eta)), p * (1 - p)), NODES)
+        a = touching_point(rows.x, mean, tau)
+        grown = xp.astype(xp.exp(a), mean.dtype)
+        slope = (1 - rare) * tau * (a - 0.5 / (tau + grown) - mean) + rare * (rows.x - (rows.x + tau) * chance)
+        bend = (1 - rare) * tau * grown / (tau + grown) + rare * (rows.x + tau) * spread
+        return masked(slope, rows.seen), masked(bend, rows.seen)
+
+    def only(self, columns: slice) -> Counts:
+        return type(self)(self.rare[columns])
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         xp = array_namespace(eta)

@@ -78,7 +78,7 @@ class Tangent:
     own: Callable[[Rows, Array], Floats] | None = (
         None  # rows, E[regressors] (n, R) -> (D, .), what parameters learn from
     )
-    way: Floats | None = None  # (D, 3), weighted sums of log tau, and of slope and bend of the bound by it
+    way: Floats | None = None  # (D, 3), weighted sums of log tau, and of the bound's first two derivatives by it
 
     def shifted(self, offset: Array, mask: Array, constant: Array) -> Tangent:
         """A parabola of eta + offset (n, 1) with these constants, as one of eta."""
@@ -141,6 +141,7 @@ class Likelihood:
     takes_exposure: ClassVar[bool] = False  # whether e^eta is a rate, which an exposure multiplies
     takes_precision: ClassVar[bool] = False  # whether rows bring the precision of each entry
     has_unit: ClassVar[bool] = False  # whether values are measurements, which may be moved and scaled
+    loose: ClassVar[bool] = False  # whether its parabola may be several times as curved as it is itself
 
     @classmethod
     def for_rows(cls, rows: Rows) -> Self:
@@ -173,9 +174,9 @@ class Likelihood:
         return np.zeros_like(noise.mean)
 
     def stride(self, noise: Any, prior: Any, way: Floats, counts: Floats) -> tuple[Floats, Floats, float] | None:
-        """By how much more log tau should change, and levels with it, (D,) each, and the nats that promises; None: 0.
+        """Newton's step in log tau, the change of levels with it, (D,) each, and the nats that it promises.
 
-        `way` are the sums of `Tangent.way` over rows that show columns so many times (D,).
+        `way` is the sum of `Tangent.way` over rows, `counts` (D,) how often columns were observed. None: no such step.
         """
         return None
 
@@ -186,6 +187,23 @@ class Likelihood:
     @abstractmethod
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array | None:
         """(n, D), -d^2 log p / d eta^2 at E[eta], divided by tau; None: 1."""
+
+    def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
+        """(n, D) each: E[d log p / d eta] and E[-d^2 log p / d eta^2], eta being normal; 0 at missing entries.
+
+        By the parabola, unless a likelihood says more.
+        """
+        tangent = self.tangent(rows, Predictor(lambda: mean + 0.0, lambda: mean**2 + variance, columns))
+        tau, free = like(columns.noise.mean, mean), tangent.free
+        bend = tau * (rows.mask if tangent.precision is None else tangent.precision)
+        slope = tau * tangent.response - bend * mean
+        if free is None or free.response is None:
+            return slope, bend
+        return slope + free.response - free.precision * mean, bend + free.precision
+
+    def only(self, columns: slice) -> Likelihood:
+        """That of some columns of the view."""
+        return self
 
     @abstractmethod
     def middle(self, eta: Array, columns: Columns) -> Array:

@@ -15,7 +15,16 @@ from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Likelihood
 from latens.models.likelihoods.student import Student
 
-__all__ = ["LIKELIHOODS", "MEASUREMENTS", "NAMES", "Kind", "chosen_again", "kinds_of", "own_likelihoods"]
+__all__ = [
+    "LIKELIHOODS",
+    "MEASUREMENTS",
+    "NAMES",
+    "Kind",
+    "chosen_again",
+    "kinds_of",
+    "names_columns",
+    "own_likelihoods",
+]
 
 NAMES: dict[str, str] = {
     "gaussian": "measurements with normal noise",
@@ -34,6 +43,11 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
 MEASUREMENTS = tuple(name for name, kind in LIKELIHOODS.items() if kind.has_unit)  # whose values have a unit
 
 Kind = type[Likelihood] | Likelihood  # the class behind a name, or the caller's own
+
+
+def names_columns(given: Any) -> bool:
+    """Whether likelihoods are given for single columns of views."""
+    return isinstance(given, Mapping) and any(isinstance(kind, Mapping) for kind in given.values())
 
 
 def own_likelihoods(given: Any) -> dict[str, Likelihood]:

@@ -36,7 +36,7 @@ __all__ = ["Student", "Tails"]
 
 HEAVIEST, LIGHTEST = 0.5, 1000.0  # degrees of freedom at least and at most
 START = 5.0
-BEYOND = 1.9  # how far beyond the root a step goes, in logarithms; from 2 on the bound would fall
+OVER_RELAXATION = 1.9  # how far beyond the root a step goes, in logarithms; from 2 on the bound would fall
 TRIMMED = 0.02  # share at either end of a column that a start takes for outliers
 RATIOS = np.geomspace(1e-4, 1e4, 97)  # of variances, at which limits are computed; others lie between
 
@@ -64,7 +64,7 @@ class Tails(Parameters):
             return n * _level(nu) + 0.5 * nu * excess
 
         root = float(best_tail(np.array([excess / n]), HEAVIEST, LIGHTEST)[0])
-        far = float(np.clip(self.value * (root / self.value) ** BEYOND, HEAVIEST, LIGHTEST))
+        far = float(np.clip(self.value * (root / self.value) ** OVER_RELAXATION, HEAVIEST, LIGHTEST))
         return Tails(np.array([far if height(far) >= height(self.value) else root]))
 
 

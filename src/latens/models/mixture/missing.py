@@ -7,6 +7,7 @@ that follow each other and miss the same.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from latens.array.transfer import cast, host, like, take, total
 from latens.core import Rows
 from latens.families.point_normal_gamma import LOG_2PI
 
-__all__ = ["Filled", "fill", "student"]
+__all__ = ["Filled", "fill", "student", "student_of"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,27 @@ def student(clusters: Any, batch: Rows) -> tuple[Array, Filled, Array]:
     spare = xp.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is reported
     stretch = (like(dof, form) + form) / spare
     return cast(density, batch.x), Filled(batch.x, holes, clusters.mean, precision, volume, False), stretch
+
+
+def student_of(clusters: Any, batch: Rows, expected: Array, volume: Array | None) -> Array:
+    """The same density of the observed entries (n, K), made of the expected one of a local step.
+
+    Both have the quadratic form of what was seen under the same precision, but for a factor. `volume` (n, K) is the log
+    determinant of the precision of what is missing, in expectation; None where nothing is.
+    """
+    xp, d = array_namespace(expected), batch.x.shape[1]
+    seen = cast(batch.observed, expected)[:, None] if volume is not None else float(d)
+    missing = 0.0 if volume is None else volume
+    level = like(clusters.log_det - d / clusters.strength, expected)
+    form = xp.maximum(level - LOG_2PI * seen - missing - 2 * expected, xp.zeros_like(expected))
+    dof, free = like(clusters.dof, expected), np.broadcast_to(clusters.dof + 1 - d, clusters.strength.shape)
+    width = like(clusters.strength / (clusters.strength + 1), expected)
+    columns = np.arange(d + 1)[:, None]
+    norm = like(gammaln(0.5 * (free + columns)) - gammaln(0.5 * free), expected)
+    norm = norm[d] if volume is None else take(norm, host(batch.observed).astype(np.intp))
+    spread = like(clusters.log_volume, expected) + missing - (d - seen) * xp.log(dof)
+    stretch = 0.5 * (seen * (xp.log(width) - math.log(math.pi)) - spread)
+    return norm + stretch - 0.5 * (like(free, expected) + seen) * xp.log1p(form * width / dof)
 
 
 def _holes(batch: Rows) -> Holes:

@@ -47,8 +47,8 @@ from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, exposure_of, look, shown
-from latens.models.mixture.missing import Filled, student
-from latens.models.mixture.moves import propose
+from latens.models.mixture.missing import Filled, student, student_of
+from latens.models.mixture.moves import gather, rearrange
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
 
@@ -133,6 +133,12 @@ class Mixture:
             joint = for_components(joint, batch.aux[KNOWN])
         solved = softmax_entropy(joint)
         return Memberships(solved[0], view, solved)
+
+    def pairs_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
+        """Memberships of rows in clusters 0 and 1, and by themselves in 2 and 3, and so on."""
+        joint, view = self._look(q, batch)
+        pairs = array_namespace(joint).reshape(joint, (joint.shape[0], -1, 2))
+        return Memberships(array_namespace(joint).reshape(softmax_entropy(pairs)[0], joint.shape), view)
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
         view = local.view or self._complete(batch)
@@ -230,13 +236,21 @@ class Mixture:
         """
         return softmax_entropy(self._log_joint(q, batch))[0]
 
+    def predicted_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
+        """Memberships under the predictive density, with what the sums of these rows ask for."""
+        if not self.clusters.joint:
+            return replace(self.local_step(q, batch), mean=self.predicted_memberships(q, batch))
+        expected, view = look(q.clusters, np.zeros(q.n_components), batch)
+        density = student_of(q.clusters, batch, expected, view.volume if isinstance(view, Filled) else None)
+        return Memberships(softmax_entropy(density + like(_log_weights(q), batch.x))[0], view)
+
     def _log_joint(self, q: MixturePosterior, batch: Rows) -> Array:
         """(n, K), log E[pi_k] + log E_q[p(x_n | theta_k)]."""
         clusters: Any = q.clusters
         density = (
             student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, shown(clusters, batch))
         )
-        return density + like(np.log(np.maximum(q.weights.mean, 1e-300)), batch.x)
+        return density + like(_log_weights(q), batch.x)
 
     def score_is_bound(self, q: MixturePosterior) -> bool:
         return False
@@ -342,7 +356,7 @@ class Mixture:
         return self.global_step(self.prior(len(stats.counts)), stats).sample(rng)
 
     def cannot_anneal(self, q: MixturePosterior) -> str:
-        """Also of several kinds of columns, each with a closed posterior."""
+        """Unlike Gibbs sampling, annealing takes columns of several kinds, if each has a closed posterior."""
         if isinstance(self.clusters, MixedColumns) and not isinstance(self.weights, Sticks):
             closed = (NormalColumns, BernoulliColumns, CategoricalColumns, PoissonColumns)
             others = [kind for kind, part in self.clusters.parts.items() if type(part) not in closed]
@@ -388,8 +402,19 @@ class Mixture:
 
     def candidates(
         self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[MixturePosterior]:
-        return propose(self, q, stats, sample, rng, limit)
+    ) -> Iterator[Any]:
+        yield from gather(self, q, stats, sample)
+        yield from rearrange(self, q, stats, sample, limit)
+
+    def first_candidates(
+        self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        return gather(self, q, stats, sample)
+
+    def further_candidates(
+        self, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        return rearrange(self, q, stats, sample, limit)
 
     def _complete(self, batch: Rows) -> Features:
         """For memberships that came from elsewhere (a start, a file) and brought no view of their rows."""
@@ -410,6 +435,10 @@ class Mixture:
             return mixed.base_sums(batch.x, weight, shown(mixed, batch))  # type: ignore[union-attr]
 
         return np.asarray(batch.cached("base sums", sums))
+
+
+def _log_weights(q: MixturePosterior) -> Floats:
+    return np.asarray(np.log(np.maximum(q.weights.mean, 1e-300)))
 
 
 def _diagonal(d: int) -> Index:

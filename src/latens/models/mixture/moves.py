@@ -21,14 +21,14 @@ from scipy.sparse import csr_array
 from latens.array import Array, Floats, Index
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
-from latens.core import Rows
+from latens.core import Removal, Rows
 from latens.families.sticks import Sticks
 from latens.models.mixture.features import EXPOSURE, exposure_of
 
 if TYPE_CHECKING:
     from latens.models.mixture.model import ClusterStatistics, Mixture, MixturePosterior
 
-__all__ = ["agglomerated", "dealt", "propose"]
+__all__ = ["agglomerated", "dealt", "gather", "rearrange"]
 
 Split = tuple[float, int, Any]  # what it gains, the cluster, the statistics of its halves
 Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after it
@@ -36,47 +36,46 @@ Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after 
 N_MERGES = 4  # merges tried
 N_SPLITS = 2  # splits tried
 N_SWAPS = 6  # swaps and transfers tried
-N_DEALS = 3  # times that rows are dealt
+N_DEALS = 6  # times that rows are dealt
 HOPELESS, HOPELESS_PER_ROW = 50.0, 0.01  # nats, and nats a row, that sums may say a candidate loses
+KEPT_NUMBERS = 2**20  # of halves that are kept beyond a round
 N_ROUNDS = 3  # steps of the two-cluster fit that a split is
 N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
 MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between the halves of one
 FEWEST = 4  # rows of the sample that can be split
 
 
-def propose(
-    model: Mixture,
-    q: MixturePosterior,
-    stats: ClusterStatistics,
-    sample: Rows,
-    rng: np.random.Generator,
-    limit: int,
-) -> Iterator[MixturePosterior]:
-    """Sorted sticks; deletions and merges; splits up to `limit` clusters; swaps and transfers; rows dealt anew."""
-    k, local = q.n_components, model.local_step(q, sample)
-    share = host(sample.weigh(local.mean))
-    order = np.argsort(-stats.counts, kind="stable")
-    worst = -max(HOPELESS, HOPELESS_PER_ROW * stats.n)
+def gather(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows) -> Iterator[MixturePosterior]:
+    """Sorted sticks; clusters left out that hold no row; merges; rows dealt anew."""
+    k, order = q.n_components, np.argsort(-stats.counts, kind="stable")
     if isinstance(q.weights, Sticks) and np.any(np.diff(stats.counts[order]) != np.diff(stats.counts)):
         yield _regrouped(model, q.only(order), stats, np.eye(k)[order])
-    merges: list[tuple[float, int, int]] = []
-    if k > 1:
-        empty = order[stats.counts[order] < 1.0][-(k - 1) :]
-        if len(empty) > 1:
-            yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
-        merges = [merge for merge in _merges(model, q, stats, share * (stats.n / sample.n)) if merge[0] > worst]
-        for _, i, j in merges[:N_MERGES]:
-            yield _regrouped(model, q, stats, _joining(k, i, j))
-        yield _regrouped(model, q, stats, np.delete(np.eye(k), order[-1], axis=0))
+    if k < 2:
+        return
+    empty = order[stats.counts[order] < 1.0][-(k - 1) :]
+    if len(empty) > 1:
+        yield _regrouped(model, q, stats, np.delete(np.eye(k), empty, axis=0))
+    for _, i, j in _merges(model, q, stats, sample, model.local_step(q, sample))[:N_MERGES]:
+        yield _regrouped(model, q, stats, _joining(k, i, j))
+    yield dealt(model, q, sample, stats.n)
+
+
+def rearrange(
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, limit: int
+) -> Iterator[MixturePosterior | Removal]:
+    """Splits up to `limit` clusters; swaps and transfers; each cluster taken out."""
+    k, local, worst = q.n_components, model.local_step(q, sample), _worst(stats)
     splits = _splits(model, q, stats, sample, local)
     if k < limit:
         for gain, which, halves in splits[:N_SPLITS]:
             if gain > worst:
                 yield _divided(model, q, stats, np.delete(np.eye(k), which, axis=0), halves)
+    if k < 2:
+        return
     best = splits[: N_SWAPS // 2]
     swaps: list[Swap] = [
         (gain + more, partial(_divided, model, q, stats, _joining(k, i, j, without=which), halves))
-        for gain, i, j in merges[: N_SWAPS // 2]
+        for gain, i, j in _merges(model, q, stats, sample, local)[: N_SWAPS // 2]
         for more, which, halves in best
         if which not in (i, j)
     ]
@@ -85,15 +84,19 @@ def propose(
     for gain, made in sorted(swaps, key=lambda swap: -swap[0])[:N_SWAPS]:
         if gain > worst:
             yield made()
-    if k > 1:
-        yield dealt(model, q, sample, stats.n)
+    for gone in np.argsort(stats.counts, kind="stable"):
+        keep = np.delete(np.arange(k), gone)
+        yield Removal(q.only(keep), keep)
+
+
+def _worst(stats: ClusterStatistics) -> float:
+    return -max(HOPELESS, HOPELESS_PER_ROW * stats.n)
 
 
 def dealt(model: Mixture, q: MixturePosterior, rows: Rows, n: float) -> MixturePosterior:
     """Clusters of the rows, which stand for n, after these were dealt a few times by the predictive density."""
     for _ in range(N_DEALS):
-        local = replace(model.local_step(q, rows), mean=model.predicted_memberships(q, rows))
-        q = model.global_step(q, (n / rows.n) * model.statistics(rows, local))
+        q = model.global_step(q, (n / rows.n) * model.statistics(rows, model.predicted_step(q, rows)))
     return q
 
 
@@ -124,13 +127,10 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
 
 
 def _merges(
-    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, share: Floats
+    model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any
 ) -> list[tuple[float, int, int]]:
-    """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths.
-
-    `share` (n, K) are memberships of a sample, weighted to count as all rows.
-    """
-    k = q.n_components
+    """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths."""
+    k, share = q.n_components, host(sample.weigh(local.mean)) * (stats.n / sample.n)  # that count as all rows
     width = np.maximum(np.asarray(q.clusters.row_variance).mean(axis=0), np.finfo(float).tiny)  # type: ignore[union-attr]
     place = q.clusters.mean / np.sqrt(width)
     first, second = np.triu_indices(k, 1)
@@ -140,7 +140,7 @@ def _merges(
     together = _free_energy(model, q, stats, np.eye(k)[first] + np.eye(k)[second])
     gain = together - alone[first] - alone[second] - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
-    return [(float(gain[p]), int(first[p]), int(second[p])) for p in best]
+    return [(float(gain[p]), int(first[p]), int(second[p])) for p in best if gain[p] > _worst(stats)]
 
 
 def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, split: Split) -> Iterator[Swap]:
@@ -171,15 +171,16 @@ def _pair_entropy(a: Floats, b: Floats) -> Floats:
 def _splits(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sample: Rows, local: Any) -> list[Split]:
     """(gain, cluster, statistics of its halves), the best first.
 
-    Rows that were a cluster in the last round are not cut again: what their halves are depends on them alone, unless
-    some of their entries are filled in.
+    Rows that were a cluster before, in the last round or after another start, are not cut again: what their halves are
+    depends on them alone, unless some of their entries are filled in.
     """
     whole = sample.seen is None
     x = sample.x if is_sparse(sample.x) else host(sample.x if whole else model.impute(q, sample, local)[0])
     label, found = np.argmax(host(local.mean), axis=1), list[Split]()
     kept: dict[bytes, tuple[float, Any]] = sample.cached("halves", dict)
     known = dict(kept) if whole and not model.tied else {}
-    kept.clear()
+    if not known or 2 * len(known) * stats.xx.shape[1] > KEPT_NUMBERS:
+        kept.clear()
     for which in range(q.n_components):
         own = np.flatnonzero(label == which)
         if len(own) < FEWEST:
@@ -203,15 +204,15 @@ def _best_halves(
     rows, rng = Rows(x, weight=weight, aux=aux), np.random.default_rng([len(own), int(own[0]), int(own[-1])])
     # for as many rows as there are: scaled to those they stand for, needless halves would gain as often
     effective = len(rows) if rows.weight is None else rows.n**2 / float(np.sum(rows.weight**2))
-    points = model.coordinates(rows.x, exposure_of(rows))
-    best: tuple[float, ClusterStatistics] | None = None
-    for side in _sides(points, rng):
-        two = (effective / rows.n) * _halved(model, rows, side)
-        apart, together = (_free_energy(model, q, two, groups).sum() for groups in (np.eye(2), np.ones((1, 2))))
-        gain = float(apart - together + two.entropy)
-        if best is None or gain > best[0]:
-            best = gain, two
-    return best
+    sides = list(_sides(model.coordinates(rows.x, exposure_of(rows)), rng))
+    if not sides:
+        return None
+    stats, entropy = _halved(model, rows, sides)
+    stats, entropy, n = (effective / rows.n) * stats, (effective / rows.n) * entropy, 2 * len(sides)
+    together = _free_energy(model, q, stats, np.eye(1, n) + np.eye(1, n, 1))
+    gains = _free_energy(model, q, stats, np.eye(n)).reshape(-1, 2).sum(axis=1) + entropy - together
+    best = int(np.argmax(gains))
+    return float(gains[best]), stats.regroup(np.eye(n)[2 * best : 2 * best + 2], model.tied)
 
 
 def _sides(x: Array, rng: np.random.Generator) -> Iterator[Floats]:
@@ -258,15 +259,16 @@ def _distances(z: Array, sizes: Floats, row: int) -> Floats:
     return np.asarray(np.maximum(sizes - 2 * (z @ to) + sizes[row], 0.0))
 
 
-def _halved(model: Mixture, rows: Rows, side: Floats) -> Any:
-    """Statistics of two clusters fitted to the rows of one, from a cut."""
+def _halved(model: Mixture, rows: Rows, sides: list[Floats]) -> tuple[Any, Floats]:
+    """Statistics of two clusters fitted to the rows of one from each of the cuts, and the entropies of the pairs."""
     from latens.models.mixture.model import Memberships
 
-    local = Memberships(np.column_stack([side, 1 - side]))
+    local = Memberships(np.column_stack([half for side in sides for half in (side, 1 - side)]))
     for _ in range(N_ROUNDS):
-        two = model.global_step(model.prior(2), model.statistics(rows, local))
-        local = model.local_step(two, rows)
-    return model.statistics(rows, local)
+        q = model.global_step(model.prior(2 * len(sides)), model.statistics(rows, local))
+        local = model.pairs_step(q, rows)
+    open_ = host(rows.weigh(-xlogx(local.mean))).sum(axis=0)
+    return model.statistics(rows, local), open_.reshape(-1, 2).sum(axis=1)
 
 
 def _free_energy(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, groups: Floats) -> Floats:

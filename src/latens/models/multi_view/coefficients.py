@@ -17,7 +17,14 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.kernels.spike_slab import sweep_spikes
-from latens.array.packed_symmetric import diagonal_places, moment_pairs, multiplicity, unpacked, upper
+from latens.array.packed_symmetric import (
+    diagonal_places,
+    moment_pairs,
+    multiplicity,
+    times_vectors,
+    unpacked,
+    upper,
+)
 from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -278,11 +285,9 @@ class ViewPosterior:
 
     def _pulls(self, pull: Floats, gram: Floats) -> tuple[Floats, Floats]:
         """(D, K + G) each: derivatives of a summed parabola by E[w] and E[w^2]."""
-        width = self.mean.shape[1]
-        full = unpacked(gram, width)
-        own = np.diagonal(full, axis1=1, axis2=2)
-        others = self.mean @ full[0] if len(full) == 1 else np.einsum("dij,dj->di", full, self.mean)
-        return pull - others + own * self.mean, np.broadcast_to(-0.5 * own, self.mean.shape)
+        own = gram[:, diagonal_places(self.mean.shape[1])]
+        rest = pull - times_vectors(gram, self.mean) + own * self.mean
+        return rest, np.broadcast_to(-0.5 * own, self.mean.shape)
 
     def kl(self, prior: ViewPosterior) -> float:
         return (
@@ -390,10 +395,10 @@ class ViewStatistics(Statistics):
 
 
 def _relevance(prior: Gamma, d: int, used: Floats, squares: Floats) -> Gamma:
-    """Of factors with so many loadings of d (K,), whose squares add up to so much, together with those that are out.
+    """Posterior of alpha (K,): `used` of d loadings are in, with expected squares that sum to `squares`.
 
-    What is out has the variance 1 / E[alpha] under q. If alpha moved alone, that would hold it back: it would come to
-    where both agree by a step of `used / d` at a time.
+    Loadings that are out have the variance 1 / E[alpha] under q, which moves with alpha here. Held fixed, it would let
+    alpha go only `used / d` of its way in each step.
     """
     shape = prior.shape + 0.5 * d
     return Gamma(shape, shape * (prior.rate + 0.5 * squares) / (prior.shape + 0.5 * used))

@@ -26,7 +26,6 @@ __all__ = ["deletions", "propose"]
 
 PAYING = 1.5  # nats of likelihood per nat of divergence from which a factor is not worth trying to do without
 N_POWERS = 40  # steps of the power method towards what rows leave unexplained
-MOST_TURNED = 1024  # features that say how factors are turned
 LEAST_GAIN = 0.1  # nats that other axes promise at least
 QUIET, NOISIER = 0.05, 0.3  # share of noise in a column's variance that is doubtful, and what is tried instead
 N_QUIET = 2  # columns tried
@@ -88,11 +87,13 @@ def _in_other_axes(q: MultiViewPosterior, stats: MultiViewStatistics) -> Iterato
     )
     # asked for twice, by candidates for all rows and for those that are explained badly
     asked = vars(stats).get("turned")
-    axes = asked[1] if asked is not None and asked[0] is q else sparser(loadings.some(MOST_TURNED), LEAST_GAIN)
+    axes = asked[1] if asked is not None and asked[0] is q else sparser(loadings, LEAST_GAIN)
     vars(stats).update(turned=(q, axes))
     if axes is not None:
+        times = axes.clearness(loadings)
+        mixing = axes.mixing * times
         views = {
-            name: _redirected(q.views[name], mean @ axes.mixing, variance, axes.width[m], axes.share[m])
+            name: _redirected(q.views[name], mean @ mixing, variance, axes.width[m], axes.share[m]).resized(1 / times)
             for m, (name, (mean, variance)) in enumerate(free.items())
         }
         yield replace(q, views=views)

@@ -1,7 +1,8 @@
-"""Where plain ascent of a multi-view model goes by ever smaller steps, and where it would end: one stride each.
+"""Longer steps of a multi-view model where coordinate ascent makes ever smaller ones.
 
-Sizes of codes, dispersions of counts and the prior of loadings are each held back by what waits for them in turn. The
-bound judges what is proposed here, after an iteration from there.
+Sizes of codes, dispersions of counts and the prior of loadings each move little while the unknowns that depend on them
+are held fixed. Here each is moved together with these, by a closed form or one of Newton's steps. The bound judges the
+result, after an iteration from there.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["further", "with_prior_ahead"]
 
-UNSETTLED = 1e-5  # nats a row from which a stride is worth an iteration
+UNSETTLED = 1e-5  # nats a row from which a longer step is worth an iteration
 SINGULAR = 0.01  # share of a determinant that is left where two slopes are as good as one
 
 
 def further(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
-    """All strides that promise enough; q itself where none does."""
+    """The posterior after all longer steps that promise enough; q itself where none does."""
     least = UNSETTLED * stats.n
     return _sparser(model, _dispersed(model, _evened(model, q, stats, least), stats, least), stats, least)
 
@@ -47,7 +48,7 @@ def _evened(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics,
 
 
 def _dispersed(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
-    """The same with the noise of each column as far as its likelihood would go on."""
+    """The same after Newton's step in the noise of each column, of likelihoods that have one."""
     moved, gain, prior = dict(q.views), 0.0, model.prior(q.n_components)
     for view in model.views:
         sums, p = stats.views[view.name], q.views[view.name]
@@ -65,7 +66,7 @@ def _dispersed(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatisti
 
 
 def _sparser(model: MultiView, q: MultiViewPosterior, stats: MultiViewStatistics, least: float) -> MultiViewPosterior:
-    """The same with the prior of loadings where it is best once they follow it."""
+    """The same after Newton's step in the prior of loadings, which follow it."""
     prior = model.prior(q.n_components)
     moved = {name: with_prior_ahead(p, prior.views[name], stats.views[name]) for name, p in q.views.items()}
     gain = sum(more for _, more in moved.values())

@@ -1,21 +1,25 @@
 """Axes of factors: rows say little about them, sparse loadings say much.
 
 With codes z -> A^-1 z and loadings W -> W A every expected entry stays what it is. What changes is how many loadings
-are 0, and whether codes are still uncorrelated and of unit variance. If the rows alone tell loadings m with variance v,
-the bound is, up to a constant,
+are 0, how certain they are, and whether codes are still uncorrelated and of unit variance. If the rows alone tell
+loadings m with variance v, the bound is, up to a constant,
 
-    sum_dk log[(1 - theta_k) Normal((mA)_dk | 0, v_d) + theta_k Normal((mA)_dk | 0, v_d + s_k)]
-        - tr(A^-1 S A^-T) / 2 - N log |det A|,          S = sum_n E[z_n z_n'],
+    sum_dk log[(1 - theta_k) Normal(c_k (mA)_dk | 0, v_d) + theta_k Normal(c_k (mA)_dk | 0, v_d + s_k)]
+        - tr(G) / 2 - N log |det A|,        G = A^-1 S A^-T,   S = sum_n E[z_n z_n'],   c_k^2 = G_kk / (tr(S) / K),
 
-with theta and s for each view and factor: the best spike and slab of each loading, and the prior of codes. Coordinate
-ascent hardly moves A: a factor that keeps a hundredth of another has small loadings everywhere, each too certain to be
-dropped. Here all of A moves at once, from a blurred sight of loadings, in which few optima are seen, to one as sharp as
-rows allow. This height leaves out that loadings of a column depend on each other: the bound itself is to judge.
+with theta and s for each view and factor: the best spike and slab of each loading, and the prior of codes. Loadings are
+the more certain the more their codes vary: without c_k, smaller loadings of larger codes would look sparser.
+Coordinate ascent hardly moves A: a factor that keeps a hundredth of another has small loadings everywhere, each too
+certain to be dropped. Here all of A moves at once, from a blurred sight of loadings, in which few optima are seen, to
+one as sharp as rows allow. This height leaves out that loadings of a column depend on each other: the bound itself is
+to judge.
+
+Axes of few columns have many tops. Each is about the sum of what its axes are worth, so that the best axes of several
+tops which go together lead on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,24 +32,30 @@ from latens.array import Floats, Index
 __all__ = ["Axes", "Loadings", "sparser"]
 
 BLURS = (1.0, 0.3, 0.1, 0.02, 4e-3, 8e-4)  # of the mean square of loadings, added to their variance in turn
+MIDDLE_BLURS = BLURS[2:4]  # from some axes that are drawn
 FINER_BLURS = BLURS[3:]  # where axes are nearly known
 SHARP = 0.2  # of the variance itself: a blur below it is none
 N_STEPS, N_LAST_STEPS = 30, 150  # of the ascent, with each blur and without
 CLOSE, CLOSE_ENOUGH = 0.5, 0.01  # nats that a step gains where it ends, with each blur and without
 SPARE_SHARE = 1e-6  # by which shares stay away from 0 and 1
-SURE = 40.0  # log odds of loadings that are in whatever their size
 FARTHEST = 300.0  # logarithm of a width
 N_SEEDS = 64  # features whose loadings are directions to begin at
 DIRECTION_BLURS = (0.1, 0.03, 0.01, 4e-3, 1e-3)  # of their search
 N_REWEIGHTED = 3  # times with each blur
-N_PAIRS, FEW_COLUMNS = 10, 256  # pairs of axes that are turned, of up to so many columns; the more, the fewer pairs
-TURNED = np.pi / 7  # by how much
+MOST_SEARCHED, MOST_JUDGING = 1024, 4096  # columns that axes are searched in, and that say which are the best
+N_DRAWN, MOST_DRAWN = 200, 40_000  # axes that are drawn, of so many loadings in all: of more loadings, fewer
+TURNED = 0.5  # by how much they are turned, pair by pair
+OFTEN = 4  # times that the highest top is reached from anywhere, after which it is taken for the highest of all
+N_TOGETHER, N_ROUNDS = 20, 3  # axes of several tops that are tried, and how often
+MOST_TOGETHER = 64  # single axes that they are taken from
+FAR_BELOW = 8.0  # nats by which axes that have nearly settled do not get higher
 APART = 0.25  # largest correlation of the codes of two directions
+SAME = 0.995  # correlation from which they are one
 
 
 @dataclass(frozen=True)
 class Loadings:
-    """What rows say of loadings where none is shut out, and how much codes vary."""
+    """Least-squares loadings with their variances, none of them set to 0, and second moments of codes."""
 
     mean: Floats  # (K, D)
     variance: Floats  # (D,)
@@ -67,6 +77,19 @@ class Loadings:
         """(D,), that of the view of each column."""
         return np.repeat(self.sizes, np.diff(self.ends, prepend=0))
 
+    @cached_property
+    def root(self) -> Floats:
+        """(K, K), what uncorrelated codes are multiplied with."""
+        return np.asarray(
+            np.linalg.cholesky(self.second / self.n + SPARE_SHARE * np.eye(len(self.second))), dtype=np.float64
+        )
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """As compiled code takes them."""
+        parts = (self.mean, self.variance, self.ends, self.dense, self.second)
+        return (*map(np.ascontiguousarray, parts), float(self.n), float(self.weight))
+
     def blurred(self, blur: float) -> Loadings:
         return replace(self, variance=self.variance + blur * self.unit)
 
@@ -83,16 +106,32 @@ class Loadings:
 @dataclass(frozen=True)
 class Axes:
     mixing: Floats  # (K, K), W -> W A for loadings (D, K)
-    width: Floats  # (M, K), variance of loadings that are in
+    width: Floats  # (M, K), variance of loadings that are in, once they are multiplied by their clearness
     share: Floats  # (M, K), of loadings that are in
     height: float  # of the bound, about and up to a constant
 
+    def clearness(self, loadings: Loadings) -> Floats:
+        """(K,), what loadings in these axes are multiplied by to be as certain as those of usual codes."""
+        moved = np.linalg.solve(self.mixing, np.linalg.cholesky(loadings.second))
+        return np.asarray(np.sqrt(np.sum(moved**2, axis=1) / np.mean(np.diagonal(loadings.second))))
+
 
 def sparser(loadings: Loadings, least: float) -> Axes | None:
-    """The highest axes of those found from the present ones, from single sparse directions, or beside a turned pair.
+    """The highest axes of those found from the present ones, from single sparse directions, or from many drawn ones.
 
-    None where they are not higher than the present ones by `least`.
+    None where they are not higher than the present ones by `least`. Of many columns some are searched, and more say
+    where exactly the axes are and what they gain: what some columns gain by themselves, others lose.
     """
+    some, more = loadings.some(MOST_SEARCHED), loadings.some(MOST_JUDGING)
+    found = _sparser(some, least)
+    if found is None or some is more:
+        return found
+    here = _risen(more, _plain(more, np.eye(len(found.mixing))), fixed=True)
+    best = _risen(more, found)
+    return best if best.height > here.height + least else None
+
+
+def _sparser(loadings: Loadings, least: float) -> Axes | None:
     k = len(loadings.mean)
     here = _risen(loadings, _plain(loadings, np.eye(k)), fixed=True)
     starts = [
@@ -102,25 +141,83 @@ def sparser(loadings: Loadings, least: float) -> Axes | None:
     ]
     best = _risen(loadings, max(starts, key=lambda axes: axes.height))
     if best.height <= here.height + least:
-        turned = [_risen(loadings, _focused(loadings, mixing, FINER_BLURS)) for mixing in _pairs_turned(loadings, best)]
-        best = max([best, *turned], key=lambda axes: axes.height)
+        best = _highest_of_many(loadings, [best, *starts])
     return best if best.height > here.height + least else None
 
 
-def _pairs_turned(loadings: Loadings, axes: Axes) -> Iterator[Floats]:
-    """(K, K) each: two of the axes turned a little towards each other, where all axes together have settled.
+def _highest_of_many(loadings: Loadings, known: list[Axes]) -> Axes:
+    """The highest of these, of the tops beside it or above any axes, and of those put together of several tops."""
+    (k, d), rng, tops = loadings.mean.shape, np.random.default_rng(0), list(known)
+    best, n_drawn, again = known[0], int(np.clip(MOST_DRAWN // (k * d), 1, N_DRAWN)), 0
+    for i in range(n_drawn):
+        if i % 2:
+            axes = _focused(loadings, best.mixing @ _turn(rng, k), FINER_BLURS[:1])
+        else:
+            drawn = loadings.root @ np.linalg.qr(rng.normal(size=(k, k)))[0]
+            axes = _focused(loadings, drawn, MIDDLE_BLURS if i % 4 else FINER_BLURS[:1])
+        if axes.height > best.height - FAR_BELOW:
+            axes = _risen(loadings, axes)
+        tops.append(axes)
+        again = again if axes.height < best.height + CLOSE else 0
+        best = max(best, axes, key=lambda each: each.height)
+        again += i % 2 == 0 and axes.height > best.height - CLOSE
+        if again == OFTEN:  # from anywhere
+            return best
+    for _ in range(N_ROUNDS):
+        together = _put_together(loadings, tops)[: min(N_TOGETHER, n_drawn)]
+        found = [_risen(loadings, _risen(loadings, axes, N_STEPS, CLOSE)) for axes in together]
+        last, best = best, max([best, *found], key=lambda each: each.height)
+        if best is last:
+            break
+        tops += found
+    return best
 
-    Axes of few columns have many tops. Beyond a pair that is off, most others are reached from it.
-    """
-    k, d = loadings.mean.shape
-    pairs = [(i, j) for i in range(k) for j in range(i)]
-    n_tried = min(len(pairs), max(1, N_PAIRS * FEW_COLUMNS // max(d, FEW_COLUMNS)))
-    for at in np.linspace(0, len(pairs), n_tried, endpoint=False).astype(int):
-        i, j = pairs[at]
-        turn = np.eye(k)
-        turn[i, i] = turn[j, j] = np.cos(TURNED)
-        turn[i, j], turn[j, i] = np.sin(TURNED), -np.sin(TURNED)
-        yield axes.mixing @ turn
+
+def _turn(rng: np.random.Generator, k: int) -> Floats:
+    """(K, K), a rotation of all axes by TURNED or so, after Cayley."""
+    half = 0.5 * TURNED * rng.normal(size=(k, k))
+    half = (half - half.T) / np.sqrt(2)
+    return np.asarray(np.linalg.solve(np.eye(k) + half, np.eye(k) - half))
+
+
+def _put_together(loadings: Loadings, tops: list[Axes]) -> list[Axes]:
+    """Beside each axis of any top those that are worth most whose codes are hardly correlated; the best first."""
+    k, mixing = len(loadings.mean), np.concatenate([axes.mixing for axes in tops], axis=1)
+    width, share = (np.concatenate([getattr(axes, name) for axes in tops], axis=1) for name in ("width", "share"))
+    at = np.concatenate([axes.clearness(loadings) for axes in tops])[:, None] * (mixing.T @ loadings.mean)
+    worth = _evidence(loadings, at, width, share)
+    codes = np.linalg.solve(loadings.root, mixing)
+    codes /= np.linalg.norm(codes, axis=0)
+    alike, order = np.abs(codes.T @ codes), list[int]()
+    for each in np.argsort(-worth, kind="stable"):
+        if np.all(alike[each, order] < SAME):
+            order.append(int(each))
+    order = order[:MOST_TOGETHER]
+    near, found = alike[np.ix_(order, order)] >= APART, dict[tuple[int, ...], float]()
+    for first in range(len(order)):
+        chosen, free = [order[first]], ~near[first]
+        while len(chosen) < k and free.any():
+            each = int(np.argmax(free))
+            chosen.append(order[each])
+            free &= ~near[each]
+        if len(chosen) == k:
+            found[tuple(sorted(chosen))] = float(worth[chosen].sum())
+    best = [list(each) for each in sorted(found, key=lambda each: -found[each])]
+    return [Axes(mixing[:, each], width[:, each], share[:, each], -np.inf) for each in best]
+
+
+def _evidence(loadings: Loadings, at: Floats, width: Floats, share: Floats) -> Floats:
+    """(R,), of single axes with loadings (R, D) under spikes and slabs (M, R)."""
+    total, start = np.zeros(len(at)), 0
+    for m, end in enumerate(loadings.ends):
+        squares, narrow = at[:, start:end] ** 2, loadings.variance[None, start:end]
+        wide, on = narrow + width[m][:, None], np.clip(share[m], SPARE_SHARE, 1 - SPARE_SHARE)[:, None]
+        slab = -0.5 * (squares / wide + np.log(wide))
+        spike = -0.5 * (squares / narrow + np.log(narrow))
+        both = np.logaddexp(np.log(on) + slab, np.log1p(-on) + spike)
+        total += np.sum(slab if loadings.dense[m] > 0 else both, axis=1)
+        start = end
+    return total
 
 
 def _plain(loadings: Loadings, mixing: Floats) -> Axes:
@@ -129,7 +226,7 @@ def _plain(loadings: Loadings, mixing: Floats) -> Axes:
 
 
 def _focused(loadings: Loadings, mixing: Floats, blurs: tuple[float, ...]) -> Axes:
-    """From these axes through one blur after the other."""
+    """The optimum that an ascent from these axes reaches through one blur after the other."""
     axes, least = _plain(loadings, mixing), SHARP * float(np.median(loadings.variance / loadings.unit))
     for blur in blurs:
         if blur > least:
@@ -141,55 +238,14 @@ def _risen(
     loadings: Loadings, axes: Axes, n_steps: int = N_LAST_STEPS, close: float = CLOSE_ENOUGH, *, fixed: bool = False
 ) -> Axes:
     """Axes, or with `fixed` the shares and widths of these, from which steps lead hardly higher."""
-    from scipy.optimize import minimize  # no part of what is imported to use a fit
+    from latens.array.kernels.spike_slab_numba import climb_axes
 
     k, shape = len(axes.mixing), axes.width.shape
     share = np.clip(axes.share, SPARE_SHARE, 1 - SPARE_SHARE)
-    start = np.concatenate([axes.mixing.ravel(), np.log(axes.width).ravel(), logit(share).ravel()])
-    base, first = _depth(loadings, start)[0], k * k if fixed else 0
-
-    def descent(x: Floats) -> tuple[float, Floats]:  # from 0, so that its end is judged in nats
-        depth, slopes = _depth(loadings, np.concatenate([start[:first], x]))
-        return depth - base, slopes[first:]
-
-    options: Any = {"maxiter": n_steps, "maxcor": 20, "ftol": close / loadings.n, "gtol": 1e-6}
-    found = minimize(descent, start[first:], jac=True, method="L-BFGS-B", options=options)
-    x = np.concatenate([start[:first], found.x])
+    x = np.concatenate([axes.mixing.ravel(), np.log(axes.width).ravel(), logit(share).ravel()])
+    height = climb_axes(*loadings.arrays, x, k * k if fixed else 0, n_steps, close)
     width, odds = (part.reshape(shape) for part in np.split(x[k * k :], 2))
-    height = -(float(found.fun) + base) * loadings.n
-    return Axes(x[: k * k].reshape(k, k), np.exp(np.clip(width, -FARTHEST, FARTHEST)), expit(odds), height)
-
-
-def _depth(loadings: Loadings, x: Floats) -> tuple[float, Floats]:
-    """Minus the height per row at axes, log widths and log odds, and its slopes by them."""
-    k, m, n = len(loadings.mean), len(loadings.dense), loadings.n
-    mixing = x[: k * k].reshape(k, k)
-    width, odds = (part.reshape(m, k) for part in np.split(x[k * k :], 2))
-    value, by_loading, by_width, by_odds = _evidence(loadings, mixing.T @ loadings.mean, width, odds)
-    sign, volume = np.linalg.slogdet(mixing)
-    if sign == 0 or not np.isfinite(value):
-        return np.inf, np.zeros_like(x)
-    back = np.linalg.inv(mixing)
-    moved = back @ loadings.second @ back.T
-    codes = -0.5 * float(np.trace(moved)) - n * float(volume)
-    even = float(np.sum(-np.logaddexp(0, odds) - np.logaddexp(0, -odds)))  # shares are not known to be 0 or 1
-    parts = [
-        loadings.weight * (loadings.mean @ by_loading.T) + back.T @ moved - n * back.T,
-        loadings.weight * by_width,
-        loadings.weight * by_odds + 1 - 2 * expit(odds),
-    ]
-    return -(loadings.weight * value + codes + even) / n, -np.concatenate([part.ravel() for part in parts]) / n
-
-
-def _evidence(loadings: Loadings, at: Floats, log_width: Floats, odds: Floats) -> tuple[float, Floats, Floats, Floats]:
-    """Of loadings (K, D) under spikes and slabs (M, K), and its slopes by the three of them."""
-    from latens.array.kernels.spike_slab_numba import spike_evidence
-
-    dense = loadings.dense[:, None] > 0
-    by_loading, by_width, by_odds = np.empty_like(at), np.empty_like(odds), np.empty_like(odds)
-    width, chance = np.exp(np.clip(log_width, -FARTHEST, FARTHEST)), np.where(dense, SURE, odds)
-    value = spike_evidence(at, loadings.variance, loadings.ends, width, chance, by_loading, by_width, by_odds)
-    return float(value), by_loading, by_width, np.where(dense, 0.0, by_odds)
+    return Axes(x[: k * k].reshape(k, k), np.exp(np.clip(width, -FARTHEST, FARTHEST)), expit(odds), float(height))
 
 
 def _sparse_directions(loadings: Loadings) -> Floats:
@@ -199,8 +255,7 @@ def _sparse_directions(loadings: Loadings) -> Floats:
     what the last one left of them. Begun at the loadings of many columns, it leads to different factors; the sparsest
     are taken whose codes are hardly correlated, and what is missing is filled up.
     """
-    root = np.linalg.cholesky(loadings.second / loadings.n + SPARE_SHARE * np.eye(len(loadings.second)))
-    white = (loadings.mean / np.sqrt(loadings.unit)).T @ root
+    white = (loadings.mean / np.sqrt(loadings.unit)).T @ loadings.root
     d, k = white.shape
     squares, axes = np.linalg.eigh(white.T @ white / d)
     even = axes / np.sqrt(np.maximum(squares, SPARE_SHARE * squares[-1]))
@@ -220,4 +275,4 @@ def _sparse_directions(loadings: Loadings) -> Floats:
         if len(kept) < k and np.all(np.abs(codes[kept] @ codes[each]) < APART):
             kept.append(int(each))
     rest = np.linalg.svd(codes[kept], full_matrices=True)[2][len(kept) :]
-    return np.asarray(root @ np.concatenate([codes[kept], rest]).T)
+    return np.asarray(loadings.root @ np.concatenate([codes[kept], rest]).T)

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from array_api_compat import array_namespace
 
-from latens.array import Array, Floats
+from latens.array import Array
 from latens.array.fields import positive, real, record
 from latens.array.transfer import column_sums, host, like, total
 from latens.core import Rows, transient
@@ -68,6 +68,10 @@ class ScaledSources:
         """(n, K, K) of z."""
         return self.variance[:, :, None] * like(np.eye(self.mean.shape[1]), self.mean)
 
+    def second(self) -> Array:
+        """(n, K, K), E[z z']."""
+        return self.covariance() + self.mean[:, :, None] * self.mean[:, None, :]
+
 
 @record(eq=False)
 class JointNoisyIca(NoisyIca):
@@ -82,7 +86,7 @@ class JointNoisyIca(NoisyIca):
     def statistics(self, batch: Rows, local: ScaledSources) -> IcaStatistics:  # type: ignore[override]
         xp, mean = array_namespace(batch.x), local.mean
         n, k = mean.shape
-        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        second = local.second()
         everything = column_sums(batch.weigh(xp.reshape(second, (n, k * k)))).reshape(k, k)
         _, _, u, log_u, scaled, _ = local.moments
         uzz, own = np.zeros((k, k, k)), np.arange(k)
@@ -104,7 +108,7 @@ class JointNoisyIca(NoisyIca):
     def row_bounds(self, q: IcaPosterior, batch: Rows, local: ScaledSources) -> Array:  # type: ignore[override]
         xp, mean = array_namespace(batch.x), local.mean
         drive, gram = evidence(q.loadings, batch, q.n_components)
-        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        second = local.second()
         _, _, u, log_u, scaled, _ = local.moments
         one, of_log, alone, square, _ = (like(price, batch.x) for price in q.shapes.prices())
         priced = one + of_log * log_u + alone * u + square * scaled
@@ -117,11 +121,6 @@ class JointNoisyIca(NoisyIca):
 
     def looseness(self, q: IcaPosterior, sample: Rows, n: float) -> float:
         return 0.0
-
-    def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
-        """A rescaling: sources that are independent of each other would not be so after a turn."""
-        own = np.maximum(np.einsum("kkk->k", stats.uzz) / stats.n, np.finfo(float).tiny)
-        return np.diag(1 / np.sqrt(own))
 
 
 def _inferred(shapes: Shapes, drive: Array, gram: Array, warm: ScaledSources | None, n_sweeps: int) -> ScaledSources:

@@ -11,13 +11,13 @@ source of two levels has a sign s (`sources`); q(z_n | s_n) has a full K x K cov
 levels are points; with `points`, w, b and tau are too. Every update is exact.
 
 Plain ascent freezes when noise is low, since w can move only as far as q(z) is wide. So the global step also turns
-the sources, z -> T z, with rows of T by iterative projection (Ono 2011), and keeps the turn only if the bound is
-higher. Statistics turn with it (`carry`). Mean field is not invariant under turns and only rescales.
+the sources, z -> T z, and loadings and relevances with them (`turns`), as far as the bound rises. Statistics turn with
+them (`carry`). Mean field is not invariant under turns and only rescales.
 
 Cost per iteration O(N (D K + K^3)), with missing entries O(N D K^2).
 
 References: Attias (1999) on independent factors; Lappalainen & Miskin (2000) on ensemble learning for ICA; Liu &
-Rubin (1995) on the Student-t by scale mixtures; Liu, Rubin & Wu (1998) on parameter expansion; Ono (2011).
+Rubin (1995) on the Student-t by scale mixtures; Liu, Rubin & Wu (1998) on parameter expansion.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import NDArray
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
@@ -39,13 +40,17 @@ from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.gaussian_rows import evidence, level, predicted_variance, products, second_with_ones, with_ones
+from latens.models.noisy_ica import coordinates
 from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
-from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, given_away, project
+from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, scale_slack
 from latens.models.noisy_ica.sampling import DrawnSources, draw_sources, with_scales
+from latens.models.noisy_ica.turns import Turning, best_turn
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
+
+TRUSTED = 1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
 
 
 @record
@@ -143,7 +148,7 @@ class NoisyIca:
     intercept: bool = False
     diagonal: bool = False  # mean field: a diagonal covariance of each row's sources
     floor: float = 1e-9  # smallest noise variance of a point estimate
-    n_turns: int = 5  # passes of iterative projection; 0: never turn
+    n_turns: int = 5  # steps of a turn at most; 0: never turn
     n_sweeps: int = 1
     both: bool = True  # whether moves may exchange the two kinds of sources
     least: int = 1  # sources that moves leave: a loose bound must not give up what the covariance shows
@@ -182,9 +187,7 @@ class NoisyIca:
         return IcaStatistics(
             n=batch.n,
             seen=batch.counts,
-            zz=products(
-                batch, mean, lambda: spread + mean[:, :, None] * mean[:, None, :], lambda: everything, self.intercept
-            ),
+            zz=products(batch, mean, local.second, lambda: everything, self.intercept),
             zx=product_sums(batch.weigh(with_ones(mean, self.intercept)), batch.x),
             xx=batch.squares,
             second=everything,
@@ -196,18 +199,43 @@ class NoisyIca:
         )
 
     def global_step(self, q: IcaPosterior, stats: IcaStatistics) -> IcaPosterior:
-        turned = [(np.eye(q.n_components), stats)]
-        if self.n_turns and stats.n > 0 and q.n_components:
-            turn = self._turn(q, stats)
-            turned.append((turn, stats.turned(turn)))
-        # a turn leaves u alone, and with it the tails
-        tails = best_tail((stats.log_u - stats.u) / max(stats.n, np.finfo(float).tiny), HEAVIEST, GAUSSIAN)
-        q = replace(q, shapes=replace(q.shapes, tails=np.where(q.shapes.split > 0, q.shapes.tails, tails)))
-        answers = [(self._answer(q, sums, turn), sums) for turn, sums in turned]
-        return max(answers, key=lambda answer: self._bound(*answer))[0]
+        """Tails, loadings and noise, then the turn and levels: each where the bound is highest given the others."""
+        k, turn, n = q.n_components, np.eye(q.n_components), max(stats.n, np.finfo(float).tiny)
+        prior, shapes, light = self.prior(k).loadings, q.shapes, q.shapes.light
+        tails = best_tail((stats.log_u - stats.u) / n, HEAVIEST, GAUSSIAN)
+        shapes = replace(shapes, tails=np.where(shapes.split > 0, shapes.tails, tails))
+        loadings = prior.observe(*stats.regression, current=q.loadings)
+        if self.n_turns and stats.n > 0 and k:
+            turn = self._turn(shapes, loadings, stats, self.trusted(q))
+            stats = stats.turned(turn)
+            axes = np.eye(len(loadings.mean))
+            axes[:k, :k] = np.linalg.inv(turn).T
+            loadings = prior.observe(*stats.regression, current=loadings.transformed(axes, prior))
+        own = np.diagonal(stats.second) / n
+        if len(light):
+            split = shapes.split.copy()
+            split[light] = best_split(stats.zs[light, light] / n, own[light])
+            shapes = replace(shapes, split=split)
+        return IcaPosterior(shapes, loadings, turn, np.sqrt(np.maximum(own, 1e-300)))
 
     def carry(self, stats: IcaStatistics, old: IcaPosterior, new: IcaPosterior) -> IcaStatistics:
         return stats.turned(new.turn)
+
+    def coordinates(self, q: IcaPosterior) -> Floats:
+        return coordinates.coordinates(q)
+
+    def trusted(self, q: IcaPosterior) -> float:
+        """Next to nothing where noise is small: what the bound misses, a turn may change, is what noise hides."""
+        return TRUSTED * float(np.mean(1 / (1 + self.strength(q)) ** 2)) if q.n_components else 0.0
+
+    def scales(self, q: IcaPosterior) -> NDArray[np.bool_]:
+        return coordinates.scales(q)
+
+    def at(self, q: IcaPosterior, x: Floats) -> IcaPosterior:
+        return coordinates.at(q, x)
+
+    def products(self, q: IcaPosterior, stats: IcaStatistics, moves: Floats) -> Floats:
+        return coordinates.products(q, stats.n, moves)
 
     def data_terms(self, q: IcaPosterior, stats: IcaStatistics) -> dict[str, float]:
         return {
@@ -306,7 +334,7 @@ class NoisyIca:
         """(n,), each row's part of the bound; weighted, they add up to `data_terms`."""
         xp, mean, u = array_namespace(batch.x), local.mean, local.u
         drive, gram = evidence(q.loadings, batch, q.n_components)
-        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        second = local.second()
         one, log_u, alone, square, signed = (like(price, batch.x) for price in q.shapes.prices())
         priced = one + log_u * local.log_u + alone * u + square * u * xp.linalg.diagonal(second)
         each = xp.sum(mean * drive + priced + signed * local.own_signed, axis=1)
@@ -315,7 +343,7 @@ class NoisyIca:
 
     def impute(self, q: IcaPosterior, batch: Rows, local: Sources) -> tuple[Array, Array]:
         mean = local.mean
-        second = local.covariance() + mean[:, :, None] * mean[:, None, :]
+        second = local.second()
         filled = self.reconstruct(q, mean)
         full = second_with_ones(second, mean, self.intercept)
         return filled, predicted_variance(q.loadings, full, filled, batch.x)
@@ -363,24 +391,18 @@ class NoisyIca:
         for _ in range(2):  # scales settle
             local = self.local_step(q, sample, local)
         heavy = np.flatnonzero(q.shapes.split == 0)
-        return n * float(given_away(q.shapes.tails[heavy], local.mean[:, heavy], local.variance[:, heavy]).sum())
+        return n * float(scale_slack(q.shapes.tails[heavy], local.mean[:, heavy], local.variance[:, heavy]).sum())
 
-    def _turn(self, q: IcaPosterior, stats: IcaStatistics) -> Floats:
-        prices = q.shapes.prices()
-        quadratic = -2 * prices[3][:, None, None] * stats.uzz / stats.n
-        if self.diagonal:
-            quadratic = quadratic * np.eye(q.n_components)
-        return project(quadratic, prices[4][:, None] * stats.zs / stats.n, self.n_turns)
-
-    def _answer(self, q: IcaPosterior, stats: IcaStatistics, turn: Floats) -> IcaPosterior:
-        n, own = max(stats.n, np.finfo(float).tiny), np.diagonal(stats.second)
-        split, light = q.shapes.split.copy(), q.shapes.light
-        if len(light):
-            split[light] = best_split(stats.zs[light, light] / n, own[light] / n)
-        loadings, prior = q.loadings, self.prior(q.n_components).loadings
-        for _ in range(1 if self.points else 2):  # relevance of the columns before a turn is that of other columns
-            loadings = prior.observe(*stats.regression, current=loadings)
-        return IcaPosterior(Shapes(q.shapes.tails, split), loadings, turn, np.sqrt(np.maximum(own / n, 1e-300)))
-
-    def _bound(self, q: IcaPosterior, stats: IcaStatistics) -> float:
-        return sum((self.data_terms(q, stats) | self.global_terms(q)).values())
+    def _turn(
+        self, shapes: Shapes, loadings: Relevance | PointNormalGamma, stats: IcaStatistics, least: float
+    ) -> Floats:
+        prices, k = shapes.prices(), len(stats.u)
+        turning = Turning(
+            n=stats.n,
+            quadratic=-2 * prices[3][:, None, None] * stats.uzz,
+            linear=prices[4][:, None] * stats.zs,
+            gram=loadings.gram[:k, :k],
+        )
+        if not self.points:
+            turning = replace(turning, columns=self.n_features, relevance=self.relevance)
+        return best_turn(turning, self.n_turns, least, sizes_only=self.diagonal)

@@ -22,7 +22,7 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
-from latens.array.row_matrices import log_determinants, normal_given, times_rows
+from latens.array.row_matrices import log_determinants, normal_given, plus_products, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import like, take
 from latens.core import transient
@@ -158,15 +158,28 @@ class Sources:
         """(n, K, K) of z."""
         if self.signs is None:
             return self.spread.matrix
-        xp, on = array_namespace(self.centre), self.signs.mean
-        spread_of_signs = 4 * (self.signs.second() - on[:, :, None] * on[:, None, :])
-        return self.spread.matrix + self.lean @ spread_of_signs @ xp.matrix_transpose(self.lean)
+        return plus_products(self.spread.matrix, self.lean @ self._spread_of_signs, self.lean)
+
+    def second(self) -> Array:
+        """(n, K, K), E[z z']."""
+        xp, mean = array_namespace(self.centre), self.mean[:, :, None]
+        if self.signs is None:
+            return plus_products(self.spread.matrix, mean, mean)
+        along = xp.concat([self.lean @ self._spread_of_signs, mean], axis=2)
+        return plus_products(self.spread.matrix, along, xp.concat([self.lean, mean], axis=2))
+
+    @property
+    def _spread_of_signs(self) -> Array:
+        """(n, L, L), covariance of the signs."""
+        on = self.signs.mean
+        return 4 * (self.signs.second() - on[:, :, None] * on[:, None, :])
 
     @property
     def variance(self) -> Array:
         if self.signs is None:
             return self.spread.variance
-        return array_namespace(self.centre).linalg.diagonal(self.covariance())
+        along = self.lean @ self._spread_of_signs
+        return self.spread.variance + array_namespace(self.centre).sum(along * self.lean, axis=2)
 
     def signed(self) -> Array:
         """(n, K, L), E[z s'] with the signs of the light sources."""

@@ -1,4 +1,4 @@
-"""Points that the distributions of sources, and the turn that makes them independent, are best at."""
+"""Points that the distributions of sources are best at."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.array import Floats
-from latens.array.linalg import inverse
 
-__all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "given_away", "lighter_than_gaussian", "project"]
+__all__ = ["GAUSSIAN", "HEAVIEST", "best_split", "lighter_than_gaussian", "scale_slack"]
 
 GAUSSIAN = 20.0  # degrees of freedom from which a tail is called Gaussian: sources of more are alike
 HEAVIEST = 0.2
@@ -33,7 +32,7 @@ def best_split(signed: Floats, square: Floats) -> Floats:
     return np.asarray(np.take_along_axis(m, np.argmax(height, axis=1)[:, None], axis=1)[:, 0])
 
 
-def given_away(tails: Floats, mean: Floats, variance: Floats) -> Floats:
+def scale_slack(tails: Floats, mean: Floats, variance: Floats) -> Floats:
     """(K,), nats per row that independence of a source and its scale costs, where q(z) are Normal (n, K).
 
     The scale's best factor turns E[log Student-t(z)] into its value at the mean square, below it by Jensen:
@@ -43,22 +42,6 @@ def given_away(tails: Floats, mean: Floats, variance: Floats) -> Floats:
     z = mean[..., None] + np.sqrt(variance)[..., None] * nodes
     expected = np.log(tails[:, None] + z**2) @ (weights / weights.sum())
     return np.asarray(0.5 * (tails + 1) * np.mean(np.log(tails + mean**2 + variance) - expected, axis=0))
-
-
-def project(quadratic: Floats, linear: Floats, n_passes: int) -> Floats:
-    """(K, K), T that ascends log|T| + sum_k (t_k'v_k - 1/2 t_k'M_k t_k), one row t_k at a time, from T = I.
-
-    With a the k-th column of T^-1, which other rows fix, t_k = M_k^-1 (v_k + a / c) where c = a't_k solves
-    c^2 - (a'M_k^-1 v_k) c - a'M_k^-1 a = 0.
-    """
-    from latens.array.kernels.projections_numba import project_rows
-
-    inverses = np.ascontiguousarray(inverse(quadratic))
-    pulls = (inverses @ linear[:, :, None])[:, :, 0]
-    turn = np.eye(len(quadratic))
-    for _ in range(n_passes):
-        project_rows(inverses, pulls, turn, np.linalg.inv(turn))
-    return turn
 
 
 def lighter_than_gaussian(sources: Floats) -> NDArray[np.bool_]:

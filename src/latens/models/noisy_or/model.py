@@ -69,7 +69,7 @@ from latens.models.noisy_or.sampling import (
 __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
-FIRST_ROUNDS = 8  # more of flips where rows begin with no cause on: each turns on one more, until none is better
+FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
 WIDER = 4  # times as many states are kept where it cannot
 
 

@@ -24,9 +24,9 @@ __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
-FEW_PROFILES = 8  # that are tried whatever rows there are: of many columns a few rows say much
-ROWS_PER_CHANCE = 2.0  # that a profile needs for each of its chances, or they cost more than they say
-ROWS_OF_PROFILE = 2.0  # that it must have to be kept without a trial of its own
+FEW_PROFILES = 8  # profiles that are tried however few the rows: of many columns a few rows say much
+ROWS_PER_CHANCE = 2.0  # rows that a profile needs for each of its probabilities; these cost more than they gain else
+ROWS_OF_PROFILE = 2.0  # expected rows of a profile below which all such are left out in one trial
 
 
 def propose(
@@ -85,7 +85,7 @@ def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> It
 
 
 def _costs(model: Any, q: Any) -> Floats:
-    """(K,), nats of the bound that each cause costs by being there: all that was learnt of its chances."""
+    """(K,), nats that each cause costs the bound: the divergence of its probabilities from their prior."""
 
     def total(keep: list[int]) -> float:
         return float(sum(model.global_terms(q.only(np.array(keep, dtype=np.intp))).values()))

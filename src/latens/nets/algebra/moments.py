@@ -27,7 +27,7 @@ def grown(variance: Any, delta: Any, n: int) -> Any:
 
 
 def absorb(mean: Any, variance: Any, snapshot: Any, n: int) -> Any:
-    """Take the n-th snapshot into mean and variance, in place; returns delta."""
+    """Take the n-th snapshot into mean and variance, in place; returns its deviation from the mean before."""
     delta = snapshot - mean
     mean += delta / n
     variance[:] = grown(variance, delta, n)

@@ -26,7 +26,7 @@ __all__ = ["Gradient", "Kernel", "Secants", "langevin_path", "probe", "sgd_path"
 Gradient = Callable[[Floats, Any], Floats]  # (weights, batch): unbiased for minus the log posterior of all rows
 Batches = Callable[[], Any]  # the next batch
 
-SMALLEST = 1e-6  # curvature, beside the largest: directions in which the posterior would have no end
+LEAST_CURVATURE = 1e-6  # curvature, beside the largest: directions in which the posterior would have no end
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Secants:
             raise ValueError(f"{self.n} steps cannot tell the curvature of {d} weights; take at least {2 * d}.")
         slope = np.linalg.solve(self.steps, self.rises)
         values, vectors = np.linalg.eigh(0.5 * (slope + slope.T))
-        curvature = (vectors * np.maximum(np.abs(values), max(least, SMALLEST * values[-1]))) @ vectors.T
+        curvature = (vectors * np.maximum(np.abs(values), max(least, LEAST_CURVATURE * values[-1]))) @ vectors.T
         return curvature, self.noise / self.n
 
 

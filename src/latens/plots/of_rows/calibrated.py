@@ -19,7 +19,7 @@ __all__ = ["calibration"]
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 MOST_ROWS = 1000  # in which entries are hidden
-LARGEST = 220.0  # of a dot, in squared points
+LARGEST_DOT = 220.0  # squared points
 
 
 def calibration(
@@ -110,7 +110,7 @@ def _reliability(probabilities: Any, y: Any, n_bins: int, label: str | None, ax:
     (line,) = ax.plot(sure, right, label=_named(label, f"calibration error {error:.3f}"))
     half = 2 * np.sqrt(right * (1 - right) / counts)
     ax.errorbar(sure, right, half, fmt="none", color=line.get_color(), alpha=0.6)
-    ax.scatter(sure, right, LARGEST * counts / counts.max() + 8, color=line.get_color())
+    ax.scatter(sure, right, LARGEST_DOT * counts / counts.max() + 8, color=line.get_color())
     ax.set_ylim(
         bottom=min(ax.get_ylim()[0], float(np.min(right - half)) - 0.02)
     )  # the diagonal alone is not low enough

@@ -11,7 +11,7 @@ from latens.report.charts.svg import LETTER, N_TONES, PICTURE, RIGHT, RULE, TEXT
 __all__ = ["interval_chart"]
 
 PITCH, BOTTOM = 26.0, 24.0
-LONGEST = 36  # letters of a name
+MOST_LETTERS = 36  # of a name
 DOT = Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.6"/>')
 BAND = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="currentColor" stroke-width="{}"/>')
 
@@ -33,7 +33,7 @@ def interval_chart(
     >>> chart.count("circle"), chart.count('stroke-width="4"')
     (2, 1)
     """
-    names = [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in names]
+    names = [name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…" for name in names]
     tones = [0] * len(names) if tones is None else tones
     reach = np.nan_to_num(errors, nan=0.0)
     low, high = min(0.0, float(np.min(centres - 2 * reach))), max(0.0, float(np.max(centres + 2 * reach)))

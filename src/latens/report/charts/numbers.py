@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["log_ticks", "number", "tick_labels", "ticks"]
+__all__ = ["chance", "log_ticks", "number", "tick_labels", "ticks"]
 
 MINUS = "\N{MINUS SIGN}"
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -26,6 +26,17 @@ def number(value: float) -> str:
     else:
         text = f"{value:,.{1 if size >= 100 else 2 if size >= 1 else 3 if size >= 0.01 else 4}f}"
     return text.replace("-", MINUS, 1) if value < 0 else text
+
+
+def chance(value: float) -> str:
+    """A probability as a reader takes it: what is as good as 0 or 1 is written so.
+
+    Examples
+    --------
+    >>> chance(9.8e-06), chance(0.0123), chance(0.99996), chance(0.999)
+    ('0', '0.012', '1', '0.999')
+    """
+    return "0" if value < 0.0005 else "1" if value > 0.9995 else number(value)
 
 
 def ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> list[float]:

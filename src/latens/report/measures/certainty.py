@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Certainty", "certainty_of"]
 
-LOADINGS = ("components", "mixing", "means")  # published numbers that the table of columns shows
+LOADINGS = ("components", "mixing", "means", "level_probabilities")  # published numbers that the table of columns shows
 MOST_NUMBERS = 3000  # whose mean-field intervals are drawn
 MOST_WORK = 1e5  # rows times coordinates up to which responses are taken where each needs the rows
 MOST_COORDINATES = 250  # whose response a page waits for; its cost grows with their square

@@ -129,7 +129,7 @@ def packed(values: np.ndarray) -> dict[str, Any]:
 
 
 def _levelled(levels: list[str], codes: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """At most so many levels as can be distinguished; the rest are one."""
+    """At most MOST_LEVELS levels, the most that can be distinguished; the rest are one, "others"."""
     if len(levels) <= MOST_LEVELS:
         return list(levels), codes
     return [*levels[: MOST_LEVELS - 1], "others"], np.minimum(codes, MOST_LEVELS - 1)

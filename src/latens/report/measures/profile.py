@@ -44,7 +44,7 @@ class Profile:
     centre, scale : arrays of shape (D,)
         A published number less the centre, over the scale, is a strength.
     known_as : list of str, optional
-        What `intervals` calls each column, "" where it has none; the columns' own names otherwise.
+        What `intervals` calls each column; the columns' own names otherwise.
     lift : array of shape (D, K), optional
         Where cells are probabilities, how many times the usual share they are; NaN elsewhere.
     """
@@ -157,7 +157,7 @@ def _of_classes(model: Any) -> Profile:
     """Rows of `profiles_` but spreads: means beside their spread, probabilities beside the usual share."""
     rows = class_rows(model)
     zero, one = np.zeros(len(rows)), np.ones(len(rows))
-    known_as = ["" if row.kind in ("categorical", "ordinal") else row.column for row in rows]
+    known_as = [row.name if row.kind in ("categorical", "ordinal") else row.column for row in rows]
     lift = [row.value / max(row.usual, 1e-12) if row.level else np.full(len(row.value), np.nan) for row in rows]
     strength, shown = np.array([row.strength for row in rows]), np.array([row.value for row in rows])
     return Profile([row.name for row in rows], strength, shown, MIXED, zero, one, known_as, np.array(lift))

@@ -7,7 +7,7 @@ import io
 import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from shlex import quote
+from shlex import join, quote, split
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,13 @@ def downloads(entry: Entry) -> list[Markup]:
 
 
 def _typed(entry: Entry, act: str, file: str) -> str:
+    words = split(entry.rows_options) or [entry.source]
+    if "--weights" in words:  # of the fit alone
+        at = words.index("--weights")
+        words = words[:at] + words[at + 2 :]
+    rows = join(word for word in words if word != "--data")  # these commands take one file as it is
     if entry.model_file and entry.source:
-        return f"latens {act} {quote(entry.model_file)} {quote(entry.source)} --out {file}"
+        return f"latens {act} {quote(entry.model_file)} {rows} --out {file}"
     return f"model.{act}(X)"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from latens.report.charts.numbers import number
+from latens.report.charts.numbers import chance, number
 from latens.report.charts.svg import bar_chart
 from latens.report.content import Figure, Section, Table
 from latens.report.sections.head import stability_command
@@ -22,6 +22,7 @@ METHODS = {
     "integration": "The intervals count that the precisions are not known exactly (by integration).",
 }
 FIRST_LISTED = ("weights", "usage", "share", "tails", "noise_variance")  # these stand before the loadings
+CHANGED = "says otherwise of it"  # of a component that another fit has with other numbers
 
 
 def trust(entry: Entry) -> Section | None:
@@ -78,14 +79,18 @@ def _worth(entry: Entry) -> list[str]:
     table = entry.certainty.table
     known = () if table is None else getattr(table.components, "rows", ())
     weak = [
-        (label, row[1]) for label, row in zip(entry.labels, known, strict=False) if np.isfinite(row[1]) and row[1] < 6
+        (label, *row[:2]) for label, row in zip(entry.labels, known, strict=False) if np.isfinite(row[1]) and row[1] < 6
     ]
-    return [
-        f"{name} is worth {number(nats)} nats: other fits without it are nearly as likely."
-        if nats > 0
-        else f"{name} is not needed: a fit without it has a bound {number(-nats)} nats higher."
-        for name, nats in weak[:8]
-    ]
+    why = {row[1]: row[9] for row in getattr(table, "rows", ()) if CHANGED in row[9]}
+    words = []
+    for name, component, nats in weak[:8]:
+        if component in why:  # there, with other numbers, in the fit that lacks another
+            words.append(f"{name}: {why[component]}.")
+        elif nats > 0:
+            words.append(f"{name} is worth {number(nats)} nats: other fits without it are nearly as likely.")
+        else:
+            words.append(f"{name} is not needed: a fit without it has a bound {number(-nats)} nats higher.")
+    return words
 
 
 def _table(entry: Entry) -> Table:
@@ -96,7 +101,8 @@ def _table(entry: Entry) -> Table:
     for i in order:
         parameter, component, feature, view, estimate, _, lower, upper, sound, why = known[i]
         what = " · ".join(part for part in (labels.get(component, component), view, feature) if part)
-        ends = [number(float(end)) if np.isfinite(end) else "–" for end in (estimate, lower, upper)]
+        form = chance if parameter == "level_probabilities" else number
+        ends = [form(float(end)) if np.isfinite(end) else "–" for end in (estimate, lower, upper)]
         rows.append((parameter.replace("_", " "), what, *ends, "sound" if sound else why))
     return Table(
         ("number", "of", "estimate", "lower", "upper", "95 % interval"), tuple(rows), prose=True, sortable=True

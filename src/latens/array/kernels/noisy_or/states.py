@@ -64,6 +64,11 @@ class Effects:
         return -np.expm1(-self.theta)
 
     @cached_property
+    def by_column(self) -> Floats:
+        """(D, K), theta, the causes of a column side by side."""
+        return np.ascontiguousarray(self.theta.T)
+
+    @cached_property
     def first(self) -> Floats:
         """(D,), the same of the leak."""
         return -np.expm1(-self.leak)
@@ -117,16 +122,10 @@ def score_all(effects: Effects, x: Array, mask: Array) -> Array:
 
 def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | OnesOnGpu | None, words: Array) -> Array:
     """(n, C), the same with kept states; -inf where a state already stands earlier in its row."""
-    if isinstance(ones, OnesOnGpu):
-        return improve(effects, x, mask, ones, words, 1, 0)[1]
     if ones is None:
         bits = unpack(words, len(effects.theta), x)
         return distinct(words, _score_plain(effects, x, mask, bits))
-    from latens.array.kernels.noisy_or.states_numba import score_words
-
-    score = score_words(*_arguments(effects, mask, ones), words)  # type: ignore[call-arg]  # Numba declares no arguments
-    score = score + _base(effects, x, mask)[:, None]
-    return distinct(words, score.astype(mask.dtype, copy=False))
+    return improve(effects, x, mask, ones, words, 1, 0)[1]
 
 
 def sum_states(effects: Effects, x: Array, mask: Array, ones: Ones) -> Floats:
@@ -150,20 +149,20 @@ def improve(
         prior = (like(part, x) for part in (effects.profile, effects.odds))
         words, score = improve_on_gpu(ones, *numbers, dark, *prior, words, n_parents, n_rounds)
         return words, score + (mask @ like(effects.dark_leak, x))[:, None]
-    score = score_kept(effects, x, mask, ones, words)
     if ones is None:
+        score = score_kept(effects, x, mask, ones, words)
         for _ in range(n_rounds):
             words, score = best_flips(
                 words, score, lambda bits: _score_plain(effects, x, mask, bits), len(effects.theta), n_parents
             )
         return words, score
-    from latens.array.kernels.noisy_or.states_numba import flip_words
+    from latens.array.kernels.noisy_or.states_numba import improve_words
 
-    words, base = np.array(words, order="C"), _base(effects, x, mask)[:, None]
-    inner = np.array(score - base, dtype=np.float64, order="C")
+    words = np.array(words, order="C")
+    score = np.empty(words.shape)
     arguments = _arguments(effects, mask, ones)
-    flip_words(*arguments, effects.growth, words, inner, n_parents, n_rounds)  # type: ignore[call-arg]  # the same
-    return words, (inner + base).astype(mask.dtype, copy=False)
+    improve_words(*arguments, effects.growth, words, score, n_parents, n_rounds)
+    return words, (score + _base(effects, x, mask)[:, None]).astype(mask.dtype, copy=False)
 
 
 def share_all(effects: Effects, x: Array, mass: Array) -> Shares:
@@ -269,7 +268,7 @@ def _arguments(effects: Effects, mask: Array, ones: Ones) -> Any:
         *ones,
         effects.first,
         effects.flash,
-        effects.theta,
+        effects.by_column,
         cost,
         effects.profile,
         np.ascontiguousarray(effects.odds.T),

@@ -11,42 +11,77 @@ Each row gathers its columns once. All are serial and release the GIL; the plain
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba as nb
 import numpy as np
+from numba.extending import intrinsic
 
-__all__ = ["cover_ones", "flip_words", "score_words", "share_ones"]
+from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, shrunk
+
+__all__ = ["cover_ones", "improve_words", "share_ones"]
 
 RARE = 1e-13  # a share of a row too small to be counted
+AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless that underflows
+LEAST_PRODUCT = 1e-280
+LEAST_LEFT, MOST_LEFT = 1e-6, 1e100  # of a sum over profiles, a cause turned off: beyond, parts may not have been held
 
 
-@nb.njit(cache=True, nogil=True)
-def _log_sum(values):
-    if len(values) == 1:
-        return values[0]
-    top = values.max()
+def _count_zeros(typing, word):
+    """Zeros below the lowest bit that is on, by one instruction."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], context.get_constant(nb.types.boolean, False))
+
+    return nb.types.int64(nb.types.int64), generate
+
+
+_lowest: Any = intrinsic(_count_zeros)  # place of the lowest bit that is on
+
+
+@nb.njit(**COMPILED)
+def _shares(logits, share):
+    """Logarithm of the sum of exponentials, and what each is of that sum."""
+    if len(logits) == 1:
+        share[0] = 1.0
+        return logits[0]
+    top = logits.max()
+    for p in range(len(logits)):
+        gap = top - logits[p]
+        share[p] = shrunk(gap)[0] if gap < FARTHEST else 0.0
     total = 0.0
-    for value in values:
-        total += np.exp(value - top)
+    for p in range(len(logits)):
+        total += share[p]
+    for p in range(len(logits)):
+        share[p] /= total
     return top + np.log(total)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(**COMPILED)
+def _log_sum(logits):
+    top, total = logits.max(), 0.0
+    for value in logits:
+        total += shrunk(top - value)[0]
+    return top + np.log(total)
+
+
+@nb.njit(**COMPILED)
 def _log_product(lit):
-    """Few logarithms: of products of eight, unless one underflows."""
     total = 0.0
-    for at in range(0, len(lit), 8):
+    for at in range(0, len(lit), AT_ONCE):
+        end = min(at + AT_ONCE, len(lit))
         product = 1.0
-        for t in range(at, min(at + 8, len(lit))):
+        for t in range(at, end):
             product *= lit[t]
-        if product > 1e-280:
+        if product > LEAST_PRODUCT:
             total += np.log(product)
         else:
-            for t in range(at, min(at + 8, len(lit))):
+            for t in range(at, end):
                 total += np.log(lit[t])
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(**COMPILED)
 def _gather(ones, first, flash, leaks, lights):
     """A row's columns of the chances to be lit, side by side."""
     for t in range(len(ones)):
@@ -56,66 +91,54 @@ def _gather(ones, first, flash, leaks, lights):
             lights[b, t] = flash[b, ones[t]]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(**COMPILED)
 def _price(ones, theta, cost, own):
-    """What each cause costs a row before its odds: the zeros it would have lit. Into `own`."""
-    for b in range(theta.shape[0]):
-        value = cost[b]
-        for j in ones:
-            value -= theta[b, j]
-        own[b] = value
+    """What each cause costs a row before its odds: the zeros it would have lit. Into `own`; theta is (D, K)."""
+    for b in range(len(own)):
+        own[b] = cost[b]
+    for j in ones:
+        for b in range(len(own)):
+            own[b] -= theta[j, b]
 
 
-@nb.njit(cache=True, nogil=True)
-def _light(word, leaks, lights, own, profile, odds, lit, logits):
-    """Chances that the ones are lit and the profiles' logits under a state; returns minus its cost."""
-    value, n_ones, n_profiles = 0.0, len(leaks), len(profile)
-    for t in range(n_ones):
+@nb.njit(**COMPILED)
+def _light(word, leaks, lights, lit):
+    """Chances that the ones are lit under a state."""
+    for t in range(len(leaks)):
         lit[t] = leaks[t]
-    for p in range(n_profiles):
-        logits[p] = profile[p]
-    b = 0
     while word:
-        if word & 1:
-            value -= own[b]
-            for t in range(n_ones):
-                lit[t] += (1.0 - lit[t]) * lights[b, t]
-            for p in range(n_profiles):
-                logits[p] += odds[b, p]
-        word >>= 1
-        b += 1
+        b = _lowest(word)
+        word &= word - 1
+        for t in range(len(leaks)):
+            lit[t] += (1.0 - lit[t]) * lights[b, t]
+
+
+@nb.njit(**COMPILED)
+def _weigh(word, own, profile, odds, logits):
+    """The profiles' logits under a state; returns minus its cost."""
+    value = 0.0
+    for p in range(len(profile)):
+        logits[p] = profile[p]
+    while word:
+        b = _lowest(word)
+        word &= word - 1
+        value -= own[b]
+        for p in range(len(profile)):
+            logits[p] += odds[b, p]
     return value
 
 
-@nb.njit(cache=True, nogil=True)
-def score_words(indptr, indices, first, flash, theta, cost, profile, odds, words):
-    """(n, C), log joint of each row and state, less what no state changes; odds (K, P)."""
-    n, c = words.shape
-    k = flash.shape[0]
-    score = np.empty((n, c))
-    own, logits = np.empty(k), np.empty(len(profile))
-    last = cost.shape[0] - 1
-    for i in range(n):
-        ones = indices[indptr[i] : indptr[i + 1]]
-        lit, leaks, lights = np.empty(len(ones)), np.empty(len(ones)), np.empty((k, len(ones)))
-        _gather(ones, first, flash, leaks, lights)
-        _price(ones, theta, cost[min(i, last)], own)
-        for s in range(c):
-            value = _light(words[i, s], leaks, lights, own, profile, odds, lit, logits)
-            score[i, s] = value + _log_product(lit) + _log_sum(logits)
-    return score
+@nb.njit(**COMPILED)
+def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, growth, words, score, n_parents, n_rounds):
+    """Log joint of each row and state (n, C), less what no state changes, into `score`: -inf for one that occurred.
 
-
-@nb.njit(cache=True, nogil=True)
-def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth, words, score, n_parents, n_rounds):
-    """Single flips of each row's best states replace its worst, if better and new. In place; growth = e^odds.
-
-    Rounds of a row end with one that finds nothing: those after it would find nothing, either.
+    Then single flips of each row's best states replace its worst, if better and new; in place. Rounds of a row end with
+    one that finds nothing: those after it would find nothing, either. odds is (K, P), growth = e^odds.
     """
-    n = len(words)
+    n, c = words.shape
     k, n_profiles = flash.shape[0], len(profile)
     own, logits, share = np.empty(k), np.empty(n_profiles), np.empty(n_profiles)
-    parents = np.empty(n_parents, np.int64)
+    parents, heights = np.empty(n_parents, np.int64), np.empty(n_parents)
     last = cost.shape[0] - 1
     for i in range(n):
         ones = indices[indptr[i] : indptr[i + 1]]
@@ -123,60 +146,104 @@ def flip_words(indptr, indices, first, flash, theta, cost, profile, odds, growth
         lit, other, leaks, lights = np.empty(n_ones), np.empty(n_ones), np.empty(n_ones), np.empty((k, n_ones))
         _gather(ones, first, flash, leaks, lights)
         _price(ones, theta, cost[min(i, last)], own)
+        for s in range(c):
+            score[i, s] = -np.inf
+            if _holds(words[i, :s], score[i, :s], words[i, s]):
+                continue
+            _light(words[i, s], leaks, lights, lit)
+            value = _weigh(words[i, s], own, profile, odds, logits)
+            score[i, s] = value + _log_product(lit) + _shares(logits, share)
         for _ in range(n_rounds):
             if not _flip(
-                leaks, lights, own, profile, odds, growth, words[i], score[i], parents, lit, other, logits, share
+                leaks,
+                lights,
+                own,
+                profile,
+                odds,
+                growth,
+                words[i],
+                score[i],
+                parents,
+                heights,
+                lit,
+                other,
+                logits,
+                share,
             ):
                 break
 
 
-@nb.njit(cache=True, nogil=True)
-def _flip(leaks, lights, own, profile, odds, growth, words, score, parents, lit, other, logits, share):
-    """One round of one row; whether it found a better state. The last five are room to work in."""
-    found, (k, n_ones), n_profiles = False, lights.shape, len(profile)
-    order = np.argsort(-score, kind="mergesort")
+@nb.njit(**COMPILED)
+def _holds(words, score, word):
+    """Whether a state is among those that have a score."""
+    held = False
+    for s in range(len(words)):
+        held |= words[s] == word and score[s] > -np.inf
+    return held
+
+
+@nb.njit(**COMPILED)
+def _best(words, score, parents, heights):
+    """The best states and their scores, the best first and of equals the earlier; returns how many there are."""
     n_here = 0
-    for p in range(min(len(parents), len(words))):
-        if score[order[p]] > -np.inf:
-            parents[n_here] = words[order[p]]
-            n_here += 1
+    for s in range(len(words)):
+        value = score[s]
+        if value == -np.inf or (n_here == len(parents) and value <= heights[n_here - 1]):
+            continue
+        at = min(n_here, len(parents) - 1)
+        while at > 0 and heights[at - 1] < value:
+            heights[at], parents[at] = heights[at - 1], parents[at - 1]
+            at -= 1
+        heights[at], parents[at] = value, words[s]
+        n_here = min(n_here + 1, len(parents))
+    return n_here
+
+
+@nb.njit(**COMPILED)
+def _flip(leaks, lights, own, profile, odds, growth, words, score, parents, heights, lit, other, logits, share):
+    """One round of one row; whether it found a better state. The last six are room to work in."""
+    found, (k, n_ones), n_profiles = False, lights.shape, len(profile)
+    n_here = _best(words, score, parents, heights)
     worst = np.argmin(score)
     for at in range(n_here):
         parent = parents[at]
-        level = _light(parent, leaks, lights, own, profile, odds, lit, logits)
-        whole = _log_sum(logits)
-        for p in range(n_profiles):
-            share[p] = np.exp(logits[p] - whole)
+        _light(parent, leaks, lights, lit)
+        level = _weigh(parent, own, profile, odds, logits)
+        whole = _shares(logits, share)
+        by_ones = heights[at] - level - whole  # what the ones add to the parent: turned off, a cause lowers it
         for b in range(k):
             child = parent ^ (np.int64(1) << b)
             turned_on = not (parent >> b) & 1
             if turned_on:
-                grown = 0.0
+                grown, most = 0.0, 0.0  # chances are at most 1
                 for p in range(n_profiles):
                     grown += share[p] * growth[b, p]
                 value = level - own[b] + whole + np.log(grown)
             else:
-                value = _light(child, leaks, lights, own, profile, odds, other, logits) + _log_sum(logits)
-            if value <= score[worst]:
-                continue  # chances are at most 1: the ones can only lower it
+                left, most = 0.0, by_ones + 1e-9 * abs(heights[at])
+                for p in range(n_profiles):
+                    left += share[p] / growth[b, p]
+                if LEAST_LEFT < left < MOST_LEFT:
+                    value = level + own[b] + whole + np.log(left)
+                else:
+                    value = _weigh(child, own, profile, odds, logits) + _log_sum(logits)
+            if value + most <= score[worst]:
+                continue
             if turned_on:
                 for t in range(n_ones):
                     other[t] = lit[t] + (1.0 - lit[t]) * lights[b, t]
+            else:
+                _light(child, leaks, lights, other)
             value += _log_product(other)
             if value <= score[worst]:
                 continue
-            known = False
-            for s in range(len(words)):
-                if words[s] == child and score[s] > -np.inf:
-                    known = True
-                    break
-            if not known:
+            if not _holds(words, score, child):
                 words[worst], score[worst], found = child, value, True
                 worst = np.argmin(score)
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(**COMPILED)
 def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused, leaked, on, used):
     """Add each row's expected counts, mass (n, C) being its chances times its weight: who caused its ones.
 
@@ -184,7 +251,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
     """
     n, c = words.shape
     k, n_profiles = flash.shape[0], len(profile)
-    own, logits = np.zeros(k), np.empty(n_profiles)
+    nothing, logits, share = np.zeros(k), np.empty(n_profiles), np.empty(n_profiles)
     for i in range(n):
         ones = indices[indptr[i] : indptr[i + 1]]
         n_ones = len(ones)
@@ -193,36 +260,36 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
         blame, by_leak = np.zeros((k, n_ones)), np.zeros(n_ones)
         touched = np.int64(0)
         for s in range(c):
-            if mass[i, s] < RARE:
+            own = mass[i, s]
+            if own < RARE:
                 continue
             word = words[i, s]
-            _light(word, leaks, lights, own, profile, odds, lit, logits)
-            whole = _log_sum(logits)
+            _light(word, leaks, lights, lit)
+            _weigh(word, nothing, profile, odds, logits)
+            _shares(logits, share)
             for t in range(n_ones):
-                lit[t] = mass[i, s] / lit[t]
+                lit[t] = own / lit[t]
                 by_leak[t] += lit[t]
             for p in range(n_profiles):
-                logits[p] = mass[i, s] * np.exp(logits[p] - whole)
-                used[p] += logits[p]
+                used[p] += own * share[p]
             touched |= word
-            b = 0
             while word:
-                if word & 1:
-                    for t in range(n_ones):
-                        blame[b, t] += lit[t]
-                    for p in range(n_profiles):
-                        on[b, p] += logits[p]
-                word >>= 1
-                b += 1
+                b = _lowest(word)
+                word &= word - 1
+                for t in range(n_ones):
+                    blame[b, t] += lit[t]
+                for p in range(n_profiles):
+                    on[b, p] += own * share[p]
         for t in range(n_ones):
             leaked[ones[t]] += by_leak[t] * leaks[t]
-        for b in range(k):
-            if (touched >> b) & 1:
-                for t in range(n_ones):
-                    caused[b, ones[t]] += blame[b, t] * lights[b, t]
+        while touched:
+            b = _lowest(touched)
+            touched &= touched - 1
+            for t in range(n_ones):
+                caused[b, ones[t]] += blame[b, t] * lights[b, t]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(**COMPILED)
 def cover_ones(indptr, indices, first, flash, theta, cost, weight, on, most):
     """(n,), log chance of each row under point parameters, less what no state changes, summed over all 2^K states.
 

@@ -16,6 +16,7 @@ from latens.array.transfer import cross_sums, is_sparse
 from latens.core import Rows, Source, Statistics
 from latens.estimators.multi_view.covariates import CovariateColumns, Covariates, learn_in_blocks
 from latens.estimators.multi_view.findings import levels_from_sums
+from latens.estimators.multi_view.tables.input import is_in_blocks
 from latens.estimators.multi_view.tables.row_names import group_numbers, groups_in_blocks
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.estimators.rows.exposures import ExposureColumn
@@ -29,7 +30,7 @@ from latens.scale.dask_blocks import dask_source
 from latens.scale.scan import Known, Scan
 from latens.system.optional_imports import is_dask
 
-__all__ = ["covariates_of", "explain_source", "in_view_blocks", "is_in_blocks", "view_by_view", "wide_source"]
+__all__ = ["covariates_of", "explain_source", "in_view_blocks", "view_by_view", "wide_source"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -125,28 +126,6 @@ class ViewBlocks:
 
     def identity(self, number: int) -> Any:
         return {name: scan.identity(number) for name, scan in self.scans.items()}
-
-
-def is_in_blocks(views: Any) -> bool:
-    """Whether views are scans or Dask collections, one or a dict of them.
-
-    Raises
-    ------
-    TypeError
-        If some are and others are not: rows in memory cannot be matched with blocks.
-    """
-    if isinstance(views, Scan) or is_dask(views):
-        return True
-    if is_sparse(views) or not isinstance(views, Mapping) or not views:  # some of SciPy's are mappings as well
-        return False
-    lazy = [isinstance(view, Scan) or is_dask(view) for view in views.values()]
-    if any(lazy) and not all(lazy):
-        here = [str(name) for name, one in zip(views, lazy, strict=True) if not one]
-        raise TypeError(
-            f"view {here[0]!r} is in memory and others are read in blocks; give latens.scan of it with the "
-            "same block_rows."
-        )
-    return all(lazy)
 
 
 def covariates_of(views: Any, names: Any = None) -> Covariates | None:

@@ -16,6 +16,8 @@ from array_api_compat import array_namespace
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.estimators.rows.validation import check_sparse, is_foreign
+from latens.scale.scan import Scan
+from latens.system.optional_imports import is_dask
 from latens.system.wording import listed
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "are_read",
     "columns_at",
     "from_long",
+    "is_in_blocks",
     "is_long",
     "is_plain",
     "is_several",
@@ -74,6 +77,7 @@ class ViewTable:
         return values
 
     def _values(self, table: Any, dtype: Any) -> Any:
+        """The values as an array; where they are complex or dates, an array of that kind, which `numbers` refuses."""
         if hasattr(table, "iloc"):
             kinds = {getattr(kind, "kind", "O") for kind in table.dtypes}
             if "c" in kinds or kinds & set("mM"):
@@ -126,6 +130,28 @@ def is_plain(views: Any) -> bool:
     if isinstance(views, list | tuple):
         return not any(_is_annotated(view) or len(getattr(view, "shape", ())) == 2 for view in views)
     return True
+
+
+def is_in_blocks(views: Any) -> bool:
+    """Whether views are scans or Dask collections, one or a dict of them.
+
+    Raises
+    ------
+    TypeError
+        If some are and others are not: rows in memory cannot be matched with blocks.
+    """
+    if isinstance(views, Scan) or is_dask(views):
+        return True
+    if is_sparse(views) or not isinstance(views, Mapping) or not views:  # some of SciPy's are mappings as well
+        return False
+    lazy = [isinstance(view, Scan) or is_dask(view) for view in views.values()]
+    if any(lazy) and not all(lazy):
+        here = [str(name) for name, one in zip(views, lazy, strict=True) if not one]
+        raise TypeError(
+            f"view {here[0]!r} is in memory and others are read in blocks; give latens.scan of it with the "
+            "same block_rows."
+        )
+    return all(lazy)
 
 
 def are_read(views: Any) -> bool:

@@ -22,12 +22,7 @@ from latens.system.wording import listed
 if TYPE_CHECKING:
     from latens.estimators.multi_view.tables.wide import Layout
 
-__all__ = ["joined", "names_columns", "split_like", "split_views"]
-
-
-def names_columns(likelihoods: Any) -> bool:
-    """Whether likelihoods are given for single columns of views."""
-    return isinstance(likelihoods, Mapping) and any(isinstance(kind, Mapping) for kind in likelihoods.values())
+__all__ = ["joined", "split_like", "split_views"]
 
 
 def split_views(
@@ -56,7 +51,7 @@ def split_views(
 
 
 def split_like(views: Any, layout: Layout, layer: Any, use_var: str | None) -> tuple[ViewTable, ...]:
-    """Views of new samples as those of the fit."""
+    """Views of new samples, divided by kind of column as those of the fit were; columns that are absent stay out."""
     owners = _owners(layout)
     parts = list[ViewTable]()
     for view in read_views(views, layer, use_var, list(dict.fromkeys(owners.values()))):

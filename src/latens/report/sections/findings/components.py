@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from latens.estimators.display.order_note import order_note
 from latens.report.charts.heat_table import MOST_WIDE, WRITTEN, component_name, heat_table, signed
-from latens.report.charts.numbers import number
+from latens.report.charts.numbers import chance, number
 from latens.report.content import Section, Table
 from latens.report.measures.profile import Profile
 from latens.report.measures.sample import n_rows_of
@@ -71,6 +71,8 @@ def columns(entry: Entry) -> Section | None:
     profile = entry.profile
     if profile is None or entry.image_shape is not None or entry.family == "regression":
         return None
+    if entry.grouped and profile.strength.shape[1] == 1:  # all rows beside all rows
+        return None
     k = min(profile.strength.shape[1], MOST_COMPONENTS)
     most = min(MOST_COLUMNS, MOST_CELLS // max(k, 1))
     d = len(profile.columns)
@@ -81,7 +83,8 @@ def columns(entry: Entry) -> Section | None:
     if d > most:
         text += f" Of {d:,} columns, the {most} with the largest entries."
     if len(why) > MOST_HATCHED * profile.strength.size:  # said once, rather than drawn everywhere
-        text += f" Most intervals are not sound: {Counter(why.values()).most_common(1)[0][0]}."
+        reason = Counter(why.values()).most_common(1)[0][0]
+        text += f" Most intervals are not sound: {reason.replace('of it', 'of these components')}."
         why = {}
     text += " Hatched: the interval is not sound." if why else ""
     at = {int(column): row for row, column in enumerate(keep)}
@@ -126,7 +129,8 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
         text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {number(shown)}"
         ends = known.get((d, k))
         span = Markup("")
-        lower, upper = ("", "") if ends is None else (signed(e) if np.isnan(shown) else number(e) for e in ends[:2])
+        form = signed if np.isnan(shown) else number if np.isnan(lift) else chance
+        lower, upper = ("", "") if ends is None else map(form, ends[:2])
         if ends is not None and np.isfinite(ends[:2]).all() and (ends[2] or lower != upper):
             span = RANGE.format("" if ends[2] else " doubt", "" if ends[2] else ends[3], lower, upper)
         name = profile.columns[d] if not np.isfinite(lift) else f"{profile.columns[d]} ({number(lift)}×)"

@@ -1,0 +1,71 @@
+"""Remedies of the library's warnings in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from shlex import quote
+
+__all__ = ["in_options"]
+
+# remedies of the library, and how the command line has them
+REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
+     r"--likelihood \1=negative-binomial --exposure total"),
+    (r"(?<=view )('[^']*')(.*)np\.log1p of it",
+     lambda found: f"{found[1]}{found[2]}--log1p {quote(_file_of(found[1][1:-1]) or 'all')}"),
+    (r"Raise max_iter or tol", "Raise --max-iter"),
+    (r"used all max_time=\S+ seconds", "used all of --max-time"),
+    (r"Raise max_time", "Raise --max-time"),
+    (r"Call fit with warm_start=True to go on", "--continue MODEL.latens goes on from it"),
+    (r"; elbo_history_ shows how it moved", ""),
+    (r"n_components=(\d+) is an upper bound", r"-k \1 is an upper bound"),
+    (r" To have exactly (\d+): prune=False\.", r" In Python, prune=False has exactly \1."),
+    (r"Raise n_components, or give None to have the number found", "Raise -k, or give -k auto"),
+    (r"Give more rows, or n_components and prune=False to have that many all the same\.", "Give more rows."),
+    (r"Make them names of rows, X\.set_index\('([^']*)'\), or leave them out: .*arrays\.",
+     r"Make it the names of rows, --index-col \1, or leave it out: --drop \1."),
+    (r"(?<=Keep one of each: )(X\.drop\(columns=\[.*\]\)|leave out '.*')(?=\.)", lambda found: _drop_option(found[0])),
+    (r"(?<=steps of a scale: )likelihoods=\{.*\}(?=\.)", lambda found: _category_option(found[0])),
+)  # fmt: skip
+
+
+def in_options(words: str) -> str:
+    """A remedy of the library in the words of the command line."""
+    for python, option in REMEDIES:
+        words = re.sub(python, option, words)
+    return words
+
+
+def _drop_option(words: str) -> str:
+    """The option that leaves out the columns named in some words; of views, by the name they have in the file.
+
+    >>> _drop_option("X.drop(columns=['price', 'hue 2'])"), _drop_option("leave out 'numbers: price'")
+    ("--drop 'price,hue 2'", '--drop price')
+    >>> _drop_option("leave out 'rna: TP53'"), _drop_option("leave out 'clinic numbers: age'")
+    ("--drop 'rna: TP53'", "--drop 'clinic: age'")
+    """
+    names = []
+    for name in re.findall(r"'([^']*)'", words):
+        view, _, column = name.rpartition(": ")
+        names.append(f"{file}: {column}" if (file := _file_of(view)) else column)
+    return f"--drop {quote(','.join(names))}"
+
+
+def _file_of(view: str) -> str:
+    """The name of the file that a view is of, without the kind of its columns; none where that is the only file.
+
+    >>> _file_of("clinic numbers"), _file_of("rna"), _file_of("numbers")
+    ('clinic', 'rna', '')
+    """
+    return re.sub(r"(^| )(numbers|counts|yes_no|categories)$", "", view)
+
+
+def _category_option(words: str) -> str:
+    """The option that takes columns as levels, of those named in some words.
+
+    >>> _category_option("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
+    "--category 'q1,q 2'"
+    """
+    names = re.findall(r"'([^']*)': 'ordinal'", words)
+    return f"--category {quote(','.join(names))}"

@@ -1,0 +1,106 @@
+"""The turn of the sources, z -> T z, that their distributions, their loadings and the relevances agree with best.
+
+Loadings follow, w -> T'^-1 w, so that the likelihood of the rows stays as it is. What changes are three terms:
+
+    n log|T| + sum_k (t_k'v_k - 1/2 t_k'M_k t_k)      entropy and distributions of the sources; t_k: row k of T
+    - D log|T|                                        entropy of the loadings
+    - (a + D/2) sum_k log(b + s_k / 2)                their divergence, relevances following; s_k = (T'^-1 G T^-1)_kk
+
+A turn that is judged by the first term alone is refused by the others where rows are few. Each step is Newton's for
+every pair of sources by itself, T <- (1 + E) T, and is shortened until the sum rises.
+
+References: Ablin, Cardoso & Gramfort (2018) on curvature by pairs of sources; Luttinen & Ilin (2010) on transformations
+of both factors of a product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from latens.array import Floats
+
+__all__ = ["Turning", "best_turn"]
+
+LONGEST = 0.5  # entry of E: beyond it a parabola says little
+SHALLOWEST = 0.05  # of n: curvature of a pair that a step is divided by at least
+SHORTER = 0.3  # by which a step is shortened that does not rise
+MOST_SHORTENED = 6
+
+
+@dataclass(frozen=True)
+class Turning:
+    """What a turn is priced by, for sources that have been turned so far."""
+
+    n: float
+    quadratic: Floats  # (K, K, K), M_k
+    linear: Floats  # (K, K), v_k
+    gram: Floats  # (K, K), G = sum_d E[tau_d w_d w_d']
+    columns: int = 0  # D; 0: loadings are points, which cost nothing
+    relevance: tuple[float, float] = (0.0, 1.0)  # a and b
+    volume: float = 0.0  # log|T|
+
+    @property
+    def height(self) -> float:
+        own = np.einsum("kkk->", self.quadratic)
+        cost = (self.relevance[0] + 0.5 * self.columns) * np.sum(
+            np.log(self.relevance[1] + 0.5 * np.diagonal(self.gram))
+        )
+        return float((self.n - self.columns) * self.volume + np.trace(self.linear) - 0.5 * own - cost)
+
+    @property
+    def alpha(self) -> Floats:
+        """(K,), the relevances that follow."""
+        return np.asarray((self.relevance[0] + 0.5 * self.columns) / (self.relevance[1] + 0.5 * np.diagonal(self.gram)))
+
+    def turned(self, turn: Floats) -> Turning | None:
+        """The same after another turn; None where that leaves no sources to turn back to."""
+        sign, volume = np.linalg.slogdet(turn)
+        if not sign > 0:
+            return None
+        back = np.linalg.inv(turn)
+        return replace(
+            self,
+            quadratic=turn @ self.quadratic @ turn.T,
+            linear=self.linear @ turn.T,
+            gram=back.T @ self.gram @ back,
+            volume=self.volume + float(volume),
+        )
+
+    def newton(self) -> Floats:
+        """(K, K), E: the slope over the curvature of each pair E_jk, E_kj; source j then has E_jk of source k in it."""
+        each, alpha = np.arange(len(self.gram)), self.alpha
+        slope = self.linear - self.quadratic[each, each] + alpha * self.gram
+        slope[each, each] += self.n - self.columns
+        own = self.quadratic[:, each, each]
+        # of log|T| and of the sizes of both loadings, with which those of other sources are taken as uncorrelated
+        both = self.n + self.columns
+        curved = np.maximum(own + alpha * np.diagonal(self.gram)[:, None], SHALLOWEST * self.n)
+        mean, half = 0.5 * (curved + curved.T), 0.5 * (curved - curved.T)
+        curved = curved + np.maximum(SHALLOWEST * self.n - mean + np.sqrt(half**2 + both**2), 0.0)
+        step = (curved.T * slope - both * slope.T) / (curved * curved.T - both**2)
+        step[each, each] = slope[each, each] / (own[each, each] + self.n)
+        return np.asarray(step)
+
+
+def best_turn(turning: Turning, n_steps: int, least: float, *, sizes_only: bool = False) -> Floats:
+    """(K, K), T after so many steps at most, each of which gains `least` nats per row; with `sizes_only`, diagonal."""
+    k = len(turning.gram)
+    turn, height = np.eye(k), turning.height
+    for _ in range(n_steps):
+        step = turning.newton()
+        step = np.diag(np.diagonal(step)) if sizes_only else step
+        length = min(1.0, LONGEST / max(float(np.max(np.abs(step))), 1e-300))
+        for _ in range(MOST_SHORTENED):
+            small = np.eye(k) + length * step
+            now = turning.turned(small)
+            if now is not None and now.height > height:
+                break
+            length *= SHORTER
+        else:
+            return turn
+        if now.height - height < least * turning.n:
+            break
+        turn, turning, height = small @ turn, now, now.height
+    return turn
