@@ -1,5 +1,8 @@
 """Exponentials and logarithms for compiled loops: free of branches and calls, so that the compiler vectorises them.
 
+`copy` and `fill` are loops where slices would be shorter: an assignment to a slice takes the compiler a second or more,
+since it must be ready for arrays of any shape, and that is waited for in the first call of all.
+
 Right to about one unit in the last place. A division that may raise is not vectorised either: whoever calls these is
 compiled with `COMPILED`, too. Fusing a product with a sum, as that allows, only saves a rounding.
 """
@@ -15,7 +18,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-__all__ = ["COMPILED", "FARTHEST", "log_beyond_one", "log_normal", "shrunk"]
+__all__ = ["COMPILED", "FARTHEST", "copy", "fill", "log_beyond_one", "log_normal", "shrunk"]
 
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
@@ -31,6 +34,19 @@ ROOT_2_LESS_1 = 0.41421356237309503
 HALF_ROOT = 0x3FE6A09E00000000  # the bits of sqrt(1/2), roughly
 ONE = 0x3FF0000000000000
 FRACTION = 0x000FFFFFFFFFFFFF
+
+
+@nb.njit(**COMPILED)
+def copy(values, out):
+    """The first entries of `values`, as many as `out` has, into it."""
+    for i in range(len(out)):
+        out[i] = values[i]
+
+
+@nb.njit(**COMPILED)
+def fill(value, out):
+    for i in range(len(out)):
+        out[i] = value
 
 
 @nb.njit(**COMPILED)

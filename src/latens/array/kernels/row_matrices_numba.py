@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, log_normal
+from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
 
 __all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns", "packed_times"]
 
@@ -120,16 +120,19 @@ def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):
         for j in range(k):
             for i in range(j, k):
                 if gram.shape[1] == 1:
-                    both[i, j, :side] = gram[at, 0]
+                    fill(gram[at, 0], both[i, j, :side])
                 else:
-                    both[i, j, :side] = gram[at, start:stop]
+                    copy(gram[at, start:], both[i, j, :side])
                 at += 1
-            own = both[j, j, :side]
+            own = both[j, j]
             if diagonal.shape[1] == 1:
-                own += diagonal[j, 0]
+                for r in range(side):
+                    own[r] += diagonal[j, 0]
             else:
-                own += diagonal[j, start:stop]
-        total[:] = 0.0
+                more = diagonal[j, start:]
+                for r in range(side):
+                    own[r] += more[r]
+        fill(0.0, total)
         for j in range(k):
             for i in range(j, k):
                 _less(both[i, j, :side], both[i], both[j], 0, j)
@@ -142,25 +145,25 @@ def normal_columns(drive, gram, diagonal, mean, spread, volume, n_side):
                 other = both[i, j]
                 for r in range(side):
                     other[r] *= own[r]
-        volume[start:stop] = total[:side]
+        copy(total, volume[start:stop])
         for j in range(k):
             for i in range(j + 1, k):
-                total[:side] = 0.0
+                fill(0.0, total[:side])
                 _less(total[:side], both[i], both[j], j, i)
                 other, own = both[j, i], both[i, i]
                 for r in range(side):
                     other[r] = total[r] * own[r]
         for i in range(k):
             for j in range(i + 1):
-                total[:side] = 0.0
+                fill(0.0, total[:side])
                 _less(total[:side], both[i], both[j], i, k)
                 for r in range(side):
                     total[r] = -total[r]
-                spread[i, j, start:stop] = total[:side]
-                spread[j, i, start:stop] = total[:side]
+                copy(total, spread[i, j, start:stop])
+                copy(total, spread[j, i, start:stop])
     for i in range(k):
         into = mean[i]
-        into[:] = 0.0
+        fill(0.0, into)
         for j in range(k):
             pulled, one = drive[j], spread[i, j]
             if m == 1:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_beyond_one, log_normal, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, copy, fill, log_beyond_one, log_normal, shrunk
 
 __all__ = [
     "N_SIDE",
@@ -20,6 +20,7 @@ __all__ = [
     "climb_axes",
     "coefficient_pairs",
     "moment_pairs",
+    "prior_sums",
     "spike_evidence",
     "spike_sweep",
     "subtract_listed",
@@ -42,9 +43,9 @@ CURVED = 1e-10  # cosine of a step and the change of slopes from which they tell
 def _lay(values, start, out):
     """Entries from `start` on into `out`, of numbers for each row or of one for all."""
     if values.shape[0] == 1:
-        out[:] = values[0]
+        fill(values[0], out)
     else:
-        out[:] = values[start : start + len(out)]
+        copy(values[start:], out)
 
 
 @nb.njit(**COMPILED)
@@ -81,10 +82,10 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
         m = min(n_side, n - start)
         stop = start + m
         _lay(scale, start, tau[:m])
-        lost[:] = 0.0
+        fill(0.0, lost)
         for a in range(k):
-            left[a, :m] = drive[a, start:stop]
-            now[a, :m] = was[a, start:stop]
+            copy(drive[a, start:], left[a, :m])
+            copy(was[a, start:], now[a, :m])
         for a in range(k):
             _carry(gram, places, a, start, now[a, :m], left)
         for a in range(k):
@@ -112,16 +113,16 @@ def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, vari
                 own[i] = new
                 lost[i] += stiff[i] * (up[i] * (at[i] * at[i] + width[i]) - new * new)
                 summed[i] += up[i]
-            on[a, start:stop] = up[:m]
-            slab[a, start:stop] = at[:m]
-            variance[a, start:stop] = width[:m]
-            mean[a, start:stop] = own[:m]
+            copy(up, on[a, start:stop])
+            copy(at, slab[a, start:stop])
+            copy(width, variance[a, start:stop])
+            copy(own, mean[a, start:stop])
             _carry(gram, places, a, start, change[:m], left)  # drive - gram w stays current: a sweep costs K^2
         for a in range(k):
             own, rest = now[a], left[a]
-            at[:m] = drive[a, start:stop]
+            given = drive[a, start:]
             for i in range(m):
-                lost[i] -= own[i] * (at[i] + rest[i])
+                lost[i] -= own[i] * (given[i] + rest[i])
         for i in range(m):
             gain[start + i] = -0.5 * lost[i]
     for a in range(k):
@@ -147,7 +148,7 @@ def subtract_listed(bounds, listed, values, whole, there, out):
         stop = min(start + N_SUMS, out.shape[1])
         for i in range(start, stop):
             into = sums[i - start]
-            into[:] = 0.0
+            fill(0.0, into)
             at, end = bounds[i], bounds[i + 1]
             while at + 4 <= end:  # four at a time: the sum is what is read and written most
                 a, b, c, d = table[listed[at]], table[listed[at + 1]], table[listed[at + 2]], table[listed[at + 3]]
@@ -191,7 +192,7 @@ def coefficient_pairs(mean, square, out):
     """The same of independent coefficients (K, D) with those second moments."""
     at = 0
     for a in range(mean.shape[0]):
-        out[at] = square[a]
+        copy(square[a], out[at])
         left = mean[a]
         for b in range(a + 1, mean.shape[0]):
             at += 1
@@ -232,6 +233,42 @@ def spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds)
             by_width[m, k], by_odds[m, k] = 0.5 * slab * wider, more - n * share
         start = ends[m]
     return total
+
+
+@nb.njit(**COMPILED)
+def prior_sums(drive, stiff, alpha, odds, out):
+    """Sums over n loadings of a coefficient that tell how their evidence changes with log odds and log precision.
+
+    drive (K, n) and stiff (K, 1 or n) are h and g of h w - g w^2 / 2; alpha and odds (K,) those of the prior. A
+    loading is in with chance s, and a = alpha E[w^2] if it is. Into `out` (5, K): sums of s, s (1 - a), s (1 - s),
+    s (1 - s) (1 - a), and the second derivative by log alpha.
+    """
+    n = drive.shape[1]
+    chances, rests, slopes = np.empty(n), np.empty(n), np.empty(n)
+    for k in range(drive.shape[0]):
+        own, common = stiff[k], stiff.shape[1] == 1
+        precision, bias = alpha[k], odds[k] + 0.5 * log_normal(alpha[k])
+        for i in range(n):
+            width = 1.0 / (own[0 if common else i] + precision)
+            slab = drive[k, i] * width
+            square = slab * slab
+            logit = bias + 0.5 * (log_normal(width) + drive[k, i] * slab)
+            power, _ = shrunk(abs(logit))
+            low = power / (1.0 + power)
+            size = precision * (square + width)
+            chances[i] = low if logit < 0 else 1.0 - low
+            rests[i] = 1.0 - size
+            slopes[i] = size - precision * precision * width * (width + 2.0 * square)  # d size / d log alpha
+        into, odd, doubts, both, curve = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            chance, rest = chances[i], rests[i]
+            doubt = chance * (1.0 - chance)
+            into += chance
+            odd += chance * rest
+            doubts += doubt
+            both += doubt * rest
+            curve += 0.25 * doubt * rest * rest - 0.5 * chance * slopes[i]
+        out[0, k], out[1, k], out[2, k], out[3, k], out[4, k] = into, odd, doubts, both, curve
 
 
 @nb.njit(**COMPILED)
@@ -322,7 +359,9 @@ def axes_height(mean, variance, ends, dense, second, n, weight, x, slopes):
         clear, own = np.sqrt(moved[a, a] / usual), moved[a, a]
         for i in range(k):
             slopes[i * k + a] = weight * clear * _dot(mean[i], by_place[a]) - n * back[a, i]
-        half[a, :] = (weight * _dot(by_place[a], at[a]) / own - 1.0) * moved[a]
+        times = weight * _dot(by_place[a], at[a]) / own - 1.0
+        for i in range(k):
+            half[a, i] = times * moved[a, i]
     for i in range(k):
         for a in range(k):
             for j in range(k):
@@ -349,9 +388,9 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
     height = axes_height(mean, variance, ends, dense, second, n, weight, x, slopes)
     if not np.isfinite(height):
         return height
-    slopes[:fixed] = 0.0
+    fill(0.0, slopes[:fixed])
     for _ in range(n_steps):
-        way[:] = slopes
+        copy(slopes, way)
         for back in range(kept):
             i = (last - 1 - back) % N_KEPT
             share[i] = inverse[i] * _dot(steps[i], way)
@@ -359,9 +398,11 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
                 way[j] -= share[i] * changes[i, j]
         if kept:
             i = (last - 1) % N_KEPT
-            way *= 1.0 / (inverse[i] * _dot(changes[i], changes[i]))
+            times = 1.0 / (inverse[i] * _dot(changes[i], changes[i]))
         else:
-            way *= 1.0 / max(np.sqrt(_dot(slopes, slopes)), TINY)
+            times = 1.0 / max(np.sqrt(_dot(slopes, slopes)), TINY)
+        for j in range(size):
+            way[j] *= times
         for back in range(kept - 1, -1, -1):
             i = (last - 1 - back) % N_KEPT
             times = share[i] - inverse[i] * _dot(changes[i], way)
@@ -384,7 +425,7 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
                 break
             kept = 0  # what was kept leads astray: once more along the slopes
             continue
-        beyond[:fixed] = 0.0
+        fill(0.0, beyond[:fixed])
         i, curve = last % N_KEPT, 0.0
         for j in range(size):
             steps[i, j], changes[i, j] = trial[j] - x[j], slopes[j] - beyond[j]
@@ -392,7 +433,8 @@ def climb_axes(mean, variance, ends, dense, second, n, weight, x, fixed, n_steps
         if curve > CURVED * np.sqrt(_dot(steps[i], steps[i]) * _dot(changes[i], changes[i])):
             inverse[i], last, kept = 1.0 / curve, last + 1, min(kept + 1, N_KEPT)
         gain, height = found - height, found
-        x[:], slopes[:] = trial, beyond
+        copy(trial, x)
+        copy(beyond, slopes)
         small = small + 1 if gain < close else 0
         if small == N_SMALL:
             break

@@ -87,19 +87,18 @@ def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatisti
     """
     if p.theta is None or prior.theta is None or not p.n_components:
         return p, 0.0
+    from latens.array.kernels.spike_slab_numba import prior_sums
+
     h, g = p.alone(stats)
-    alpha, (log_on, log_off) = p.alpha.mean, p.theta.mean_log
-    odds, variance = log_on - log_off, 1 / (g + alpha)
-    slab = h * variance
-    on = expit(odds + 0.5 * (np.log(alpha * variance) + h * slab))
-    share, doubt, size = p.theta.mean, on * (1 - on), alpha * (slab**2 + variance)
-    total = len(on) + prior.theta.on + prior.theta.off
-    by_odds = np.sum(on, axis=0) + prior.theta.on - total * share
-    by_log = 0.5 * np.sum(on * (1 - size), axis=0) + prior.alpha.shape - prior.alpha.rate * alpha
-    narrower = size - alpha**2 * variance * (variance + 2 * slab**2)  # d size / d log alpha
-    odds_twice = np.sum(doubt, axis=0) - total * share * (1 - share)
-    log_twice = np.sum(0.25 * doubt * (1 - size) ** 2 - 0.5 * on * narrower, axis=0) - prior.alpha.rate * alpha
-    both = 0.5 * np.sum(doubt * (1 - size), axis=0)
+    alpha, (log_on, log_off), share = p.alpha.mean, p.theta.mean_log, p.theta.mean
+    sums = np.empty((5, p.n_components))
+    prior_sums(np.ascontiguousarray(h.T), np.ascontiguousarray(g.T), alpha, log_on - log_off, sums)
+    on, off_prior, doubt, both, curve = sums
+    total = len(h) + prior.theta.on + prior.theta.off
+    by_odds = on + prior.theta.on - total * share
+    by_log = 0.5 * off_prior + prior.alpha.shape - prior.alpha.rate * alpha
+    odds_twice, both = doubt - total * share * (1 - share), 0.5 * both
+    log_twice = curve - prior.alpha.rate * alpha
     volume = odds_twice * log_twice - both**2
     sure = (odds_twice < 0) & (volume > SINGULAR * odds_twice * log_twice)  # a top, and not a ridge
     volume = np.where(sure, volume, np.inf)
