@@ -267,14 +267,14 @@ INFERENCE = (
     ),
     Mutant(
         "of several starts the last wins",
-        "inference/search/restarts.py",
+        "inference/search/optimum.py",
         "best = max(fits, key=lambda fit: fit.elbo)",
         "best = fits[-1]",
         "tests/inference/search/test_restarts_and_moves.py",
     ),
     Mutant(
         "the bound is reported in the model's units",
-        "inference/bound.py",
+        "inference/ascent.py",
         "scale = -float(np.sum(log_scale * stats.entries))",
         "scale = 0.0 * float(np.sum(log_scale * stats.entries))",
         "tests/inference/test_ascent.py tests/estimators/conventions/test_invariance.py -k 'ascent or unit_of'",

@@ -42,7 +42,7 @@ from latens.core.model import (
     transient,
     without_transients,
 )
-from latens.core.rows import Rows
+from latens.core.rows import Rows, blocks
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
 from latens.core.statistics import Statistics
 from latens.core.survey import Survey, survey_rows
@@ -90,6 +90,7 @@ __all__ = [
     "Unkept",
     "Walking",
     "Watch",
+    "blocks",
     "in_parts",
     "survey_rows",
     "transient",

@@ -36,7 +36,8 @@ from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import without_units
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows
-from latens.inference.search.journal import Journal, Record
+from latens.inference.search.journal import Journal
+from latens.inference.search.moves import Record
 from latens.system.interrupts import held_back
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread

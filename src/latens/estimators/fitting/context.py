@@ -13,7 +13,7 @@ import numpy as np
 from latens.core import Rows
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.units import Units
-from latens.inference.search.journal import UNRECORDED, Record
+from latens.inference.search.moves import UNRECORDED, Record
 
 __all__ = ["FitContext", "smaller_fit", "starting_beside"]
 

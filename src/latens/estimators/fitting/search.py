@@ -23,8 +23,7 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.search.journal import Record
-from latens.inference.search.moves import starts_with_one_more
+from latens.inference.search.moves import Record, starts_with_one_more
 from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
 from latens.system.seeds import seed_beside

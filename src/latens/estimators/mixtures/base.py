@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats, Index
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
-from latens.core import Rows
+from latens.core import Rows, blocks
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
 from latens.estimators.fitting.checkpoints import checkpointing
@@ -35,7 +35,7 @@ from latens.estimators.parameters import (
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily, to_be_sent
-from latens.estimators.rows.sampling import blocks, column_variances, filled
+from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns

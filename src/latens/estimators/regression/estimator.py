@@ -38,8 +38,8 @@ from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, taken_in
 from latens.inference.ascent import ascend
-from latens.inference.search.journal import UNRECORDED, Record
-from latens.inference.search.restarts import best_of
+from latens.inference.search.moves import UNRECORDED, Record
+from latens.inference.search.optimum import best_of
 from latens.models.linear_regression import LinearRegression, Moments
 from latens.models.regression_integral import integrated
 from latens.models.regression_posterior import RegressionPosterior, expected
