@@ -13,6 +13,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
+from latens.array.missing_normals import Holes, holes_of
 from latens.array.special import gammaln
 from latens.array.transfer import column_sums, host, is_on_gpu, is_sparse, take
 
@@ -120,6 +121,11 @@ class Rows:
         down = lacking.tocsc()
         # SciPy's indices may be of 32 bits, which all that reads them takes
         return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
+
+    @cached_property
+    def holes(self) -> Holes:
+        """The same as normals with missing entries ask for it, of all rows and wherever they are."""
+        return holes_of(self.mask > 0)
 
     @cached_property
     def log_factorials(self) -> Floats:

@@ -23,8 +23,8 @@ from latens.core import Compressing, Fit, Model, Posterior, Reducible, Rows, Sta
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.context import FitContext, smaller_fit
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import FitContext, checkpointing, smaller_fit
 from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over, tell_late_interrupt
 from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
 from latens.estimators.fitting.search import FitSearch

@@ -12,8 +12,8 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows, Statistics, blocks
 from latens.estimators.base import VariationalTransformer, living_components
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
