@@ -166,14 +166,14 @@ MODELS = (
     ),
     Mutant(
         "counts: the bound forgets y!",
-        "models/likelihoods/count_bounds.py",
+        "models/likelihoods/counts.py",
         "rows.seen) - _log_factorials(rows)",
         "rows.seen)",
         "tests/contract/test_bound.py -k views-common-counts",
     ),
     Mutant(
         "counts: a dispersion goes on as if its parabolas stayed where they are",
-        "models/likelihoods/count_bounds.py",
+        "models/likelihoods/counts.py",
         "off + 2 * gap * moved + narrower",
         "off",
         "tests/models/likelihoods/test_counts.py -k slope",

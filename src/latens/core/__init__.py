@@ -10,7 +10,7 @@ so every way of seeing the data is a linear combination of them:
 
 from __future__ import annotations
 
-from latens.core.fit import Fit, Iteration, State, Underway
+from latens.core.fit import Fit, Iteration, State, Underway, transient, without_transients
 from latens.core.model import (
     Answers,
     B,
@@ -39,8 +39,6 @@ from latens.core.model import (
     Stretching,
     Tiered,
     Walking,
-    transient,
-    without_transients,
 )
 from latens.core.rows import Rows, blocks
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts

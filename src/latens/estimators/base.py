@@ -25,8 +25,7 @@ from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint
 from latens.estimators.fitting.context import FitContext, checkpointing, smaller_fit
-from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over, tell_late_interrupt
-from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
+from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_memory, fit_bytes, looking_over, tell_late_interrupt
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y

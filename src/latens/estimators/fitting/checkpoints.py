@@ -1,8 +1,8 @@
 """`fit(..., checkpoint="dir/")`: a journal of the search, in a file that is named after the question and the data.
 
 A job of many fits, such as `latens.stability`, keeps the journals of all of them until it is done
-(`context.keeping_journals`): when it is asked again, fits that had ended answer from theirs, and the one that was broken
-off goes on.
+(`context.keeping_journals`): when it is asked again, fits that had ended answer from theirs, and the one that was
+broken off goes on.
 """
 
 from __future__ import annotations

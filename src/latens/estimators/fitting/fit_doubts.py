@@ -1,28 +1,31 @@
-"""What a fit shows that should be looked at before it is believed: each cause one warning, with what to type.
+"""What should be known of a fit before it begins, and looked at before it is believed: each cause one warning.
 
-The fit is there by then, and stays whatever interrupts come.
+Warnings say what to type. Once there is a fit, it stays whatever interrupts come.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from latens.core import Compressing, Rows, State
+from latens.array import Array
+from latens.array.transfer import is_sparse
+from latens.core import Compressing, Model, Rows, State, without_transients
 from latens.errors import (
     AllKept,
     FewerThanAsked,
     FitInterrupted,
     HeywoodCase,
     LatensWarning,
+    LittleMemory,
     NothingFound,
     WorseThanIndependent,
     collect_warnings,
@@ -30,12 +33,22 @@ from latens.errors import (
 )
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
-from latens.estimators.rows.data import InMemory
+from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import ascend
 from latens.inference.search.moves import starts_with_one_more
+from latens.system.memory import free_memory, in_words
 from latens.system.wording import listed
 
-__all__ = ["FEW_ASKED", "doubt_fit", "doubt_noise", "doubt_number", "looking_over", "tell_late_interrupt"]
+__all__ = [
+    "FEW_ASKED",
+    "doubt_fit",
+    "doubt_memory",
+    "doubt_noise",
+    "doubt_number",
+    "fit_bytes",
+    "looking_over",
+    "tell_late_interrupt",
+]
 
 PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
 FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
@@ -43,6 +56,60 @@ MOST_ROWS = 4096  # looked at before all are
 CLEARLY = 1.0  # nats a row by which a fit is above independent columns, so that some rows tell
 FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
+COPIES_OF_ROWS = 2  # rows in the units of the model, and what passes over them take at their largest
+COPIES_OF_POSTERIORS = 2  # of rows: those of the last pass, and of this one
+COPIES_OF_GLOBALS = 4  # the posterior, its statistics, and both of what is tried instead
+PROBED = 32  # rows that tell how large the posterior of one is
+FLOAT = 8  # bytes
+
+
+def doubt_memory(needed: float) -> None:
+    """Warn of a fit that needs so many bytes besides its data, where fewer are free."""
+    free = free_memory()
+    if free is not None and needed > free:
+        warn(
+            LittleMemory(
+                f"this fit needs about {in_words(needed)} of memory besides its data, and {in_words(free)} are free: "
+                "it may be slow, or be killed.",
+                "Fit rows in blocks with latens.scan, pass X as float32, or choose fewer n_components or columns.",
+            ),
+            once=True,  # a fit may be made of several
+        )
+
+
+def fit_bytes(model: Model, data: Data, sample: Rows, starts: Sequence[State]) -> float:
+    """Bytes that a fit of these rows will need besides them; 0 where another device holds the rows.
+
+    Rows that are read in blocks take one block at a time, and their posteriors go to a file where they are large.
+    """
+    if isinstance(data, InMemory) and not data.may_be_threaded:
+        return 0.0
+    if isinstance(model, Compressing):
+        # sums of products of columns, or the rows themselves where those are fewer numbers
+        return float(COPIES_OF_GLOBALS * FLOAT * data.n_columns * min(data.n_columns, data.n_rows))
+    q = starts[0].q
+    needed = float(COPIES_OF_GLOBALS * n_bytes(q))
+    if not isinstance(data, InMemory):
+        return needed
+    needed += COPIES_OF_ROWS * n_bytes(data.rows.x)
+    if not model.exact_local(q):
+        probe = sample[slice(0, PROBED)]
+        local = without_transients(model.local_step(q, probe))
+        needed += COPIES_OF_POSTERIORS * data.n_rows * n_bytes(local) / len(probe)
+    return needed
+
+
+def n_bytes(value: Array | Any) -> int:
+    """Bytes of the arrays in a value: a record of records, a mapping or a sequence of them, or an array itself."""
+    if is_sparse(value):
+        return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
+    if is_dataclass(value):
+        return sum(n_bytes(getattr(value, f.name)) for f in fields(value))
+    if isinstance(value, Mapping):
+        return sum(map(n_bytes, value.values()))
+    if isinstance(value, tuple | list):
+        return sum(map(n_bytes, value))
+    return int(getattr(value, "nbytes", 0))
 
 
 @contextmanager

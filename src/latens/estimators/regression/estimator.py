@@ -20,7 +20,7 @@ from latens.errors import caller_level
 from latens.estimators.display.notebook import NotebookView
 from latens.estimators.fitting.checkpoints import Checkpoint
 from latens.estimators.fitting.context import checkpointing
-from latens.estimators.fitting.memory_doubts import doubt_memory
+from latens.estimators.fitting.fit_doubts import doubt_memory
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.parameters import (
     all_or_nothing,
