@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.data import Sums, draw_sums
 from benchmarks.setting import FIRST_SEED
-from latens.core import Rows
-from latens.estimators.rows.sampling import blocks
+from latens.core import Rows, blocks
 from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior

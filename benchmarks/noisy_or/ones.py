@@ -9,8 +9,7 @@ import latens
 from benchmarks.clocks import fastest
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Row, Table, at_most
-from latens.core import Rows, State
-from latens.estimators.rows.sampling import blocks
+from latens.core import Rows, State, blocks
 from latens.inference.ascent import ascend
 
 __all__ = ["run"]

@@ -23,7 +23,7 @@ from benchmarks.clocks import cpu_seconds
 from benchmarks.real.tables import RealTable, chosen, splits
 from benchmarks.setting import FIRST_SEED, Setting
 from benchmarks.tables import Row, Table
-from latens.estimators.mixtures.rounding import step
+from latens.array.rounding import step
 
 __all__ = ["run"]
 

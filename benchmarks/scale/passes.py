@@ -117,8 +117,7 @@ def _curve(name: str, shape: Shape) -> Curve:
 def _bound(model: Any, rows: Any, units: Any, q: Any) -> float:
     """Nats a row, local posteriors settled for q."""
     from latens.core import Unkept
-    from latens.inference.ascent import infer
-    from latens.inference.bound import measure
+    from latens.inference.ascent import infer, measure
 
     _, stats = infer(model, q, rows, Unkept())
     return measure(model, q, stats, 0, 0.0, units.log_scale).elbo / len(rows)

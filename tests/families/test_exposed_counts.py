@@ -16,7 +16,7 @@ from latens.families.exposed_counts import EXPOSED_SIZES, ExposedCounts
 from latens.families.gamma import Gamma
 from latens.families.mixed_columns import MixedColumns
 from latens.families.poisson_columns import PoissonColumns
-from latens.inference.bound import measure
+from latens.inference.ascent import measure
 from latens.models.mixture.features import EXPOSURE
 from latens.models.mixture.model import Memberships, Mixture
 

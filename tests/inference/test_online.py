@@ -20,7 +20,7 @@ from latens.inference.ascent import ascend
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.online import Accumulate, RobbinsMonro, update
 from latens.inference.progress import ProgressBar
-from latens.inference.sweep import ThreadedSweep, serial_sweep
+from latens.inference.sweep import ThreadedSweep, note_blocks, serial_sweep
 from tests.contract.cases import CASES, bound, midway, random_rows, settled
 from tests.inference.toy import Place, Scripted, some_rows
 
@@ -321,8 +321,8 @@ def test_blocks_are_noted_by_the_bar_of_the_fit_alone(monkeypatch: pytest.Monkey
     monkeypatch.setattr(progress, "REWRITTEN", -1.0)
     stream = io.StringIO()
     with ProgressBar(1, 10, 1e-3, stream), ProgressBar(0, 10, 1e-3, stream):
-        progress.note_blocks(1, 2)  # a silent fit within one that is shown
-    progress.note_blocks(2, 2)
+        note_blocks(1, 2)  # a silent fit within one that is shown
+    note_blocks(2, 2)
     assert stream.getvalue() == ""
 
 

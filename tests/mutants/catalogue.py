@@ -166,14 +166,14 @@ MODELS = (
     ),
     Mutant(
         "counts: the bound forgets y!",
-        "models/likelihoods/count_bounds.py",
+        "models/likelihoods/counts.py",
         "rows.seen) - _log_factorials(rows)",
         "rows.seen)",
         "tests/contract/test_bound.py -k views-common-counts",
     ),
     Mutant(
         "counts: a dispersion goes on as if its parabolas stayed where they are",
-        "models/likelihoods/count_bounds.py",
+        "models/likelihoods/counts.py",
         "off + 2 * gap * moved + narrower",
         "off",
         "tests/models/likelihoods/test_counts.py -k slope",
@@ -267,14 +267,14 @@ INFERENCE = (
     ),
     Mutant(
         "of several starts the last wins",
-        "inference/search/restarts.py",
+        "inference/search/optimum.py",
         "best = max(fits, key=lambda fit: fit.elbo)",
         "best = fits[-1]",
         "tests/inference/search/test_restarts_and_moves.py",
     ),
     Mutant(
         "the bound is reported in the model's units",
-        "inference/bound.py",
+        "inference/ascent.py",
         "scale = -float(np.sum(log_scale * stats.entries))",
         "scale = 0.0 * float(np.sum(log_scale * stats.entries))",
         "tests/inference/test_ascent.py tests/estimators/conventions/test_invariance.py -k 'ascent or unit_of'",

@@ -10,7 +10,7 @@ so every way of seeing the data is a linear combination of them:
 
 from __future__ import annotations
 
-from latens.core.fit import Fit, Iteration, State, Underway
+from latens.core.fit import Fit, Iteration, State, Underway, transient, without_transients
 from latens.core.model import (
     Answers,
     B,
@@ -39,10 +39,8 @@ from latens.core.model import (
     Stretching,
     Tiered,
     Walking,
-    transient,
-    without_transients,
 )
-from latens.core.rows import Rows
+from latens.core.rows import Rows, blocks
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
 from latens.core.statistics import Statistics
 from latens.core.survey import Survey, survey_rows
@@ -90,6 +88,7 @@ __all__ = [
     "Unkept",
     "Walking",
     "Watch",
+    "blocks",
     "in_parts",
     "survey_rows",
     "transient",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from latens.array.fields import record
 
-__all__ = ["Fit", "Iteration", "State", "Underway"]
+__all__ = ["Fit", "Iteration", "State", "Underway", "transient", "without_transients"]
 
 
 @record
@@ -61,3 +61,14 @@ class Fit:
     @property
     def elbo(self) -> float:
         return self.trace[-1].elbo
+
+
+def transient() -> Any:
+    """A field that q and the kept fields determine: alive from `local_step` to `statistics`, never stored."""
+    return field(default=None, metadata={"transient": True})
+
+
+def without_transients(local: Any) -> Any:
+    """The part of a local posterior that outlives its block."""
+    gone = {f.name: None for f in fields(local) if f.metadata.get("transient")}
+    return replace(local, **gone) if gone else local

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -41,8 +41,6 @@ __all__ = [
     "Stretching",
     "Tiered",
     "Walking",
-    "transient",
-    "without_transients",
 ]
 
 
@@ -259,14 +257,3 @@ class Walking(Protocol):
     """A model whose posterior changes with every row: it goes through the rows of a batch by itself."""
 
     def walk(self, q: Any, stats: Any, batch: Rows) -> tuple[Any, Any]: ...  # posterior and sums after the last of them
-
-
-def transient() -> Any:
-    """A field that q and the kept fields determine: alive from `local_step` to `statistics`, never stored."""
-    return field(default=None, metadata={"transient": True})
-
-
-def without_transients(local: Any) -> Any:
-    """The part of a local posterior that outlives its block."""
-    gone = {f.name: None for f in fields(local) if f.metadata.get("transient")}
-    return replace(local, **gone) if gone else local

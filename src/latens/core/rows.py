@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
+from latens.array.missing_normals import Holes, holes_of
 from latens.array.special import gammaln
-from latens.array.transfer import column_sums, host, is_sparse, take
+from latens.array.transfer import column_sums, host, is_on_gpu, is_sparse, take
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "blocks"]
+
+BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
+DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
+BLOCKS_IN_MEMORY = 16  # that a GPU could hold; the fewer the blocks, the less it waits for the host
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +123,11 @@ class Rows:
         return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
 
     @cached_property
+    def holes(self) -> Holes:
+        """The same as normals with missing entries ask for it, of all rows and wherever they are."""
+        return holes_of(self.mask > 0)
+
+    @cached_property
     def log_factorials(self) -> Floats:
         """(D,), weighted sum of log x! of the counts in each column."""
         return column_sums(self.weigh(gammaln(self.x + 1)))
@@ -154,3 +166,25 @@ class Rows:
     def squares(self) -> Floats:
         """(D,), weighted sum of x^2 in each column."""
         return column_sums(self.weigh(self.x**2))
+
+
+def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
+    """Consecutive blocks of rows that each need about as much memory, scratch included.
+
+    Their size is fixed by the shape of the problem, and on a GPU by its memory: sums are added in the same order on
+    any machine of the kind.
+    """
+    sparse = is_sparse(rows.x)
+    stored = -(-rows.x.nnz // max(len(rows), 1)) if sparse else int(rows.x.shape[1])
+    stored += sum(math.prod(values.shape[1:]) for values in rows.aux.values())
+    budget = BLOCK_FLOATS if sparse or is_numpy_array(rows.x) else _device_floats(rows.x)
+    size = max(64, budget // max(stored + floats_per_row, 1))
+    return [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)]
+
+
+def _device_floats(x: Array) -> int:
+    """A power of two: kinds of GPUs differ in it, GPUs of a kind do not."""
+    if not is_on_gpu(x):
+        return DEVICE_FLOATS
+    memory: int = import_module("torch.cuda").get_device_properties(x.device).total_memory
+    return max(DEVICE_FLOATS, 1 << ((memory // 4 // BLOCKS_IN_MEMORY).bit_length() - 1))

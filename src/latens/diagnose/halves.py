@@ -26,7 +26,7 @@ from latens.diagnose.budget import Budget, refuse_unseeded
 from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
-from latens.estimators.fitting.checkpoints import keeping_journals
+from latens.estimators.fitting.context import keeping_journals
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 

@@ -15,7 +15,7 @@ from latens.diagnose.result import Result
 from latens.errors import LatensWarning
 from latens.estimators.beside.copies import fit_beside, like, takes
 from latens.estimators.fitted_parts import fitted_parts
-from latens.estimators.fitting.checkpoints import keeping_journals
+from latens.estimators.fitting.context import keeping_journals
 from latens.system.summary_table import Table
 
 __all__ = ["Sweep", "sweep"]

@@ -23,7 +23,7 @@ from latens.diagnose.candidates import COUNT_LIKELIHOOD, VIEW_LIKELIHOODS, Candi
 from latens.diagnose.cells import CellTable
 from latens.diagnose.comparison import CLEAR_ERRORS
 from latens.diagnose.result import Ranked, Result
-from latens.estimators.fitting.checkpoints import keeping_journals
+from latens.estimators.fitting.context import keeping_journals
 from latens.intake import Intake, read
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats
 from latens.array.transfer import detached, host, is_sparse
-from latens.core import Rows, State
+from latens.core import Rows, State, blocks
 from latens.estimators.association import associate
 from latens.estimators.display.likelihood_note import likelihood_note
 from latens.estimators.display.order_note import order_note
@@ -23,7 +23,6 @@ from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.lazy import lazily, mean_of
 from latens.estimators.rows.parts import into_parts
-from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units, too_large
 from latens.estimators.rows.validation import check_codes, check_rows, encoded_rows, is_foreign, unmasked
 from latens.inference.local_fixed_point import local_fixed_point

@@ -23,10 +23,9 @@ from latens.core import Compressing, Fit, Model, Posterior, Reducible, Rows, Sta
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.context import FitContext, smaller_fit
-from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over, tell_late_interrupt
-from latens.estimators.fitting.memory_doubts import doubt_memory, fit_bytes
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import FitContext, checkpointing, smaller_fit
+from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_memory, fit_bytes, looking_over, tell_late_interrupt
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
@@ -36,7 +35,8 @@ from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import without_units
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows
-from latens.inference.search.journal import Journal, Record
+from latens.inference.search.journal import Journal
+from latens.inference.search.moves import Record
 from latens.system.interrupts import held_back
 from latens.system.seeds import generator
 from latens.system.threads import one_blas_thread

@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.special import digamma, gammaln
 
-from latens.array import Floats, Index
+from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, inverse, log_determinant
+from latens.array.missing_normals import Holes, conditioned
 from latens.array.packed_symmetric import packed, unpacked
 from latens.array.special import trigamma
+from latens.array.transfer import cast, host, like, take
 from latens.families.normals import Normals
 from latens.families.point_normal_gamma import LOG_2PI
 
-__all__ = ["NormalWishart"]
+__all__ = ["NormalWishart", "Predicted"]
+
+
+class Predicted(NamedTuple):
+    """The multivariate t of new rows under each cluster, of which some entries were seen."""
+
+    density: Array  # (n, K), logarithm, of the observed entries
+    precision: Floats  # (K, D, D), inverse of the scale
+    volume: Array  # (n, K), log determinant of the precision of what is missing
+    stretch: Array  # (n, K), what multiplies the spread of what is missing
 
 
 @record
@@ -130,6 +142,45 @@ class NormalWishart:
         dof = np.broadcast_to(self.dof + 1 - self.mean.shape[1], self.strength.shape)
         width = (self.strength + 1) / (self.strength * dof)
         return dof, width[:, None, None] * self.scatter
+
+    def predict(self, x: Array, holes: Holes, observed: Array) -> Predicted:
+        """That of rows x (n, D), of which `observed` (n,) entries each were seen.
+
+        t distributions are closed under marginals and conditionals: given o columns, the others have dof + o degrees of
+        freedom, and their scale grows with the quadratic form of what was seen.
+        """
+        dof, scale = self.student()
+        precision = inverse(scale)
+        form, volume = conditioned(x, holes, self.mean, precision)
+        xp, columns = array_namespace(form), np.arange(x.shape[1] + 1)[:, None]
+        norm = gammaln(0.5 * (dof + columns)) - gammaln(0.5 * dof)
+        level = norm - 0.5 * (columns * np.log(np.pi * dof) + log_determinant(scale))  # by how many columns were seen
+        free = like(dof, form) + cast(observed, form)[:, None]
+        density = take(like(level, form), host(observed).astype(np.intp)) - 0.5 * volume
+        density = density - 0.5 * free * xp.log1p(form / like(dof, form))
+        spare = xp.where(free > 2, free - 2, free)  # where a variance is infinite, that of the scale is reported
+        stretch = (like(dof, form) + form) / spare
+        return Predicted(cast(density, x), precision, volume, stretch)
+
+    def predicted_density(self, expected: Array, observed: Array | None = None, volume: Array | None = None) -> Array:
+        """The same density of the observed entries (n, K), made of the expected one of a local step.
+
+        Both have the quadratic form of what was seen under the same precision, but for a factor. Where something is
+        missing, `volume` (n, K) is the log determinant of the precision of it, in expectation.
+        """
+        xp, d = array_namespace(expected), self.mean.shape[1]
+        seen = float(d) if observed is None else cast(observed, expected)[:, None]
+        missing = 0.0 if volume is None else volume
+        level = like(self.log_det - d / self.strength, expected)
+        form = xp.maximum(level - LOG_2PI * seen - missing - 2 * expected, xp.zeros_like(expected))
+        dof, free = like(self.dof, expected), np.broadcast_to(self.dof + 1 - d, self.strength.shape)
+        width = like(self.strength / (self.strength + 1), expected)
+        columns = np.arange(d + 1)[:, None]
+        norm = like(gammaln(0.5 * (free + columns)) - gammaln(0.5 * free), expected)
+        norm = norm[d] if observed is None else take(norm, host(observed).astype(np.intp))
+        spread = like(self.log_volume, expected) + missing - (d - seen) * xp.log(dof)
+        stretch = 0.5 * (seen * (xp.log(width) - math.log(math.pi)) - spread)
+        return norm + stretch - 0.5 * (like(free, expected) + seen) * xp.log1p(form * width / dof)
 
     def sample(self, rng: np.random.Generator) -> Normals:
         """By Bartlett's decomposition of the precision."""

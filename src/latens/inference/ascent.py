@@ -30,14 +30,13 @@ from latens.core import (
     Unkept,
     without_transients,
 )
-from latens.errors import ElboDecreased, warn
-from latens.inference.bound import measure
+from latens.errors import BoundNotFinite, ElboDecreased, warn
 from latens.inference.leaps import leapt
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread
 
-__all__ = ["OnIteration", "OnState", "advance", "ascend", "infer"]
+__all__ = ["OnIteration", "OnState", "advance", "ascend", "infer", "measure"]
 
 SHORT_STEPS = 5  # iterations before steps are stretched: the first few are long, and not all in a good direction
 STRETCH_GROWTH, LONGEST_STRETCH = (
@@ -223,3 +222,23 @@ def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> 
         return None, model.statistics(batch, local)
     local = model.local_step(q, batch, warm)
     return None if model.exact_local(q) else without_transients(local), model.statistics(batch, local)
+
+
+def measure(model: Steps[B, Q, L, S], q: Q, stats: S, step: int, clock: float, log_scale: float | Floats) -> Iteration:
+    """Evaluate the bound in the caller's units: rows are exp(log_scale) times the model's, in all columns or in each.
+
+    Raises
+    ------
+    BoundNotFinite
+        If a term is NaN or infinite; the message names it.
+    """
+    scale = -float(np.sum(log_scale * stats.entries))
+    terms = {**model.data_terms(q, stats), **model.global_terms(q), "scale": scale}
+    broken = [name for name, value in terms.items() if not math.isfinite(value)]
+    if broken:
+        raise BoundNotFinite(
+            f"{type(model).__name__}: the term {', '.join(broken)} of the bound became non-finite at iteration "
+            f"{step}. Look for extreme values in the data, use float64, or rescale single columns."
+        )
+    seconds = time.perf_counter() - clock
+    return Iteration(step, 0, math.fsum(terms.values()), terms, q.n_components, seconds, q)

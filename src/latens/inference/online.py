@@ -9,8 +9,7 @@ from typing import Any
 
 from latens.array import Floats
 from latens.core import B, Compressing, Fit, Iteration, L, Q, S, State, Steps, Walking
-from latens.inference.ascent import OnIteration, OnState, advance
-from latens.inference.bound import measure
+from latens.inference.ascent import OnIteration, OnState, advance, measure
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.system.threads import one_blas_thread

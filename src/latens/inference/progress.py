@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextvars import ContextVar, Token
+from contextvars import Token
 from types import TracebackType
-from typing import TextIO, TypeVar
+from typing import TextIO
 
 from latens.core import Iteration
+from latens.inference.sweep import BlockCounter, block_counter
 
-__all__ = ["ProgressBar", "note_blocks", "noted"]
+__all__ = ["ProgressBar"]
 
 WIDTH = 20
 REWRITTEN = 0.2  # seconds between two lines at least
-
-T = TypeVar("T")
 
 
 class ProgressBar:
     """Shows iteration, bound, gain per iteration and time left, on one line that is rewritten.
 
-    Within a long pass over the data it shows how many blocks are done, see `note_blocks`.
+    Within a long pass over the data it shows how many blocks are done, see `inference.sweep.note_blocks`.
 
     `verbose=0` shows nothing at all; time left assumes that gains go on shrinking as they did.
     """
@@ -37,15 +35,15 @@ class ProgressBar:
         self._began = self._shown = 0.0
         self._done = 0
         self._blocks = ""
-        self._before: Token[ProgressBar | None] | None = None
+        self._before: Token[BlockCounter | None] | None = None
 
     def __enter__(self) -> ProgressBar:
-        self._before = _shown.set(self if self.active else None)
+        self._before = block_counter.set(self if self.active else None)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._before is not None:
-            _shown.reset(self._before)
+            block_counter.reset(self._before)
         self._blocks = ""
         if self.active and self._last is not None:
             self._write(self._last)
@@ -91,23 +89,6 @@ class ProgressBar:
             f"  {event.n_components} components  at most {_clock(left)} left{blocks}\x1b[K"
         )
         self._stream.flush()
-
-
-_shown: ContextVar[ProgressBar | None] = ContextVar("bar of the fit that is under way", default=None)
-
-
-def note_blocks(done: int, total: int) -> None:
-    """Tell the bar of the fit that is under way, if there is one, how many blocks of a pass are done."""
-    bar = _shown.get()
-    if bar is not None:
-        bar.show_blocks(done, total)
-
-
-def noted(answers: Iterable[T], total: int) -> Iterator[T]:
-    """The same answers of blocks one after the other; the bar counts each."""
-    for done, answer in enumerate(answers, 1):
-        note_blocks(done, total)
-        yield answer
 
 
 def _clock(seconds: float) -> str:

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from latens.core import Sweep
-from latens.inference.progress import noted
 
-__all__ = ["Step", "Sweep", "ThreadedSweep", "gather", "serial_sweep", "tree_sum"]
+__all__ = [
+    "BlockCounter",
+    "Step",
+    "Sweep",
+    "ThreadedSweep",
+    "block_counter",
+    "gather",
+    "note_blocks",
+    "noted",
+    "serial_sweep",
+    "tree_sum",
+]
+
+T = TypeVar("T")
 
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statistics)
 
@@ -79,3 +92,27 @@ def gather(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], Any]:
 
     total = tree_sum(statistics())
     return tuple(locals_), total
+
+
+class BlockCounter(Protocol):
+    """Who is told how far a pass is, such as the line on the terminal."""
+
+    def show_blocks(self, done: int, total: int) -> None: ...
+
+
+# that of the fit under way; None where nobody wants to know
+block_counter: ContextVar[BlockCounter | None] = ContextVar("block_counter", default=None)
+
+
+def note_blocks(done: int, total: int) -> None:
+    """Tell whoever counts for the fit that is under way, if somebody does, how many blocks of a pass are done."""
+    counter = block_counter.get()
+    if counter is not None:
+        counter.show_blocks(done, total)
+
+
+def noted(answers: Iterable[T], total: int) -> Iterator[T]:
+    """The same answers of blocks one after the other, each of which is counted."""
+    for done, answer in enumerate(answers, 1):
+        note_blocks(done, total)
+        yield answer

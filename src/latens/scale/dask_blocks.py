@@ -18,8 +18,7 @@ import numpy as np
 
 from latens.array.transfer import is_sparse
 from latens.core import Rows, Source, SumOnly
-from latens.inference.progress import note_blocks
-from latens.inference.sweep import tree_sum
+from latens.inference.sweep import note_blocks, tree_sum
 from latens.scale.blocks import as_numbers
 from latens.scale.scan import Known, as_rows
 from latens.system.allocator import keep_freed_memory

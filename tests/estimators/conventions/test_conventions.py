@@ -19,7 +19,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from latens.core import Iteration
 from latens.errors import AllKept
-from latens.estimators.rows import sampling
 from tests.estimators.conventions.verdict import complaints
 from tests.estimators.subjects import SUBJECTS, VARIANTS, Subject, shared_fit, table, targets
 
@@ -335,7 +334,7 @@ def test_long_tables_are_answered_block_by_block_as_if_at_once(
     fitted: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = fitted.transform(X), fitted.score_samples(X), fitted.impute(X)
-    monkeypatch.setattr(sampling, "BLOCK_FLOATS", 1)  # 64 rows at a time
+    monkeypatch.setattr("latens.core.rows.BLOCK_FLOATS", 1)  # 64 rows at a time
     for one, two in zip(whole, (fitted.transform(X), fitted.score_samples(X), fitted.impute(X)), strict=True):
         assert two == pytest.approx(one, rel=1e-9, abs=1e-9)
 

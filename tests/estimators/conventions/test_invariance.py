@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import clone
 
 import latens
-from latens.estimators.rows import sampling
 from tests.estimators.subjects import VARIANTS, Subject, shared_fit, table, targets
 
 COMPLETE = [(name, False) for name in VARIANTS]
@@ -60,7 +59,7 @@ def test_the_order_of_rows_changes_nothing(case: Case) -> None:
 
 
 def test_blocks_of_rows_change_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "BLOCK_FLOATS", 1)  # 64 rows a block
+    monkeypatch.setattr("latens.core.rows.BLOCK_FLOATS", 1)  # 64 rows a block
     case.assert_same(case.fit(case.X))
 
 

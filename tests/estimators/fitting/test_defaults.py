@@ -10,10 +10,10 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 import latens
+from latens.array.rounding import rounding_variances, step
 from latens.core import Rows
 from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.fitting.independent_columns import independent_bound
-from latens.estimators.mixtures.rounding import rounding_variances, step
 
 
 @pytest.fixture(autouse=True)

@@ -319,13 +319,13 @@ def test_a_fit_that_needs_more_memory_than_is_free_says_so(name: str, monkeypatc
     binary = name in ("NoisyOr", "BernoulliMixture")
     X = (rng.random((60, 8)) < 0.5).astype(float) if binary else rng.normal(size=(60, 8))
     given = (X, X[:, 0]) if name == "BayesianLinearRegression" else (X,)
-    monkeypatch.setattr("latens.estimators.fitting.memory_doubts.free_memory", lambda: 500)
+    monkeypatch.setattr("latens.estimators.fitting.fit_doubts.free_memory", lambda: 500)
     model = clone(FITTED[name]).set_params(random_state=0).fit(*given)
     messages = [each for each in model.warnings_ if each.code == "little-memory"]
     assert len(messages) == 1
     assert re.match(r"this fit needs about [\d.]+ kB of memory .* 500 bytes are free", messages[0].message)
     assert "latens.scan" in messages[0].remedy
-    monkeypatch.setattr("latens.estimators.fitting.memory_doubts.free_memory", lambda: 10**9)
+    monkeypatch.setattr("latens.estimators.fitting.fit_doubts.free_memory", lambda: 10**9)
     assert "little-memory" not in [each.code for each in model.fit(*given).warnings_]
 
 

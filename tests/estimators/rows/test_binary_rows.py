@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from latens.core import Rows
+from latens.core import Rows, blocks
 from latens.errors import ValuesCut
-from latens.estimators.rows.sampling import blocks, filled, sample_rows
+from latens.estimators.rows.sampling import filled, sample_rows
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import binary_rows
 

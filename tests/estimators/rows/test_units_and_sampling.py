@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from latens.core import Rows
+from latens.core import Rows, blocks
 from latens.estimators.fitting.starts import independent_directions, is_mostly_positive, positive_parts, random_parts
-from latens.estimators.rows import sampling
-from latens.estimators.rows.sampling import blocks, filled, sample_rows
+from latens.estimators.rows.sampling import filled, sample_rows
 from latens.estimators.rows.units import Units
 from tests.estimators.switching_causes import switched_rows
 
@@ -176,7 +175,7 @@ def test_holes_are_filled_with_column_means_for_a_start() -> None:
 
 def test_blocks_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows(switched_rows(200))
-    monkeypatch.setattr(sampling, "BLOCK_FLOATS", 80 * (6 + 4))
+    monkeypatch.setattr("latens.core.rows.BLOCK_FLOATS", 80 * (6 + 4))
     parts = blocks(rows, 4)
     assert [len(part) for part in parts] == [80, 80, 40]
     assert np.array_equal(np.vstack([part.x for part in parts]), rows.x)

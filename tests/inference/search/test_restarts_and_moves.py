@@ -12,7 +12,7 @@ import pytest
 from latens.core import Fit, Iteration, Rows, State
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.search.moves import improve
-from latens.inference.search.restarts import best_of
+from latens.inference.search.optimum import best_of
 from tests.contract.cases import CASES, random_rows
 from tests.inference.toy import fit_at
 

@@ -30,8 +30,7 @@ from latens.estimators.factor_analysis.starts import (
     turned,
 )
 from latens.estimators.factor_analysis.streams import MOST_EXACT, WORKING_RANK, FactorStreams
-from latens.estimators.fitting.checkpoints import checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_fit, doubt_noise, looking_over
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.information_criteria import InformationCriteria

@@ -1,17 +1,15 @@
 """`fit(..., checkpoint="dir/")`: a journal of the search, in a file that is named after the question and the data.
 
-A job of many fits, such as `latens.stability`, keeps the journals of all of them until it is done (`keeping_journals`):
-when it is asked again, fits that had ended answer from theirs, and the one that was broken off goes on.
+A job of many fits, such as `latens.stability`, keeps the journals of all of them until it is done
+(`context.keeping_journals`): when it is asked again, fits that had ended answer from theirs, and the one that was
+broken off goes on.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from latens.errors import CheckpointRefused, warn
 from latens.inference.search.journal import Journal
 from latens.system.fingerprint import fingerprint
 
-__all__ = ["Checkpoint", "checkpoint_folder", "checkpointing", "keeping_journals"]
+__all__ = ["Checkpoint", "checkpoint_folder"]
 
 # parameters that change neither the answer nor the way to it
 IRRELEVANT = frozenset({"verbose", "callbacks", "n_jobs", "max_time"})
@@ -100,50 +98,6 @@ class Checkpoint:
         """The job has ended, too."""
         for journal in self._journals:
             journal.store.remove()
-
-
-@dataclass(frozen=True)
-class _Job:
-    """Fits whose journals lie in one folder."""
-
-    folder: Path
-    fits: list[Checkpoint]
-
-
-_JOB: ContextVar[_Job | None] = ContextVar("journals of a job of many fits", default=None)
-
-
-@contextmanager
-def keeping_journals(checkpoint: Any) -> Iterator[None]:
-    """Every fit within keeps its journals in the folder `checkpoint`; all are removed when the job has ended well."""
-    if checkpoint is None:
-        yield
-        return
-    job = _Job(checkpoint_folder(checkpoint), [])
-    token = _JOB.set(job)
-    try:
-        yield
-    finally:
-        _JOB.reset(token)
-    for fit in job.fits:
-        fit.remove()
-
-
-@contextmanager
-def checkpointing(checkpoint: Any) -> Iterator[Checkpoint | None]:
-    """The checkpoint of a fit, whose journals are removed when it has ended well; None where none was asked for."""
-    job = _JOB.get()
-    if checkpoint is not None:
-        opened = Checkpoint(checkpoint_folder(checkpoint))
-        yield opened
-        opened.close()
-    elif job is not None:
-        opened = Checkpoint(job.folder)
-        yield opened
-        opened.keep()
-        job.fits.append(opened)
-    else:
-        yield None
 
 
 def _state(rng: np.random.Generator) -> list[Any]:

@@ -1,4 +1,8 @@
-"""What a fit knows beside the parameters of its estimator, as its hooks are given it."""
+"""What a fit knows beside the parameters of its estimator: as its hooks are given it, and as it comes from outside.
+
+The public `fit` takes data, and neither a smaller fit to start from nor the journals of a job that it is a part of:
+both reach it by a context variable.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from latens.core import Rows
+from latens.estimators.fitting.checkpoints import Checkpoint, checkpoint_folder
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.units import Units
-from latens.inference.search.journal import UNRECORDED, Record
+from latens.inference.search.moves import UNRECORDED, Record
 
-__all__ = ["FitContext", "smaller_fit", "starting_beside"]
+__all__ = ["FitContext", "checkpointing", "keeping_journals", "smaller_fit", "starting_beside"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,8 @@ class FitContext:
         return cls(data, data, sample, units, rng, in_stream=True)
 
 
-# An estimator that is about to be fitted, and a fit of the same rows with one component fewer. The public `fit` takes
-# data and no such fit, so that a sweep over numbers of components hands it over here.
+# An estimator that is about to be fitted, and a fit of the same rows with one component fewer, which a sweep over
+# numbers of components hands over.
 _BESIDE: ContextVar[tuple[Any, Any] | None] = ContextVar("an estimator and a smaller fit", default=None)
 
 
@@ -60,3 +66,47 @@ def smaller_fit(estimator: Any) -> Any:
     """The fit with one component fewer that this one starts from as well; None where there is none."""
     fitted, smaller = _BESIDE.get() or (None, None)
     return smaller if fitted is estimator else None  # a callback may fit another one
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Fits whose journals lie in one folder."""
+
+    folder: Path
+    fits: list[Checkpoint]
+
+
+_JOB: ContextVar[_Job | None] = ContextVar("journals of a job of many fits", default=None)
+
+
+@contextmanager
+def keeping_journals(checkpoint: Any) -> Iterator[None]:
+    """Every fit within keeps its journals in the folder `checkpoint`; all are removed when the job has ended well."""
+    if checkpoint is None:
+        yield
+        return
+    job = _Job(checkpoint_folder(checkpoint), [])
+    token = _JOB.set(job)
+    try:
+        yield
+    finally:
+        _JOB.reset(token)
+    for fit in job.fits:
+        fit.remove()
+
+
+@contextmanager
+def checkpointing(checkpoint: Any) -> Iterator[Checkpoint | None]:
+    """The checkpoint of a fit, whose journals are removed when it has ended well; None where none was asked for."""
+    job = _JOB.get()
+    if checkpoint is not None:
+        opened = Checkpoint(checkpoint_folder(checkpoint))
+        yield opened
+        opened.close()
+    elif job is not None:
+        opened = Checkpoint(job.folder)
+        yield opened
+        opened.keep()
+        job.fits.append(opened)
+    else:
+        yield None

@@ -1,39 +1,115 @@
-"""What a fit shows that should be looked at before it is believed: each cause one warning, with what to type.
+"""What should be known of a fit before it begins, and looked at before it is believed: each cause one warning.
 
-The fit is there by then, and stays whatever interrupts come.
+Warnings say what to type. Once there is a fit, it stays whatever interrupts come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from latens.core import Rows
+from latens.array import Array
+from latens.array.transfer import is_sparse
+from latens.core import Compressing, Model, Rows, State, without_transients
 from latens.errors import (
     AllKept,
     FewerThanAsked,
     FitInterrupted,
     HeywoodCase,
+    LatensWarning,
+    LittleMemory,
     NothingFound,
     WorseThanIndependent,
+    collect_warnings,
     warn,
 )
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
-from latens.estimators.fitting.one_more import FEW_ASKED, height_with_one_more
-from latens.estimators.rows.data import InMemory
+from latens.estimators.rows.data import Data, InMemory
+from latens.inference.ascent import ascend
+from latens.inference.search.moves import starts_with_one_more
+from latens.system.memory import free_memory, in_words
 from latens.system.wording import listed
 
-__all__ = ["doubt_fit", "doubt_noise", "doubt_number", "looking_over", "tell_late_interrupt"]
+__all__ = [
+    "FEW_ASKED",
+    "doubt_fit",
+    "doubt_memory",
+    "doubt_noise",
+    "doubt_number",
+    "fit_bytes",
+    "looking_over",
+    "tell_late_interrupt",
+]
 
 PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors alone may cost
 FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
 MOST_ROWS = 4096  # looked at before all are
 CLEARLY = 1.0  # nats a row by which a fit is above independent columns, so that some rows tell
+FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
+COPIES_OF_ROWS = 2  # rows in the units of the model, and what passes over them take at their largest
+COPIES_OF_POSTERIORS = 2  # of rows: those of the last pass, and of this one
+COPIES_OF_GLOBALS = 4  # the posterior, its statistics, and both of what is tried instead
+PROBED = 32  # rows that tell how large the posterior of one is
+FLOAT = 8  # bytes
+
+
+def doubt_memory(needed: float) -> None:
+    """Warn of a fit that needs so many bytes besides its data, where fewer are free."""
+    free = free_memory()
+    if free is not None and needed > free:
+        warn(
+            LittleMemory(
+                f"this fit needs about {in_words(needed)} of memory besides its data, and {in_words(free)} are free: "
+                "it may be slow, or be killed.",
+                "Fit rows in blocks with latens.scan, pass X as float32, or choose fewer n_components or columns.",
+            ),
+            once=True,  # a fit may be made of several
+        )
+
+
+def fit_bytes(model: Model, data: Data, sample: Rows, starts: Sequence[State]) -> float:
+    """Bytes that a fit of these rows will need besides them; 0 where another device holds the rows.
+
+    Rows that are read in blocks take one block at a time, and their posteriors go to a file where they are large.
+    """
+    if isinstance(data, InMemory) and not data.may_be_threaded:
+        return 0.0
+    if isinstance(model, Compressing):
+        # sums of products of columns, or the rows themselves where those are fewer numbers
+        return float(COPIES_OF_GLOBALS * FLOAT * data.n_columns * min(data.n_columns, data.n_rows))
+    q = starts[0].q
+    needed = float(COPIES_OF_GLOBALS * n_bytes(q))
+    if not isinstance(data, InMemory):
+        return needed
+    needed += COPIES_OF_ROWS * n_bytes(data.rows.x)
+    if not model.exact_local(q):
+        probe = sample[slice(0, PROBED)]
+        local = without_transients(model.local_step(q, probe))
+        needed += COPIES_OF_POSTERIORS * data.n_rows * n_bytes(local) / len(probe)
+    return needed
+
+
+def n_bytes(value: Array | Any) -> int:
+    """Bytes of the arrays in a value: a record of records, a mapping or a sequence of them, or an array itself."""
+    if is_sparse(value):
+        return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
+    if is_dataclass(value):
+        return sum(n_bytes(getattr(value, f.name)) for f in fields(value))
+    if isinstance(value, Mapping):
+        return sum(map(n_bytes, value.values()))
+    if isinstance(value, tuple | list):
+        return sum(map(n_bytes, value))
+    return int(getattr(value, "nbytes", 0))
 
 
 @contextmanager
@@ -92,7 +168,7 @@ def _surely_better(estimator: Any, rows: Rows) -> bool:
 def doubt_number(estimator: Any, context: FitContext) -> None:
     """Warn where all components allowed were kept, or fewer are there than were asked for."""
     if estimator.n_components_ == 0:
-        bounds = _both_bounds(estimator, context, height_with_one_more(estimator, context))
+        bounds = _both_bounds(estimator, context, _height_with_one_more(estimator, context))
         warn(
             NothingFound(
                 f"{type(estimator).__name__} finds nothing: {bounds}.",
@@ -116,7 +192,7 @@ def doubt_number(estimator: Any, context: FitContext) -> None:
             FewerThanAsked(
                 f"{found} of at most {asked} components {'is' if found == 1 else 'are'} needed: "
                 f"n_components={asked} is an upper bound"
-                f"{_cost_of_one_more(found + 1, estimator.elbo_, height_with_one_more(estimator, context))}.",
+                f"{_cost_of_one_more(found + 1, estimator.elbo_, _height_with_one_more(estimator, context))}.",
                 f"To have exactly {asked}: prune=False.",
             )
         )
@@ -145,6 +221,36 @@ def doubt_noise(estimator: Any, names: Any) -> None:
                 f"Try n_components={fewer}, prior='ard', or leave the columns out.",
             )
         )
+
+
+def _height_with_one_more(estimator: Any, context: FitContext) -> float:
+    """The bound of one component more, where a reader may ask for it and all rows are at hand; NaN elsewhere."""
+    model, state = estimator._model, estimator._state
+    k, sums = state.q.n_components, isinstance(model, Compressing)
+    wanted = k == 0 or (estimator.n_components is not None and k < estimator.n_components <= FEW_ASKED)
+    whole = sums or (isinstance(context.data, InMemory) and len(context.sample) == len(context.data.rows))
+    exact = estimator._keeps_all or getattr(estimator, "prior", "ard") == "ml"
+    if not wanted or not whole or exact or not (estimator.converged_ or estimator.n_iter_ >= estimator.max_iter):
+        return math.nan
+    context = replace(context, sample=state.data if sums else context.sample, rng=np.random.default_rng(0))
+    slack = float(np.finfo(np.float32).eps ** 0.5) if context.data.is_single else 1e-9
+    ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=estimator.tol, slack=slack,
+                     log_scale=context.units.log_scale)  # fmt: skip
+    with collect_warnings(owner=ascent), warnings.catch_warnings():  # they are not of the fit
+        warnings.simplefilter("ignore", LatensWarning)
+        larger = list(starts_with_one_more(model, state, context.sample, context.rng))
+        fits = [ascent(start) for start in larger or _starts_with(k + 1, estimator, context)]
+    if any(fit.interrupted for fit in fits):
+        raise KeyboardInterrupt
+    return max((fit.elbo for fit in fits), default=math.nan)
+
+
+def _starts_with(k: int, estimator: Any, context: FitContext) -> list[State]:
+    """Starts with exactly k components, whatever was asked for."""
+    other = copy(estimator)
+    other.n_components, other.prune, other.init = k, False, "auto"
+    starts = other._starts(other._model, replace(context, smaller=None))
+    return [start for start in starts if start.q.n_components == k]
 
 
 def _both_bounds(estimator: Any, context: FitContext, other: float) -> str:

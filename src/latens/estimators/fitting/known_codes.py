@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.core import Fit, Rows, State
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming

@@ -23,10 +23,10 @@ from latens.estimators.rows.data import Data, InMemory
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.online import RobbinsMonro, compressed
 from latens.inference.progress import ProgressBar
-from latens.inference.search.journal import Record
-from latens.inference.search.moves import starts_with_one_more
+from latens.inference.search.moves import Record, starts_with_one_more
 from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
+from latens.inference.sweep import block_counter
 from latens.system.seeds import seed_beside
 from latens.system.threads import waking_map
 
@@ -98,7 +98,7 @@ class FitSearch:
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
         tol = self._tolerances(data.n)[0]
         options: Callable[..., Fit] = partial(ascend, model, tol=tol, slack=slack, log_scale=units.log_scale)
-        with self._pool(data, len(batches)) as pool, ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+        with self._pool(data, len(batches)) as pool, self._progress() as bar:
             notify = self._notify(bar, journal)
             posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
             sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads, posteriors)
@@ -267,11 +267,24 @@ class FitSearch:
         """Whether a fit is one ascent whose iterations do not depend on when it ends."""
         return not self.moves and self.n_init == 1
 
-    def _notify(self, bar: ProgressBar, journal: Record) -> OnIteration | None:
+    @contextmanager
+    def _progress(self) -> Iterator[ProgressBar | None]:
+        """The line on the terminal, where it is asked for; a silent fit does not write into the line of another."""
+        if self.verbose:
+            with ProgressBar(self.verbose, self.max_iter, self.tol) as bar:
+                yield bar
+            return
+        token = block_counter.set(None)
+        try:
+            yield None
+        finally:
+            block_counter.reset(token)
+
+    def _notify(self, bar: ProgressBar | None, journal: Record) -> OnIteration | None:
         """One function for the progress bar and the caller's callbacks; any of them may stop the fit."""
         given = self.callbacks or ()
         watchers: list[Callable[[Any], Any]] = [given] if callable(given) else list(given)
-        if bar.active:
+        if bar is not None and bar.active:
             watchers.insert(0, bar.show)
         if not watchers:
             return None

@@ -24,12 +24,11 @@ from sklearn.exceptions import ConvergenceWarning
 from latens.array import Floats
 from latens.array.fields import record
 from latens.array.transfer import host
-from latens.core import Compressing, Fit, Rows, State, Walking, Watch
+from latens.core import Compressing, Fit, Rows, State, Walking, Watch, blocks
 from latens.errors import FewInReservoir, StreamChanged, WarningRecord, warn
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.reservoir import Reservoir, capacity_for
-from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import doubt_weights, occupied
 from latens.inference.local_fixed_point import local_fixed_point

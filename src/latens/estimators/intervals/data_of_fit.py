@@ -10,13 +10,13 @@ import numpy as np
 
 from latens.array import Floats
 from latens.array.transfer import is_sparse
-from latens.core import Compressing, Rows, State, Walking
+from latens.core import Compressing, Rows, State, Walking, blocks
 from latens.estimators.rows.data import InBlocks
-from latens.estimators.rows.sampling import blocks, distinct
+from latens.estimators.rows.sampling import distinct
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import check_rows, occupied
-from latens.inference.bound import measure
+from latens.inference.ascent import measure
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.inference.sweep import Sweep, serial_sweep, tree_sum
 from latens.scale.scan import Scan

@@ -33,9 +33,8 @@ from scipy.special import softmax
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, like
-from latens.core import Rows
+from latens.core import Rows, blocks
 from latens.core.coordinates import Chart
-from latens.estimators.rows.sampling import blocks
 from latens.inference.uncertainty.response import respond
 
 __all__ = ["ErrorRates", "error_rates", "rates_of"]

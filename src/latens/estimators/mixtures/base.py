@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats, Index
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
-from latens.core import Rows
+from latens.core import Rows, blocks
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.class_association import Assigned, covariates_table, outcomes_table
-from latens.estimators.fitting.checkpoints import checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
 from latens.estimators.fitting.known_codes import KnownCodes, known_labels
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels, within_variances
@@ -35,7 +34,7 @@ from latens.estimators.parameters import (
 from latens.estimators.rows.containers import contained
 from latens.estimators.rows.data import Data, InBlocks, InMemory
 from latens.estimators.rows.lazy import lazily, to_be_sent
-from latens.estimators.rows.sampling import blocks, column_variances, filled
+from latens.estimators.rows.sampling import column_variances, filled
 from latens.estimators.rows.units import Units
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -55,6 +54,7 @@ from latens.models.mixture.moves import agglomerated, dealt
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 from latens.system.summary_table import Table
+from latens.system.threads import one_blas_thread
 
 __all__ = ["MixtureEstimator", "normal_prior"]
 
@@ -89,13 +89,14 @@ class _CountMembers:
         k, none = self.estimator.n_components_, _Members(np.zeros((self.estimator.n_components_,) * 2), 0.0)
         if not len(rows):
             return None, none
-        share = host(self.estimator._shares(rows))
+        share = host(self.estimator._shares_of_fit(rows))
         weight = np.ones(len(share)) if rows.weight is None else host(rows.weight)
         table = np.eye(k)[np.argmax(share, axis=1)].T @ (share * weight[:, None])
         return None, _Members(table, -float(weight @ xlogx(share).sum(axis=1)))
 
-    def counted(self, data: Data) -> list[_Members]:
-        return [self(rows, None)[1] for rows in data.stream(CLASSIFIED_AT_ONCE)]
+    def counted(self, rows: Rows) -> list[_Members]:
+        starts = range(0, len(rows), CLASSIFIED_AT_ONCE)
+        return [self(rows[slice(at, at + CLASSIFIED_AT_ONCE)], None)[1] for at in starts]
 
 
 class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
@@ -203,6 +204,13 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         """(n, K), what `predict_proba` says, as an array."""
         return self._ask_rows(X, lambda rows: (self._model.predicted_memberships(self.posterior_, rows),))[0]
 
+    def _shares_of_fit(self, rows: Rows) -> Array:
+        """The same of rows that a fit has seen, in the units of the data: nothing is left to be checked."""
+        parts = blocks(rows, self._model.floats_per_row(self.n_components_))
+        with one_blas_thread():
+            shares = [self._model.predicted_memberships(self.posterior_, self._units.enter(part)) for part in parts]
+        return shares[0] if len(shares) == 1 else array_namespace(shares[0]).concat(shares)
+
     def _known_codes(self, known: Any, n_rows: int) -> Floats:
         return known_labels(known, n_rows, self.n_components)
 
@@ -305,14 +313,17 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
             of_fit = False
         return error_rates(self._model, self.posterior_, rows, share, float(self._state.stats.n), of_fit)
 
-    def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
+    def _classify(self, data: Data | Rows, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
         k = self.n_components_
         table, entropy = np.zeros((k, k)), 0.0
         if add and getattr(self, "classification_", table[:0]).shape == table.shape:
             table, entropy = self.classification_, self.membership_entropy_
         step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
-        parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(data)
+        if isinstance(data, InBlocks):
+            parts = [data.source.total(step)]
+        else:
+            parts = step.counted(data.rows if isinstance(data, InMemory) else data)
         for part in parts:
             table, entropy = table + each * part.table, entropy + each * part.entropy
         self.classification_, self.membership_entropy_ = table, entropy
@@ -321,7 +332,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         self._classify(data, each=each)
 
     def _tell_batch(self, rows: Rows) -> None:
-        self._classify(InMemory(rows), add=True)
+        self._classify(rows, add=True)
 
     def _n_free(self) -> int:
         return self.n_parameters_

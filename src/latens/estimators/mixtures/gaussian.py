@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
 from latens.array.linalg import cholesky, inverse
+from latens.array.rounding import rounding_variances
 from latens.core import Rows, Statistics
 from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
-from latens.estimators.mixtures.rounding import rounding_variances
 from latens.estimators.parameters import one_of, positive_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.sampling import filled

@@ -14,8 +14,7 @@ from latens.array import Array, Floats
 from latens.array.transfer import host
 from latens.core import Rows, Statistics
 from latens.errors import NotIdentified, warn
-from latens.estimators.fitting.checkpoints import checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y

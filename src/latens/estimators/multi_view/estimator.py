@@ -10,10 +10,10 @@ import numpy as np
 
 from latens.array import Floats
 from latens.array.transfer import host
-from latens.core import Rows, Statistics
+from latens.core import Rows, Statistics, blocks
 from latens.estimators.base import VariationalTransformer, living_components
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.context import FitContext
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
@@ -45,7 +45,6 @@ from latens.estimators.multi_view.waiting import MOST_FACTORS
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, yes_or_no
 from latens.estimators.priors import no_prior
 from latens.estimators.rows.data import Data, InBlocks
-from latens.estimators.rows.sampling import blocks
 from latens.estimators.rows.units import Units
 from latens.estimators.rows.validation import occupied
 from latens.intake import Encoding

@@ -20,7 +20,7 @@ from latens.families.gamma import Gamma
 from latens.families.offsets import Offsets
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.ascent import OnIteration, ascend
-from latens.inference.search.restarts import ascend_all, highest
+from latens.inference.search.optimum import ascend_all, highest
 from latens.models.likelihoods.measured import Measured
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.coefficients import ViewPosterior

@@ -18,8 +18,9 @@ from latens.array.transfer import host, like
 from latens.core import Fit, Rows, State
 from latens.errors import caller_level
 from latens.estimators.display.notebook import NotebookView
-from latens.estimators.fitting.checkpoints import Checkpoint, checkpointing
-from latens.estimators.fitting.memory_doubts import doubt_memory
+from latens.estimators.fitting.checkpoints import Checkpoint
+from latens.estimators.fitting.context import checkpointing
+from latens.estimators.fitting.fit_doubts import doubt_memory
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
 from latens.estimators.parameters import (
     all_or_nothing,
@@ -38,8 +39,8 @@ from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
 from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, taken_in
 from latens.inference.ascent import ascend
-from latens.inference.search.journal import UNRECORDED, Record
-from latens.inference.search.restarts import best_of
+from latens.inference.search.moves import UNRECORDED, Record
+from latens.inference.search.optimum import best_of
 from latens.models.linear_regression import LinearRegression, Moments
 from latens.models.regression_integral import integrated
 from latens.models.regression_posterior import RegressionPosterior, expected

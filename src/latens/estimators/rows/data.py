@@ -17,8 +17,8 @@ from array_api_compat import is_numpy_array
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
-from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept
-from latens.estimators.rows.sampling import blocks, chosen_rows, sample_rows
+from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept, blocks
+from latens.estimators.rows.sampling import chosen_rows, sample_rows
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
 from latens.estimators.rows.units import Units, column_sizes, exponents_of

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,10 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from scipy.sparse import csr_array, hstack
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import host, is_on_gpu, is_sparse, like, take, to_numpy
-from latens.core import Rows
+from latens.array.transfer import host, is_sparse, like, take, to_numpy
+from latens.core import Rows, blocks
 
 __all__ = [
-    "blocks",
     "chosen_rows",
     "column_variances",
     "distinct",
@@ -27,32 +24,6 @@ __all__ = [
     "stacked",
     "without_units",
 ]
-
-BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
-DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
-BLOCKS_IN_MEMORY = 16  # that a GPU could hold; the fewer the blocks, the less it waits for the host
-
-
-def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
-    """Consecutive blocks of rows that each need about as much memory, scratch included.
-
-    Their size is fixed by the shape of the problem, and on a GPU by its memory: sums are added in the same order on
-    any machine of the kind.
-    """
-    sparse = is_sparse(rows.x)
-    stored = -(-rows.x.nnz // max(len(rows), 1)) if sparse else int(rows.x.shape[1])
-    stored += sum(math.prod(values.shape[1:]) for values in rows.aux.values())
-    budget = BLOCK_FLOATS if sparse or is_numpy_array(rows.x) else _device_floats(rows.x)
-    size = max(64, budget // max(stored + floats_per_row, 1))
-    return [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)]
-
-
-def _device_floats(x: Array) -> int:
-    """A power of two: kinds of GPUs differ in it, GPUs of a kind do not."""
-    if not is_on_gpu(x):
-        return DEVICE_FLOATS
-    memory: int = import_module("torch.cuda").get_device_properties(x.device).total_memory
-    return max(DEVICE_FLOATS, 1 << ((memory // 4 // BLOCKS_IN_MEMORY).bit_length() - 1))
 
 
 def sample_rows(rows: Rows, limit: int = 4096, exponents: Index | None = None) -> Rows:

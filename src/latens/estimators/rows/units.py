@@ -19,8 +19,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, sized
 from latens.array.transfer import column_sums, host, is_sparse, like
-from latens.core import Rows, Survey
-from latens.estimators.rows.sampling import blocks
+from latens.core import Rows, Survey, blocks
 
 __all__ = ["Units", "column_sizes", "exponents_of", "too_large"]
 

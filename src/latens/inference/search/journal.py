@@ -19,49 +19,12 @@ from latens.core import Fit, Iteration, State
 from latens.inference.ascent import OnIteration
 from latens.system.scratch import PutAside
 
-__all__ = ["UNRECORDED", "Entry", "Journal", "Notes", "Record", "Store", "Unrecorded"]
+__all__ = ["Entry", "Journal", "Notes", "Store"]
 
 T = TypeVar("T")
 
 INTERVAL = 30.0  # seconds
 SHARE = 0.05
-
-
-class Record(Protocol):
-    """What a search asks of a journal, and what it gets without one."""
-
-    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
-        """The answer of a step: that of the journal, or the step is done.
-
-        `rng` is the generator that it draws from, and `start` the state that its answer takes the place of.
-        """
-
-    def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
-        """The same for an ascent (start, *, on_iteration, so_far, on_state), which may also be half done."""
-
-    def unheard(self, on_iteration: OnIteration | None) -> OnIteration | None:
-        """The same callback, called only for iterations that it has not seen before the fit died."""
-
-    @property
-    def in_order(self) -> bool: ...  # whether steps must be done one after another
-
-
-class Unrecorded:
-    """A search without a journal."""
-
-    in_order = False
-
-    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
-        return step()
-
-    def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
-        return ascend(start, on_iteration=on_iteration)
-
-    def unheard(self, on_iteration: OnIteration | None) -> OnIteration | None:
-        return on_iteration
-
-
-UNRECORDED = Unrecorded()
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,71 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from latens.array import Index
 from latens.core import Fit, Following, Iteration, Movable, Proposal, Removal, State
 from latens.inference.ascent import OnIteration
-from latens.inference.search.journal import UNRECORDED, Record
-from latens.inference.search.restarts import labelled
 from latens.system.scratch import Changed, PutAside
 
-__all__ = ["closed_after", "improve", "longer", "starts_with_one_more"]
+__all__ = [
+    "UNRECORDED",
+    "Ascent",
+    "Record",
+    "Unrecorded",
+    "closed_after",
+    "improve",
+    "labelled",
+    "longer",
+    "starts_with_one_more",
+]
 
 MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
 FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
 
+T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
+
+
+class Record(Protocol):
+    """What a search asks of a journal, and what it gets without one."""
+
+    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
+        """The answer of a step: that of the journal, or the step is done.
+
+        `rng` is the generator that it draws from, and `start` the state that its answer takes the place of.
+        """
+
+    def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
+        """The same for an ascent (start, *, on_iteration, so_far, on_state), which may also be half done."""
+
+    def unheard(self, on_iteration: OnIteration | None) -> OnIteration | None:
+        """The same callback, called only for iterations that it has not seen before the fit died."""
+
+    @property
+    def in_order(self) -> bool: ...  # whether steps must be done one after another
+
+
+class Unrecorded:
+    """A search without a journal."""
+
+    in_order = False
+
+    def once(self, step: Callable[[], T], rng: np.random.Generator | None = None, start: State | None = None) -> T:
+        return step()
+
+    def ascend(self, ascend: Callable[..., Fit], start: State, on_iteration: OnIteration | None) -> Fit:
+        return ascend(start, on_iteration=on_iteration)
+
+    def unheard(self, on_iteration: OnIteration | None) -> OnIteration | None:
+        return on_iteration
+
+
+UNRECORDED = Unrecorded()
 
 
 def improve(
@@ -230,6 +276,17 @@ class _FarBelow:
     def __call__(self, event: Iteration) -> bool:
         self.n_steps += 1
         return event.elbo < self.target - self.beyond - (FAR if self.n_steps < N_FAR else NEAR)
+
+
+def labelled(on_iteration: OnIteration | None, restart: int) -> OnIteration | None:
+    """The same callback, given the number of the restart with each iteration."""
+    if on_iteration is None:
+        return None
+
+    def relabel(event: Iteration) -> bool | None:
+        return on_iteration(replace(event, restart=restart))
+
+    return relabel
 
 
 def _relabelled(fit: Fit, restart: int) -> tuple[Any, ...]:

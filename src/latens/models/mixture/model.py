@@ -47,7 +47,7 @@ from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, exposure_of, look, shown
-from latens.models.mixture.missing import Filled, student, student_of
+from latens.models.mixture.missing import Filled
 from latens.models.mixture.moves import gather, rearrange
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
@@ -241,15 +241,18 @@ class Mixture:
         if not self.clusters.joint:
             return replace(self.local_step(q, batch), mean=self.predicted_memberships(q, batch))
         expected, view = look(q.clusters, np.zeros(q.n_components), batch)
-        density = student_of(q.clusters, batch, expected, view.volume if isinstance(view, Filled) else None)
+        clusters: Any = q.clusters
+        beside = (batch.observed, view.volume) if isinstance(view, Filled) else ()
+        density = clusters.predicted_density(expected, *beside)
         return Memberships(softmax_entropy(density + like(_log_weights(q), batch.x))[0], view)
 
     def _log_joint(self, q: MixturePosterior, batch: Rows) -> Array:
         """(n, K), log E[pi_k] + log E_q[p(x_n | theta_k)]."""
         clusters: Any = q.clusters
-        density = (
-            student(clusters, batch)[0] if clusters.joint else clusters.log_density(batch.x, shown(clusters, batch))
-        )
+        if clusters.joint:
+            density = clusters.predict(batch.x, batch.holes, batch.observed).density
+        else:
+            density = clusters.log_density(batch.x, shown(clusters, batch))
         return density + like(_log_weights(q), batch.x)
 
     def score_is_bound(self, q: MixturePosterior) -> bool:
@@ -270,14 +273,15 @@ class Mixture:
             return x, np.zeros_like(x)
         xp = array_namespace(batch.x)
         share = self.predicted_memberships(q, batch)
-        if q.clusters.joint and batch.seen is not None:
-            _, view, stretch = student(q.clusters, batch)
-            mean, variance = view.moments(share, stretch)
+        clusters: Any = q.clusters
+        if clusters.joint and batch.seen is not None:
+            predicted = clusters.predict(batch.x, batch.holes, batch.observed)
+            view = Filled(batch.x, batch.holes, clusters.mean, predicted.precision, predicted.volume, False)
+            mean, variance = view.moments(share, predicted.stretch)
         elif isinstance(q.clusters, MixedColumns):
             mean, variance = q.clusters.fill(share, exposure_of(batch))
         else:
             mean = self.reconstruct(q, share)
-            clusters: Any = q.clusters
             wider = share
             if isinstance(clusters, NormalColumns):
                 wider = share * clusters.variance_ratios(batch.x, batch.mask)

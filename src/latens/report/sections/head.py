@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from latens.diagnose.hidden_entries import SHARE
-from latens.estimators.fitting.one_more import FEW_ASKED
+from latens.estimators.fitting.fit_doubts import FEW_ASKED
 from latens.report.charts.numbers import number
 from latens.report.measures.hidden_cells import FEWEST, MOST_ROUNDS
 from latens.report.measures.sample import n_rows_of

@@ -13,10 +13,9 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats
 from latens.array.transfer import column_sums, host, like
-from latens.core import Rows, Survey
+from latens.core import Rows, Survey, blocks
 from latens.errors import ConstantColumns, DoubtfulScale, warn
 from latens.estimators.multi_view.tables.wide import Layout, WideTable
-from latens.estimators.rows.sampling import blocks
 from latens.intake import Encoding
 from latens.intake.kind_guess import POISSON_RATIO, count_kind
 from latens.models.likelihoods import Likelihood, Look
