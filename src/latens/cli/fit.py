@@ -246,6 +246,8 @@ def _fit_arguments(
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
+        path, _, column = groups.rpartition(":")
+        job.grouped_by = f"{read_call(path, {'groups': column}) if path else 'table'}.groups()"
     if exposure is not None:
         if job.choice.name not in WITH_KINDS:
             raise Refused(f"--exposure is for counts of {' and '.join(WITH_KINDS)}; {job.choice.name} has none.")
@@ -318,19 +320,12 @@ def _numbers_aside(table: Intake, role: str, name: str) -> Any:
 
 def _groups(table: Intake, given: str) -> Any:
     """Labels of the rows, from a column of the file or of another."""
+    if ":" not in given:
+        return table.groups()
     from latens.intake import read
 
-    if ":" not in given:
-        return [None if label is None or label != label else str(label) for label in table.aside("groups") or ()]
     path, _, column = given.rpartition(":")
-    other = read(path, groups=column)
-    labels = other.aside("groups")
-    rows = next(iter(other.parts.values())).table.row_names
-    if rows is None or labels is None:
-        return labels
-    from latens.system.optional_imports import require
-
-    return require("pandas", "table").Series(list(labels), index=list(rows))
+    return read(path, groups=column).groups()
 
 
 def _choice_of_file(path: Path) -> Choice:

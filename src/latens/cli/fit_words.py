@@ -34,6 +34,7 @@ class Job:
     command: str = ""  # as it was typed
     call: str = ""  # of latens.read, that takes the file in the same way
     known_by: str = ""  # the expression that gives what else is known of the rows
+    grouped_by: str = ""  # the expression that gives the groups of the rows
     asked_with: str = ""  # options by which other commands read such rows
     weighed_by: str = ""  # the option of weights, as it was typed
     views: str = ""  # the files by view, as options
@@ -198,7 +199,7 @@ def recipe(job: Job) -> list[str]:
         elif name == "covariates":
             words[name] = "covariates=table.covariates()"
         elif name == "groups":
-            words[name] = "groups=..."
+            words[name] = f"groups={job.grouped_by}"
         elif name != "checkpoint":
             words[name] = f"{name}={value!r}"
     about = [words[name] for name in ("y", *BESIDE) if name in words]

@@ -131,6 +131,23 @@ class Intake:
         found = [values for part in self.parts.values() if (values := part.aside(role)) is not None]
         return found[0] if found else None
 
+    def groups(self) -> Any:
+        """Labels of the rows from the column of groups, as `fit(..., groups=)` takes them.
+
+        Returns
+        -------
+        list of str, Series or None
+            By the names of the rows where they have names; None where no column was named.
+        """
+        for part in self.parts.values():
+            values, names = part.aside("groups"), part.table.row_names
+            if values is not None:
+                break
+        else:
+            return None
+        labels = [None if value is None or value != value else level_text(value) for value in values]
+        return labels if names is None else require("pandas", "table").Series(labels, index=list(names))
+
     def covariates(self) -> dict[str, Values]:
         """The columns that were named as covariates, as `fit(..., covariates=)` takes them."""
         return {name: values for part in self.parts.values() for name, values in part.covariates().items()}
