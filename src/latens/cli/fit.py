@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 TOTAL = "total"  # the exposure that is the sum of a row's counts
+OF_VIEWS = ("covariates", "exposure", "groups", "mofa2")  # options that want factors of views, where none is named
 WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
@@ -115,9 +116,13 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
     if not (as_json or quiet):
         click.echo(about_data(table, everything=dry_run))
+    for role in ("weights", "exposure"):
+        if options[role] is not None:
+            _numbers_aside(table, role, options[role])  # refused before structures are tried
     trying, budget = not dry_run and before is None, Budget(max_time)
     with FitProgress(quiet=quiet or as_json) as progress:
-        asking = [name for name in ("covariates", "exposure") if reading[name]]
+        asking = [name for name, given in (reading | {"groups": groups, "mofa2": mofa2}).items() if given]
+        asking = [name for name in OF_VIEWS if name in asking]
         if model == "auto" and before is not None:
             choice = _choice_of_file(before)
         elif model == "auto" and asking:
@@ -153,7 +158,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     if job.interrupted and report is not None:
         click.echo("interrupted: the page about the best state so far is written; Ctrl-C again leaves it out", err=True)
     if component_names is not None:
-        job.model.set_component_names([name.strip() for name in component_names.split(",")])
+        _name_components(job, component_names)
     paths = _write(job, out, report, mofa2, known)
     if as_json:
         click.echo(json.dumps(record(job, paths), indent=1))
@@ -315,6 +320,12 @@ def _numbers_aside(table: Intake, role: str, name: str) -> Any:
             f"the column {name!r} of --{role} holds no numbers"
             + (f" but text, such as {shown}; give each value its number in the file first." if shown else ".")
         )
+    n_missing = int((values != values).sum())
+    if n_missing and role != "target":  # rows without a target are left out of a regression
+        raise Refused(
+            f"the column {name!r} of --{role} is empty in {n_missing:,} of {len(values):,} rows; fill it in, or leave "
+            "out those rows."
+        )
     return values
 
 
@@ -461,6 +472,18 @@ def _loaded_to_go_on(path: Path, like: Any) -> Any:
     settings = ("callbacks", "max_iter", "max_time")
     own = {name: getattr(like, name) for name in settings if hasattr(like, name)}
     return model.set_params(warm_start=True, **own)
+
+
+def _name_components(job: Job, given: str) -> None:
+    """Name the components where names are as many as they; a fit is not thrown away for the lack of one."""
+    names, count = [name.strip() for name in given.split(",")], getattr(job.model, "n_components_", 0)
+    if count == len(set(names)) == len(names):
+        job.model.set_component_names(names)
+        return
+    job.warnings.append(
+        f"--component-names {quote(given)} are not {count} different names, one for each component found, so none is "
+        "named. In Python, model.set_component_names([...]) names them, and latens.save keeps that."
+    )
 
 
 def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None, known: Any) -> dict[str, Path]:
