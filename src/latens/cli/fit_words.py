@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import latens
 from latens.cli.terminal.console import aligned, printable
+from latens.cli.terminal.failures import one_line
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -131,7 +132,7 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
             name,
             f"{100 * sizes.share[k]:.1f} %",
             ", ".join(
-                f"{'+' if profile.strength[d, k] > 0 else '-'}{profile.columns[d]}"
+                f"{'+' if profile.strength[d, k] > 0 else '-'}{one_line(profile.columns[d])}"
                 for d in profile.notable(k, N_STRONGEST)
             ),
         )

@@ -17,7 +17,7 @@ from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, loo
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.intake.sources import laid_out, load_tables
-from latens.intake.treatment import Choices, treat
+from latens.intake.treatment import Choices, dates_as_names, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
@@ -386,6 +386,7 @@ def _part(
             "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
     columns, values = treat(table, choices)
+    columns = dates_as_names(columns, table)
     columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
     rows = table.row_names if names is None else unique_names(values[table.names.index(names)])
