@@ -326,6 +326,22 @@ def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.Mo
     assert json.loads(done("fit", "wide.npy", "--dry-run", "--json").stdout)["model"] == "factor-analysis"
 
 
+def test_names_of_components_that_are_too_few_do_not_cost_the_fit(numbers: Path) -> None:
+    options = ("--model", "gaussian-mixture", "-k", "2", "--report", "none")
+    result = done("fit", numbers, *options, "--component-names", "small,large,huge")
+    assert "Warning: --component-names small,large,huge are not 2 different names" in result.output
+    assert list(latens.load("n.latens").get_feature_names_out()) == ["cluster0", "cluster1"]
+    done("fit", numbers, *options, "--component-names", "small,large")
+    assert list(latens.load("n.latens").get_feature_names_out()) == ["small", "large"]
+
+
+@pytest.mark.extras
+def test_groups_ask_for_factors_of_views(mixed: Path) -> None:
+    assert (
+        json.loads(done("fit", mixed, "--groups", "town", "--dry-run", "--json").stdout)["why"] == "--groups was given"
+    )
+
+
 def test_models_are_listed_and_those_of_json_exist() -> None:
     text = done("models").stdout
     assert "gaussian-mixture   clusters of rows of numbers" in text

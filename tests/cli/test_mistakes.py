@@ -56,7 +56,10 @@ MISTAKES = [
     ("fit data.csv --model multi-view --likelihood gaussian", nothing, 2, ["names no view", "--likelihood VIEW=KIND"]),
     ("fit data.csv --likelihood numbers=gaussian", nothing, 2, ["--likelihood is for multi-view"]),
     ("fit data.csv --groups g", nothing, 2, ["no column 'g'"]),
-    ("fit data.csv --groups a", nothing, 2, ["--groups is for multi-view"]),
+    ("fit data.csv --groups a --model gaussian-mixture", nothing, 2, ["--groups is for multi-view"]),
+    ("fit holes.csv --weights w", write("holes.csv", "a,b,w\n" + "1,2.5,1\n2,3.5,\n" * 9), 2,
+     ["the column 'w' of --weights is empty in 9 of 18 rows; fill it in"]),
+    ("suggest", nothing, 2, ["name a file to read, such as latens suggest data.csv"]),
     ("fit data.csv --out nowhere/m.latens", nothing, 2, ["folder", "nowhere does not exist; create it"]),
     ("fit data.csv --out data.csv", nothing, 2, ["is the file to be read; choose another name"]),
     ("fit data.csv --report page.html", write("page.html", "<p>mine</p>"), 2, ["was not written by latens", "--force"]),
@@ -94,12 +97,20 @@ def test_a_mistake_meets_one_line_with_the_remedy(
 
 FITTED = [
     ("transform m.latens other.csv", ["none of the 2 columns of the model is in this table: it wants 'a', 'b'"]),
+    (
+        "impute m.latens unlike.csv",
+        [
+            "no cell of these rows can be read as the model wants them",
+            "a (number), b (number)",
+            "is it the file that was meant?",
+        ],
+    ),
     ("transform m.latens data.csv --out data.csv", ["is a file to be read"]),
     ("transform m.latens data.csv --out z.doc", ["name a file that ends with .csv, .tsv, .parquet or .npy"]),
     ("transform m.latens data.csv --out there.csv", ["there.csv exists; --force replaces it"]),
     ("predict f.latens data.csv", ["has no clusters and no target to predict", "latens transform f.latens FILE"]),
     ("transform m.latens --view rna=data.csv --view x=data.csv", ["the model has no view 'rna'"]),
-    ("transform m.latens", ["name a file to read"]),
+    ("transform m.latens", ["name a file to read, such as latens transform m.latens data.csv"]),
     ("fit data.csv --model factor-analysis --continue m.latens", ["holds a GaussianMixture", "cannot go on as"]),
 ]
 
@@ -122,11 +133,21 @@ def test_a_mistake_with_a_model_meets_one_line_too(typed: str, words: list[str],
         Path(name).write_bytes((models / name).read_bytes())
     Path("other.csv").write_text("x,y\n1,2\n3,4\n5,7\n")
     Path("there.csv").write_text("")
+    Path("unlike.csv").write_text("A,y\n,2\n,4\n,7\n")
     result = CliRunner().invoke(main, typed.split())
     assert result.exit_code == 2, result.output
     last = result.output.strip().splitlines()[-1]
     for word in words:
         assert word in last, last
+
+
+@pytest.mark.extras
+def test_weights_that_are_words_are_refused_before_structures_are_tried() -> None:
+    Path("words.csv").write_text("a,b,w\n" + "".join(f"{i % 7},{i % 5}.5,{'xyz'[i % 3]}\n" for i in range(90)))
+    result = CliRunner().invoke(main, ["fit", "words.csv", "--weights", "w"])
+    assert result.exit_code == 2
+    assert "the column 'w' of --weights holds no numbers but text, such as 'x', 'y', 'z'" in result.output
+    assert "trying" not in result.output
 
 
 def test_startup_loads_neither_pandas_nor_scikit_learn_nor_scipy() -> None:

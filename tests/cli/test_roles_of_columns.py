@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -122,3 +123,29 @@ def test_exposures_of_what_is_not_taken_as_counts_name_the_option_that_works(num
     output = call("fit", numbers, "--model", "multi-view", "--exposure", "total")
     assert output.exit_code == 2
     assert "add --likelihood numbers=poisson (or numbers=negative-binomial)" in output.stderr
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("asked", ["sex", "known.csv:sex"])
+def test_groups_are_a_column_of_the_file_or_of_another_and_the_page_reads_them_again(
+    tmp_path: Path, monkeypatch: Any, asked: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z, sex = rng.normal(size=60), rng.integers(0, 2, 60)
+    X = (np.outer(z, [2.0, 1.5, -1.0, 1.0]) + rng.normal(size=(60, 4)) + 3 * sex[:, None]).round(2)
+    words = ["f" if one else "m" for one in sex]
+    names = [f"p{i}" for i in range(60)]
+    Path("g.csv").write_text("\n".join(["who,a,b,c,d" + (",sex" if asked == "sex" else "")] + [
+        ",".join([name, *map(str, row), *([word] if asked == "sex" else [])])
+        for name, row, word in zip(names, X, words, strict=True)
+    ]))  # fmt: skip
+    Path("known.csv").write_text("who,sex\n" + "\n".join(f"{names[i]},{words[i]}" for i in reversed(range(60))))
+    done("fit", "g.csv", "--model", "multi-view", "-k", "1", "--groups", asked, "--max-iter", "30")
+    model = latens.load("g.latens")
+    assert model.layout_.groups == ("f", "m")
+    page = Path("g.html").read_text(encoding="utf-8")
+    _, code = (html.unescape(block) for block in re.findall(r'<pre class="copied[^"]*">(.*?)</pre>', page, re.S))
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    assert scope["model"].elbo_ == pytest.approx(model.elbo_, rel=1e-9)

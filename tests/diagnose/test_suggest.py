@@ -154,6 +154,27 @@ def test_tails_of_independent_columns_are_no_structure() -> None:
     assert suggestion._verdict(scored, sums, means, sums, 2 * n).best == "clusters"
 
 
+def test_correlated_columns_are_not_nothing_where_one_gaussian_fills_cells_best() -> None:
+    """Factors with a few wild cells are not clearly above independent columns, and not clearly behind one Gaussian."""
+    names, n = ("independent columns", "one Gaussian", "factors"), 400
+    rng = np.random.default_rng(0)
+    one_gaussian = rng.normal(1.3, 0.2, (n, 2))
+    wild = one_gaussian - 0.2
+    wild[:2] -= 150.0
+    scored = []
+    for name, scores in zip(names, (np.zeros((n, 2)), one_gaussian, wild), strict=True):
+        model = latens.FactorAnalysis()
+        model.n_components_ = 2
+        candidate = type("Named", (), {"name": name, "finds": "graded factors"})()
+        scored.append(suggestion._Scored(candidate, scores, np.zeros((n, 2)), model, name != "factors"))
+    sums = [each.scores.sum(axis=1) for each in scored]
+    means = [float(total.sum()) / (2 * n) for total in sums]
+    found = suggestion._verdict(scored, sums, means, sums, 2 * n)
+    assert (found.best, found.leader, found.nothing) == (None, "factors", False)
+    assert found.words.startswith("No clear winner: one Gaussian fills hidden cells best, 1.29 nats")
+    assert "factors come within 2 standard errors of it" in found.words
+
+
 def test_without_a_time_the_iterations_alone_bound_a_candidate() -> None:
     table = table_of(numbers())
     for one in all_candidates(table):

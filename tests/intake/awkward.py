@@ -263,6 +263,7 @@ FILES = (
         "typed.parquet",
         _parquet,
         {"size": "category", "ok": "binary", "when": "date", "whole": "number", "real": "number"},
+        row_names="when",
         cells={(0, "whole"): None, (3, "whole"): 9.0, (1, "size"): "M"},
     ),
     Awkward(

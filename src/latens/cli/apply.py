@@ -281,6 +281,7 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
     else:
         how = {"sep": options["sep"], "sheet": named_sheet(options["sheet"])}
         encoded = encode_like(source, encodings, missing=named_missing(options["missing"]), **how)
+        _refuse_unread(encoded)
     if hasattr(fitted, "layout_"):
         return join_views(encoded, encodings), encoded
     table_ = next(iter(encoded.values()))
@@ -290,6 +291,21 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
     if hasattr(rows, "toarray") and not getattr(type(fitted), "sparse", False):
         rows = rows.toarray()
     return rows, encoded
+
+
+def _refuse_unread(encoded: dict[str, Encoded]) -> None:
+    """Refuse rows of which the model would see nothing: its answers would be the same for any file."""
+    if any(hasattr(table.matrix, "toarray") or not np.isnan(table.matrix).all() for table in encoded.values()):
+        return
+    wanted = [
+        f"{column.name} ({listed(column.levels, 3, str) if column.levels else column.kind})"
+        for table in encoded.values()
+        for column in table.columns
+    ]
+    raise Refused(
+        f"no cell of these rows can be read as the model wants them, which has {listed(wanted, 6, str)}; is it the "
+        "file that was meant?"
+    )
 
 
 def _takes_levels(fitted: Any) -> bool:

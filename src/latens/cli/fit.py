@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 TOTAL = "total"  # the exposure that is the sum of a row's counts
+OF_VIEWS = ("covariates", "exposure", "groups", "mofa2")  # options that want factors of views, where none is named
 WITH_KINDS = ("multi-view", "latent-classes")  # models that take exposures, and likelihoods by view or column
 NAMES = (
     "auto", "multi-view", "gaussian-mixture", "bernoulli-mixture", "latent-classes", "factor-analysis",
@@ -115,9 +116,13 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         raise Refused(f"--max-time {max_time:g} leaves no time; give seconds above 0.")
     if not (as_json or quiet):
         click.echo(about_data(table, everything=dry_run))
+    for role in ("weights", "exposure"):
+        if options[role] is not None:
+            _numbers_aside(table, role, options[role])  # refused before structures are tried
     trying, budget = not dry_run and before is None, Budget(max_time)
     with FitProgress(quiet=quiet or as_json) as progress:
-        asking = [name for name in ("covariates", "exposure") if reading[name]]
+        asking = [name for name, given in (reading | {"groups": groups, "mofa2": mofa2}).items() if given]
+        asking = [name for name in OF_VIEWS if name in asking]
         if model == "auto" and before is not None:
             choice = _choice_of_file(before)
         elif model == "auto" and asking:
@@ -153,7 +158,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     if job.interrupted and report is not None:
         click.echo("interrupted: the page about the best state so far is written; Ctrl-C again leaves it out", err=True)
     if component_names is not None:
-        job.model.set_component_names([name.strip() for name in component_names.split(",")])
+        _name_components(job, component_names)
     paths = _write(job, out, report, mofa2, known)
     if as_json:
         click.echo(json.dumps(record(job, paths), indent=1))
@@ -246,6 +251,8 @@ def _fit_arguments(
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
         given["groups"] = _groups(job.table, groups)
+        path, _, column = groups.rpartition(":")
+        job.grouped_by = f"{read_call(path, {'groups': column}) if path else 'table'}.groups()"
     if exposure is not None:
         if job.choice.name not in WITH_KINDS:
             raise Refused(f"--exposure is for counts of {' and '.join(WITH_KINDS)}; {job.choice.name} has none.")
@@ -313,24 +320,23 @@ def _numbers_aside(table: Intake, role: str, name: str) -> Any:
             f"the column {name!r} of --{role} holds no numbers"
             + (f" but text, such as {shown}; give each value its number in the file first." if shown else ".")
         )
+    n_missing = int((values != values).sum())
+    if n_missing and role != "target":  # rows without a target are left out of a regression
+        raise Refused(
+            f"the column {name!r} of --{role} is empty in {n_missing:,} of {len(values):,} rows; fill it in, or leave "
+            "out those rows."
+        )
     return values
 
 
 def _groups(table: Intake, given: str) -> Any:
     """Labels of the rows, from a column of the file or of another."""
+    if ":" not in given:
+        return table.groups()
     from latens.intake import read
 
-    if ":" not in given:
-        return [None if label is None or label != label else str(label) for label in table.aside("groups") or ()]
     path, _, column = given.rpartition(":")
-    other = read(path, groups=column)
-    labels = other.aside("groups")
-    rows = next(iter(other.parts.values())).table.row_names
-    if rows is None or labels is None:
-        return labels
-    from latens.system.optional_imports import require
-
-    return require("pandas", "table").Series(list(labels), index=list(rows))
+    return read(path, groups=column).groups()
 
 
 def _choice_of_file(path: Path) -> Choice:
@@ -466,6 +472,18 @@ def _loaded_to_go_on(path: Path, like: Any) -> Any:
     settings = ("callbacks", "max_iter", "max_time")
     own = {name: getattr(like, name) for name in settings if hasattr(like, name)}
     return model.set_params(warm_start=True, **own)
+
+
+def _name_components(job: Job, given: str) -> None:
+    """Name the components where names are as many as they; a fit is not thrown away for the lack of one."""
+    names, count = [name.strip() for name in given.split(",")], getattr(job.model, "n_components_", 0)
+    if count == len(set(names)) == len(names):
+        job.model.set_component_names(names)
+        return
+    job.warnings.append(
+        f"--component-names {quote(given)} are not {count} different names, one for each component found, so none is "
+        "named. In Python, model.set_component_names([...]) names them, and latens.save keeps that."
+    )
 
 
 def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None, known: Any) -> dict[str, Path]:

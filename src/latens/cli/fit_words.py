@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import latens
 from latens.cli.terminal.console import aligned, printable
+from latens.cli.terminal.failures import one_line
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -34,6 +35,7 @@ class Job:
     command: str = ""  # as it was typed
     call: str = ""  # of latens.read, that takes the file in the same way
     known_by: str = ""  # the expression that gives what else is known of the rows
+    grouped_by: str = ""  # the expression that gives the groups of the rows
     asked_with: str = ""  # options by which other commands read such rows
     weighed_by: str = ""  # the option of weights, as it was typed
     views: str = ""  # the files by view, as options
@@ -130,7 +132,7 @@ def _with_columns(job: Job) -> tuple[list[tuple[str, str, str]], str]:
             name,
             f"{100 * sizes.share[k]:.1f} %",
             ", ".join(
-                f"{'+' if profile.strength[d, k] > 0 else '-'}{profile.columns[d]}"
+                f"{'+' if profile.strength[d, k] > 0 else '-'}{one_line(profile.columns[d])}"
                 for d in profile.notable(k, N_STRONGEST)
             ),
         )
@@ -198,7 +200,7 @@ def recipe(job: Job) -> list[str]:
         elif name == "covariates":
             words[name] = "covariates=table.covariates()"
         elif name == "groups":
-            words[name] = "groups=..."
+            words[name] = f"groups={job.grouped_by}"
         elif name != "checkpoint":
             words[name] = f"{name}={value!r}"
     about = [words[name] for name in ("y", *BESIDE) if name in words]

@@ -61,7 +61,7 @@ def sources(file: Path | None, views: tuple[str, ...]) -> Any:
     if file is not None and views:
         raise Refused(f"give one file, or several as --view NAME=FILE; {file} is beside --view {views[0]}.")
     if file is None and not views:
-        raise Refused("name a file to read, such as latens fit data.csv, or several as --view NAME=FILE.")
+        raise Refused(f"name a file to read, such as {_example()}, or several as --view NAME=FILE.")
     if file is not None:
         return file
     named: dict[str, Path] = {}
@@ -73,6 +73,17 @@ def sources(file: Path | None, views: tuple[str, ...]) -> Any:
             raise Refused(f"two views are called {name!r}; give each its own name.")
         named[name] = Path(path)
     return named
+
+
+def _example() -> str:
+    """The command that was typed, with a file to read."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.command.name is None:
+        return "latens fit data.csv"
+    model = context.params.get("model")  # a file, or the name of what to fit
+    by_option = any("--data" in option.opts for option in context.command.params)
+    words = [*([str(model)] if isinstance(model, Path) else []), *(["--data"] if by_option else []), "data.csv"]
+    return " ".join(["latens", context.command.name, *words])
 
 
 def read_table(file: Path | None, groups: str | None = None, **options: Any) -> Intake:

@@ -288,6 +288,15 @@ def _verdict(
     # a model may beat normal columns by their shapes alone: what matters is what cells say about each other
     informed = float(gained[top].sum()) / n_cells > CLEAR_ERRORS * _error(gained[top], n_cells)
     if not (informed and clearly_above(top, base)):
+        correlated = [i for i, one in enumerate(scored) if one.is_baseline and clearly_above(i, base)]
+        near = [i for i in tried if means[i] > means[base] and correlated and not clearly_above(correlated[0], i)]
+        if near:
+            gain = f"{means[correlated[0]] - means[base]:.2f} nats a cell above independent columns"
+            words = (
+                f"{names[correlated[0]]} fills hidden cells best, {gain}, and {' and '.join(names[i] for i in near)}"
+            )
+            errors = f"come within {CLEAR_ERRORS:g} standard errors of it ({n_cells:,} cells)"
+            return _Verdict(f"No clear winner: {words} {errors}.", leader=names[near[0]])
         words = "no structure fills hidden cells clearly better than columns that have nothing to do with each other"
         return _Verdict(f"Nothing: {words} ({n_cells:,} cells).", nothing=True)
     rivals = [i for i, one in enumerate(scored) if i != top and (one.is_baseline or one.is_structure)]

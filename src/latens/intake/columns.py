@@ -47,6 +47,8 @@ class Column:
         The decimal mark of numbers that were written as text.
     log1p : bool
         Whether log(1 + value) is taken.
+    unit : str
+        What stands behind its numbers in the cells.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Column:
     codes: tuple[float, ...] = ()
     decimal: str = "."
     log1p: bool = False
+    unit: str = ""
 
     @property
     def is_kept(self) -> bool:
@@ -91,7 +94,7 @@ class Column:
         """
         expected: dict[str, type] = {
             "name": str, "kind": str, "role": str, "note": str, "n_missing": int, "levels": list, "codes": list,
-            "decimal": str, "log1p": bool,
+            "decimal": str, "log1p": bool, "unit": str,
         }  # fmt: skip
         if not isinstance(content, Mapping) or not {"name", "kind"} <= set(content) <= set(expected):
             raise ValueError(f"{str(content)[:80]!r} describes no column")

@@ -198,6 +198,8 @@ def _separator(lines: Sequence[str], given: str | None) -> tuple[str | None, int
     quoted = any('"' in line for line in lines)
     found: list[tuple[float, int, int, str | None, int]] = []
     for rank, separator in enumerate((*SEPARATORS, None)):
+        if separator is None and found:
+            break  # blanks are tried only where nothing else agrees
         if separator is not None and separator not in lines[-1] + lines[0]:
             continue
         counts = _field_counts(lines, separator, quoted)
@@ -205,8 +207,6 @@ def _separator(lines: Sequence[str], given: str | None) -> tuple[str | None, int
         share = times / len(counts)
         if width >= 2 and share >= AGREEMENT:
             found.append((_share_of_numbers(lines, separator, width), width, -rank, separator, width))
-        if found and separator == SEPARATORS[-1]:
-            break  # blanks are tried only where nothing else agrees
     if found:
         _, width, _, separator, _ = max(found)
         return separator, width

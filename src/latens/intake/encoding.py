@@ -346,7 +346,7 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
     if values.dtype == object:
         mark = decimal if decimal == "," else column.decimal
         values = np.array([None if value in NONE_WORDS else value for value in values], dtype=object)
-        read = [None if value is None else number_in(value, mark) for value in values]
+        read = [None if value is None else number_in(value, mark, column.unit) for value in values]
         numbers = np.array([np.nan if number is None else number for number in read])
         words = [value for value, number in zip(values, read, strict=True) if value is not None and number is None]
         if words:

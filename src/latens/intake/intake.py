@@ -17,7 +17,7 @@ from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, loo
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.intake.sources import laid_out, load_tables
-from latens.intake.treatment import Choices, treat
+from latens.intake.treatment import Choices, dates_as_names, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
 
@@ -130,6 +130,23 @@ class Intake:
         """The column with a role: "target", "weights", "groups" or "exposure"; None where none was named."""
         found = [values for part in self.parts.values() if (values := part.aside(role)) is not None]
         return found[0] if found else None
+
+    def groups(self) -> Any:
+        """Labels of the rows from the column of groups, as `fit(..., groups=)` takes them.
+
+        Returns
+        -------
+        list of str, Series or None
+            By the names of the rows where they have names; None where no column was named.
+        """
+        for part in self.parts.values():
+            values, names = part.aside("groups"), part.table.row_names
+            if values is not None:
+                break
+        else:
+            return None
+        labels = [None if value is None or value != value else level_text(value) for value in values]
+        return labels if names is None else require("pandas", "table").Series(labels, index=list(names))
 
     def covariates(self) -> dict[str, Values]:
         """The columns that were named as covariates, as `fit(..., covariates=)` takes them."""
@@ -369,6 +386,7 @@ def _part(
             "--format transactions (format='transactions' in Python), or --format matrix if each line is a sample."
         )
     columns, values = treat(table, choices)
+    columns = dates_as_names(columns, table)
     columns = tuple(_with_taken(column, taken.get(column.name, {})) for column in columns)
     names = next((column.name for column in columns if column.role == "row names"), None)
     rows = table.row_names if names is None else unique_names(values[table.names.index(names)])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from latens.errors import TableRefused
+from latens.intake.marks import are_dates
 from latens.intake.raw_table import RawTable, Values, level_text
 
 __all__ = [
@@ -182,8 +183,11 @@ def looks_long(raw: RawTable) -> bool:
     crossed = len(set(keys)) == len(keys) and n_samples * n_features <= 4 * len(keys)
     several = min(n_samples, n_features) >= 2 and n_samples < len(keys) and n_features < len(keys)
     whole = len(keys) == n_samples * n_features and n_samples >= max(MANY_SAMPLES, n_features)
-    if whole and raw.values[feature].dtype == object and raw.values[value].dtype.kind == "f":
-        return several  # every pair of a sample and a name once, with its number: no table of samples has that
+    if raw.values[feature].dtype == object and raw.values[value].dtype.kind == "f":
+        if whole:
+            return several  # every pair of a sample and a name once, with its number: no table of samples has that
+        if _holds_dates(raw.values[sample]) and n_samples >= max(MANY_SAMPLES, n_features):
+            return crossed and several  # so has a table of what was measured on each day, but for some days
     return crossed and several and named >= (1 if whole else 2)  # every pair once says more than a name
 
 
@@ -215,6 +219,10 @@ def _long_columns(raw: RawTable) -> tuple[int, int, int, int | None]:
     if "value" not in found and (candidates := [j for j in left if j in numbers]):
         found["value"] = candidates[-1]
         left.remove(candidates[-1])
+    dates = [j for j in left if _holds_dates(raw.values[j])]
+    if "sample" not in found and len(dates) == 1 and len(left) > 1:
+        found["sample"] = dates[0]
+        left.remove(dates[0])
     for part in ("sample", "feature"):
         if part not in found and left:
             found[part] = left.pop(0)
@@ -224,6 +232,12 @@ def _long_columns(raw: RawTable) -> tuple[int, int, int, int | None]:
             f"{', '.join(map(repr, raw.names[:6]))}. Rename them."
         )
     return found["sample"], found["feature"], found["value"], view
+
+
+def _holds_dates(values: Values) -> bool:
+    return values.dtype.kind == "M" or (
+        values.dtype == object and are_dates({str(value) for value in values if value is not None})
+    )
 
 
 def _pivot(raw: RawTable, at: NDArray[Any], sample: int, feature: int, value: int) -> RawTable:

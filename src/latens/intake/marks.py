@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 __all__ = [
     "MISSING_MARKS",
     "NONE_WORDS",
+    "are_dates",
     "has_decimal_commas",
     "is_missing_mark",
     "number_in",
     "number_style",
     "plain_number",
+    "units_in",
 ]
 
 _MARKS = (
@@ -47,6 +50,12 @@ _GROUPED = {
     ",": re.compile(r"[+-]?\d{1,3}([.' \u00a0\u202f]\d{3})+(,\d+)?"),
 }
 _WITH_COMMA = re.compile(r"[+-]?(\d{1,18})(?:,(\d{1,18}))?")
+_WITH_UNIT = re.compile(r"[+\u2212-]?\d[\d.,' \u00a0\u202f]*?\s*([^\W\d_][^\s\d]{0,9}|[°µ][^\s\d]{0,9})")
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( \d{1,2}:\d{2}.*)?"
+    r"|\d{1,2}[ -][A-Za-z]{3,9}\.?[ -]\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+)
+_ENOUGH_DATES = 0.9  # share of the texts of a column
 _MOST_CHOICES = 20  # answers that a question offers, of which a cell may list two
 _INFINITE = {"inf", "+inf", "-inf", "infinity", "-infinity", "+infinity"}
 
@@ -58,6 +67,15 @@ def is_missing_mark(cell: str) -> bool:
     [True, True, True, False]
     """
     return cell.strip() in _MARK_SET
+
+
+def are_dates(cells: Collection[str]) -> bool:
+    """Whether nearly all of these cells are dates or times of day.
+
+    >>> are_dates(["2024-03-01", "1 Apr 2024"]), are_dates(["12:30"]), are_dates(["2024", "March"]), are_dates([])
+    (True, True, False, False)
+    """
+    return bool(cells) and sum(_DATE.fullmatch(cell) is not None for cell in cells) >= _ENOUGH_DATES * len(cells)
 
 
 def plain_number(cell: str, decimal: str = ".") -> float | None:
@@ -76,16 +94,21 @@ def plain_number(cell: str, decimal: str = ".") -> float | None:
     return math.nan if cell.lower() in _INFINITE else None
 
 
-def number_in(cell: str, decimal: str = ".") -> float | None:
+def number_in(cell: str, decimal: str = ".", unit: str = "") -> float | None:
     """The number that a cell means, whatever thousands, currency or percent it wears; None if it means none.
+
+    `unit` may stand behind it, and no other.
 
     >>> number_in("$1,234.50"), number_in("12 %"), number_in("1.234,5", ","), number_in("(3)"), number_in("3 kg")
     (1234.5, 12.0, 1234.5, -3.0, None)
+    >>> number_in("1,003 kg", unit="kg"), number_in("3", unit="kg"), number_in("3 t", unit="kg")
+    (1003.0, 3.0, None)
     """
     number = plain_number(cell, decimal)
     if number is not None:
         return number
     text = cell.strip().replace("\u2212", "-")
+    text = text.removesuffix(unit).strip()
     negative = text.startswith("(") and text.endswith(")")
     text = text[1:-1] if negative else text
     text = text.strip(_CURRENCIES + " \u00a0").removesuffix("%").strip()
@@ -95,6 +118,19 @@ def number_in(cell: str, decimal: str = ".") -> float | None:
         text = re.sub(r"[' \u00a0\u202f]", "", text).replace("," if decimal == "." else ".", "")
     number = plain_number(text, decimal)
     return -number if number is not None and negative else number
+
+
+def units_in(counts: Mapping[str, int]) -> Counter[str]:
+    """How often each unit stands behind the numbers of a column, from the cells and how often each occurs.
+
+    >>> units_in({"3 kg": 2, "4kg": 1, "1 t": 1, "none": 5})
+    Counter({'kg': 3, 't': 1})
+    """
+    found: Counter[str] = Counter()
+    for cell, count in counts.items():
+        if (match := _WITH_UNIT.fullmatch(cell.strip())) is not None:
+            found[match[1]] += count
+    return found
 
 
 def number_style(cells: Iterable[str], decimal: str = ".") -> str:

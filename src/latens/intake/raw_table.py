@@ -139,11 +139,13 @@ def is_enumeration(kind: Any) -> bool:
 
 
 def level_text(value: Any) -> str:
-    """A value as the name of a level: whole numbers without a point.
+    """A value as the name of a level or row: whole numbers without a point, days without the time of day.
 
-    >>> level_text(3.0), level_text(" yes "), level_text(True)
-    ('3', 'yes', 'True')
+    >>> level_text(3.0), level_text(" yes "), level_text(True), level_text(np.datetime64("2024-03-01T00:00"))
+    ('3', 'yes', 'True', '2024-03-01')
     """
+    if isinstance(value, np.datetime64):
+        return str(np.datetime_as_string(value, unit="s")).removesuffix("T00:00:00").replace("T", " ")
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()

@@ -127,7 +127,7 @@ def _excel(path: Path, sheet: str | int | None = None) -> dict[str, Table]:
     if chosen not in names:
         raise TableRefused(f"{path.name} has no sheet {sheet!r}; it has {', '.join(map(repr, names))}.")
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / f"{path.stem}.csv"
+        copy = Path(folder) / path.name  # of the same name, which refusals have
         with open(copy, "w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(
                 [_cell(value) for value in row] for row in book[chosen].iter_rows(values_only=True)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,31 +16,28 @@ from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, Column, times
 from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
-from latens.intake.marks import NONE_WORDS, has_decimal_commas, number_in, number_style
+from latens.intake.marks import NONE_WORDS, are_dates, has_decimal_commas, number_in, number_style, units_in
 from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
-__all__ = ["Choices", "treat"]
+__all__ = ["Choices", "dates_as_names", "treat"]
 
 Floats = NDArray[np.float64]
 
 ROLES = ("index_col", "target", "weights", "groups", "exposure")  # choices that name one column
 ALL = "all"
+NOT_MODELLED = "dates are not modelled"
 MOST_LEVELS = 20  # of a category that is recognised
 MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
 ENOUGH_NUMBERS = 0.95  # share of a column that are numbers, so that the rest is taken as missing
-ENOUGH_DATES = 0.9
 LEAST_TWO = 10  # values with fractions that show that there are only two
 LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
 TRUE_WORDS = frozenset({"yes", "y", "true", "t", "1", "on", "present", "positive", "pos", "+", "ja", "oui", "si", "x"})
+YEAR_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}")
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|index|rowid|row|nr|no)($|[^a-z])|^$")
-DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( \d{1,2}:\d{2}.*)?"
-    r"|\d{1,2}[ -][A-Za-z]{3,9}\.?[ -]\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
-)
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Va
     values: list[Values] = list(raw.values)
     for j, name in enumerate(raw.names):
         if raw.values[j].dtype.kind == "M":
-            columns[j] = Column(name, "date", "dropped", "dates are not modelled", int(np.isnat(raw.values[j]).sum()))
+            columns[j] = Column(name, "date", "dropped", NOT_MODELLED, int(np.isnat(raw.values[j]).sum()))
         elif raw.values[j].dtype == object:
             columns[j], values[j] = _text_column(raw, j, name in choices.category)
     numeric = [j for j, column in enumerate(columns) if column is None or column.kind == "number"]
@@ -164,6 +162,24 @@ def _with_row_names(columns: list[Column], raw: RawTable, choices: Choices) -> l
     ]
 
 
+def dates_as_names(columns: Sequence[Column], raw: RawTable) -> tuple[Column, ...]:
+    """The columns of a file; dates name its rows where they are in order, and nothing else names them."""
+    named = raw.row_names is not None or any(column.role == "row names" for column in columns)
+    for j, column in enumerate(() if named else columns):
+        if column.note == NOT_MODELLED and column.n_missing == 0 and _are_in_order(raw.values[j]):
+            dates = replace(column, role="row names", note="dates in order, different in every row")
+            return (*columns[:j], dates, *columns[j + 1 :])
+    return tuple(columns)
+
+
+def _are_in_order(values: Values) -> bool:
+    """Whether dates, or texts that begin with the year, follow one another up or down."""
+    if values.dtype == object and not all(YEAR_FIRST.match(str(value)) for value in values):
+        return False
+    pairs = list(pairwise(values))
+    return all(first < second for first, second in pairs) or all(first > second for first, second in pairs)
+
+
 def _are_names(raw: RawTable, name: str) -> bool:
     """Whether a column holds words short enough to stand for a row."""
     values = raw.values[raw.names.index(name)]
@@ -186,14 +202,18 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
         return Column(name, "empty", "dropped", "no value at all", n_missing), values
     decimal = "," if has_decimal_commas(counts) else raw.decimal
     if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, decimal)) is not None:
-        numbers = {text: number_in(text, decimal) for text in counts}
+        numbers = {text: number_in(text, decimal, column.unit) for text in counts}
         read = np.array([np.nan if (x := numbers.get(value)) is None else x for value in values])
         return replace(column, n_missing=int(np.isnan(read).sum())), read
     if len(counts) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
-    dates = sum(DATE.fullmatch(text) is not None for text in counts)
-    if dates >= ENOUGH_DATES * len(counts):
-        return Column(name, "date", "dropped", "dates are not modelled", n_missing), values
+    if are_dates(counts):
+        return Column(name, "date", "dropped", NOT_MODELLED, n_missing), values
+    units = units_in(counts)
+    if len(counts) > MOST_LEVELS and len(units) > 1 and units.total() >= ENOUGH_NUMBERS * n_seen:
+        often = [unit for unit, _ in units.most_common()]
+        note = f"numbers in {listed(often, 3, str)}: write one unit; --category {_quoted(name)} keeps it"
+        return Column(name, "text", "dropped", note, n_missing), values
     if name not in raw.levels and len(counts) == len(values) >= 3:
         return Column(name, "id", "dropped", "text, different in every row", n_missing), values
     folded = _fold_case(counts)
@@ -208,20 +228,23 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
 
 
 def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: str) -> Column | None:
-    """A column of numbers with currencies, thousands or percents, or with a few words among them."""
+    """A column of numbers with currencies, thousands, percents or a unit, or with a few words among them."""
     if any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in counts):
         return None  # leading zeros: a code
-    numbers = {text for text in counts if number_in(text, decimal) is not None}
+    units = units_in(counts)
+    unit = max(units, key=lambda each: units[each], default="")
+    numbers = {text for text in counts if number_in(text, decimal, unit) is not None}
     n_numbers = sum(counts[text] for text in numbers)
     n_seen -= sum(counts[word] for word in NONE_WORDS)
     if len(numbers) < 2 or n_numbers < ENOUGH_NUMBERS * n_seen:
         return None
     words = sorted(set(counts) - numbers - set(NONE_WORDS), key=lambda text: -counts[text])
     style = number_style(numbers, decimal)
-    notes = [] if style == "text" else [style]
+    notes = [f"unit: {unit}"] if unit else []
+    notes += [] if style == "text" else [style]
     if words:
         notes.append(f"{n_seen - n_numbers} value(s) that are no numbers taken as missing, such as {words[0][:20]!r}")
-    return Column(name, "number", note="; ".join(notes), decimal=decimal)
+    return Column(name, "number", note="; ".join(notes), decimal=decimal, unit=unit)
 
 
 def _fold_case(counts: Counter[str]) -> Counter[str]:
@@ -251,7 +274,7 @@ def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[s
         return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)
     if len(levels) == 2:
         return _two_levels(name, levels, n_missing)
-    shown = ", ".join(levels[:4]) + (", ..." if len(levels) > 4 else "")
+    shown = ", ".join(" ".join(level.split()) for level in levels[:4]) + (", ..." if len(levels) > 4 else "")
     return Column(name, "category", note=f"{len(levels)} levels: {shown}", n_missing=n_missing, levels=levels)
 
 
@@ -271,13 +294,15 @@ def _number_columns(
     out = []
     for at, j in enumerate(numeric):
         before = columns[j] or Column(raw.names[j], "number")
-        notes = [before.note, f"unit: {raw.units[before.name]}" if before.name in raw.units else ""]
+        unit = raw.units.get(before.name, before.unit)
+        notes = [before.note, f"unit: {unit}" if unit != before.unit else ""]
         keeps = " (--missing none keeps it)" if choices.missing is None else ""
         notes += [f"{value:g} taken as missing, {times(count)}{keeps}" for value, count in codes.get(at, {}).items()]
         notes += [f"{infinite[:, at].sum()} infinite value(s) taken as missing"] if infinite[:, at].any() else []
         column = _number_column(before.name, facts, at, matrix[:, at], before.name in choices.category)
         note = "; ".join(filter(None, [*notes, column.note]))
-        column = replace(column, note=note, decimal=before.decimal, codes=choices.missing or tuple(codes.get(at, ())))
+        own = choices.missing or tuple(codes.get(at, ()))
+        column = replace(column, note=note, decimal=before.decimal, unit=before.unit, codes=own)
         out.append((j, column, matrix[:, at]))
     return out
 

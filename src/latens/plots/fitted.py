@@ -22,6 +22,7 @@ __all__ = [
     "loadings_table",
 ]
 
+LEAST_SIDE = 4  # of an image that is known as one by its number of columns alone
 SIGNED_FROM = 0.1  # negative entries smaller than this share of the largest are estimation noise around 0
 
 
@@ -91,7 +92,8 @@ def feature_names(model: Any, X: Any = None) -> list[str] | None:
 def image_shape(d: int, shape: Sequence[int] | None, named: bool = False) -> tuple[int, int] | None:
     """Height and width of a component drawn as an image, or None if it is better drawn as a row of a table.
 
-    Without a given shape, d columns are an image if d is a square of at least 2 x 2; named columns never are.
+    Without a given shape, d columns are an image if d is a square of at least 4 x 4; named columns never are. Four or
+    nine measurements, such as those of a flower, are far more often a table.
     """
     if shape is not None:
         size = tuple(int(side) for side in shape)
@@ -101,7 +103,7 @@ def image_shape(d: int, shape: Sequence[int] | None, named: bool = False) -> tup
             )
         return size[0], size[1]
     side = math.isqrt(d)
-    return (side, side) if side >= 2 and side * side == d and not named else None
+    return (side, side) if side >= LEAST_SIDE and side * side == d and not named else None
 
 
 def is_signed(values: np.ndarray) -> bool:

@@ -101,3 +101,37 @@ def test_covariates_have_their_strongest_columns_in_sd(tmp_path: Path) -> None:
     assert number is not None
     assert float(number.group(1)) == pytest.approx(effect, abs=0.01)
     assert "model.fit(X, covariates=covariates)" in page.text
+
+
+def test_probabilities_as_good_as_nothing_are_no_powers_of_ten(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 20_000)
+    X = np.column_stack([kind, 1 - kind, rng.random((20_000, 3)) < 0.2 + 0.5 * kind[:, None]]).astype(float)
+    model = latens.BernoulliMixture(2, random_state=0).fit(X)
+    assert model.means_.min() < 1e-3
+    text = latens.report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
+    parts = text[text.index(">Components<") : text.index(">Rows<")]
+    assert not re.findall(r">[^<]*\de-0\d", parts)
+
+
+def test_an_interval_that_rounding_would_close_has_more_digits(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 400)
+    X = np.column_stack([2007 + kind + 0.001 * rng.normal(size=400), 5 * kind + rng.normal(size=400)])
+    model = latens.LatentClassAnalysis(2, random_state=0).fit(X)
+    text = latens.report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
+    parts = text[text.index(">Components<") : text.index(">Columns by components<")]
+    ends = re.findall(r"\[([\d.,]+), ([\d.,]+)\]", parts)
+    assert any(lower.startswith("2,00") for lower, _ in ends)
+    assert all(lower != upper for lower, upper in ends)
+
+
+def test_four_measurements_in_an_array_are_a_table_and_no_image(tmp_path: Path) -> None:
+    from sklearn.datasets import load_iris
+
+    X = load_iris().data
+    model = latens.GaussianMixture(3, random_state=0).fit(X)
+    text = latens.report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ">Columns by components<" in text
+    assert "as images" not in text
+    assert "as images" in latens.report(model, X, tmp_path / "page.html", shape=(2, 2)).read_text(encoding="utf-8")

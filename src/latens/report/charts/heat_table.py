@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from latens.report.charts.numbers import MINUS, number
+from latens.report.charts.numbers import MINUS, chance, number, times_usual
 from latens.report.charts.svg import shortened
 
 __all__ = ["MOST_WIDE", "WRITTEN", "component_name", "heat_table", "signed"]
@@ -89,8 +89,8 @@ def _cell(strength: float, shown: float, lift: float, why: str, dense: bool) -> 
     level = int(np.searchsorted(STEPS, abs(strength), side="right"))
     kind = "" if level == 0 else f"{'p' if strength > 0 else 'm'}{level}"
     value = strength if np.isnan(shown) else float(shown)
-    text = signed(strength) if np.isnan(shown) else number(value)
+    text = signed(strength) if np.isnan(shown) else chance(value) if np.isfinite(lift) else number(value)
     visible = not dense and abs(strength) >= WRITTEN
-    words = text if not np.isfinite(lift) else f"{text}, {number(lift)} times the usual share"
+    words = text if not np.isfinite(lift) else f"{text}, {times_usual(lift)} times the usual share"
     title = f"{words}; {why}" if why else words if words != text or not visible else ""
     return CELL.format(f"{kind} unsound".strip() if why else kind, value, title, text if visible else "")

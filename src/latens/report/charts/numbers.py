@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["chance", "log_ticks", "number", "tick_labels", "ticks"]
+__all__ = ["chance", "log_ticks", "number", "tick_labels", "ticks", "times_usual", "told_apart"]
 
 MINUS = "\N{MINUS SIGN}"
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -37,6 +37,33 @@ def chance(value: float) -> str:
     ('0', '0.012', '1', '0.999')
     """
     return "0" if value < 0.0005 else "1" if value > 0.9995 else number(value)
+
+
+def times_usual(lift: float) -> str:
+    """How many times the usual share a probability is, as a reader takes it.
+
+    Examples
+    --------
+    >>> times_usual(2.4), times_usual(0.000143)
+    ('2.40', '0')
+    """
+    return number(lift) if lift >= 0.0005 else "0"
+
+
+def told_apart(lower: float, upper: float) -> tuple[str, str]:
+    """Two numbers close to each other, with so many digits that they differ.
+
+    Examples
+    --------
+    >>> told_apart(2006.9988, 2007.0012), told_apart(3.0, 3.0)
+    (('2,006.999', '2,007.001'), ('3.00', '3.00'))
+    """
+    gap = upper - lower
+    if not (math.isfinite(gap) and gap > 1e-9 * max(abs(lower), abs(upper))):
+        return number(lower), number(upper)
+    decimals = max(0, math.ceil(-math.log10(gap)))
+    first, last = (f"{value:,.{decimals}f}".replace("-", MINUS) for value in (lower, upper))
+    return first, last
 
 
 def ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> list[float]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from latens.estimators.display.order_note import order_note
 from latens.report.charts.heat_table import MOST_WIDE, WRITTEN, component_name, heat_table, signed
-from latens.report.charts.numbers import chance, number
+from latens.report.charts.numbers import chance, number, times_usual, told_apart
 from latens.report.content import Section, Table
 from latens.report.measures.profile import Profile
 from latens.report.measures.sample import n_rows_of
@@ -126,14 +126,16 @@ def _top(profile: Profile, known: Ends, k: int) -> Markup:
     for d in profile.notable(k, TOP):
         value, shown = float(profile.strength[d, k]), float(profile.shown[d, k])
         lift = np.nan if profile.lift is None else float(profile.lift[d, k])
-        text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {number(shown)}"
+        form = signed if np.isnan(shown) else number if np.isnan(lift) else chance
+        text = signed(value) if np.isnan(shown) else f"{'↑' if value > 0 else '↓'} {form(shown)}"
         ends = known.get((d, k))
         span = Markup("")
-        form = signed if np.isnan(shown) else number if np.isnan(lift) else chance
         lower, upper = ("", "") if ends is None else map(form, ends[:2])
+        if ends is not None and form is number and lower == upper:
+            lower, upper = told_apart(*ends[:2])
         if ends is not None and np.isfinite(ends[:2]).all() and (ends[2] or lower != upper):
             span = RANGE.format("" if ends[2] else " doubt", "" if ends[2] else ends[3], lower, upper)
-        name = profile.columns[d] if not np.isfinite(lift) else f"{profile.columns[d]} ({number(lift)}×)"
+        name = profile.columns[d] if not np.isfinite(lift) else f"{profile.columns[d]} ({times_usual(lift)}×)"
         parts.append(LINE.format("up" if value > 0 else "down", text, name, span))
     return Markup(" ").join(parts) if parts else Markup("none stands out")
 
