@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "MISSING_MARKS",
     "NONE_WORDS",
     "has_decimal_commas",
+    "is_absent",
     "is_missing_mark",
     "number_in",
     "number_style",
@@ -58,6 +60,20 @@ def is_missing_mark(cell: str) -> bool:
     [True, True, True, False]
     """
     return cell.strip() in _MARK_SET
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a value of a frame is none: None, NaN, NaT, or the NA of pandas, which answers no comparison.
+
+    >>> [is_absent(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return str(value) == "<NA>"
 
 
 def plain_number(cell: str, decimal: str = ".") -> float | None:

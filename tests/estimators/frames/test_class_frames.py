@@ -147,3 +147,30 @@ def test_columns_that_are_not_used_are_told_in_words_of_python() -> None:
     message = next(str(each.message) for each in caught if each.category is UnusedColumns)
     assert "--" not in message
     assert "likelihoods={name: 'categorical'}" in message
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("kind", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_frames_of_nullable_types_are_those_of_plain_ones(backend: Any, kind: Any) -> None:
+    frame, _, _ = people()
+    frame = frame.drop(columns=["born", "note"]).assign(grade=frame["grade"].astype(object))
+    frame["member"] = frame["member"].astype(object)
+    frame.loc["person 3", "member"] = None
+    nullable = frame.convert_dtypes(dtype_backend=backend)
+    assert nullable.isna().sum().sum() == frame.isna().sum().sum()
+    plain, own = (kind(2, random_state=0).fit(table) for table in (frame, nullable))
+    assert own.elbo_ == pytest.approx(plain.elbo_, abs=1e-6)
+    whole = own.impute(nullable)
+    assert whole.dtypes.equals(nullable.dtypes)
+    assert not whole.isna().any().any()
+    for name in ("species", "smokes", "grade", "member"):
+        assert whole[name].tolist() == plain.impute(frame)[name].tolist()
+
+
+def test_decimals_are_numbers() -> None:
+    from decimal import Decimal
+
+    frame, _, _ = people()
+    exact = frame.assign(age=[None if value != value else Decimal(str(value)) for value in frame["age"]])
+    assert fitted(exact).likelihoods_["age"] == "gaussian"
+    assert fitted(exact).elbo_ == pytest.approx(fitted(frame).elbo_)
