@@ -143,3 +143,32 @@ def test_rows_of_the_fit_are_no_test() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RowsOfFit)
         latens.compare(both, rows(300, seed=1))
+
+
+@pytest.mark.extras
+def test_classes_and_views_of_the_same_mixed_frame_are_compared_whatever_the_order_of_their_columns() -> None:
+    import pandas
+
+    rng = np.random.default_rng(0)
+    on = rng.random(300) < 0.5
+    frame = pandas.DataFrame(
+        {
+            "member": np.where(rng.random(300) < 0.2 + 0.6 * on, "yes", "no"),
+            "height": rng.normal(3.0 * on + 20.0),
+            "weight": rng.normal(2.0 * on - 7.0),
+            "colour": np.where(rng.random(300) < 0.3, "blue", np.where(on, "red", "green")),
+        }
+    )
+    for table in (frame, frame.drop(columns="colour")):
+        classes = latens.LatentClassAnalysis(2, random_state=0).fit(table)
+        views = latens.MultiViewFactorAnalysis(1, random_state=0).fit(table)
+        found = latens.compare({"classes": classes, "views": views})
+        assert found.by == "bound"
+        assert sorted(found.table["bound"]) == sorted([classes.elbo_, views.elbo_])
+        held_out = latens.compare({"classes": classes, "views": views}, X_test=table.sample(100, random_state=0))
+        assert held_out.by == "density"
+    other = latens.LatentClassAnalysis(2, random_state=0).fit(
+        frame.drop(columns="colour").assign(height=frame["height"] + 1)
+    )
+    with pytest.raises(ValueError, match="rows with different means"):
+        latens.compare({"other": other, "views": views})

@@ -142,27 +142,38 @@ def _refuse_other_units(models: dict[str, Any]) -> None:
                 f"{first!r} describes {len(one)} columns and {name!r} {len(other)}: numbers about different columns "
                 "cannot be compared. Fit both to the same columns."
             )
-        if one != other:
-            at = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-            mass, density = (first, name) if one[at] else (name, first)
+        by_name = set(one) == set(other)  # views have their columns in an order of their own
+        for at, (column, is_mass) in enumerate(one.items()):
+            if is_mass == (other[column] if by_name else list(other.values())[at]):
+                continue
+            mass, density = (first, name) if is_mass else (name, first)
+            which = at if column == f"x{at}" else repr(column)
             raise ValueError(
-                f"{mass!r} gives column {at} a probability mass and {density!r} a density, which have different "
-                "units and cannot be compared. Fit both with the same kinds of columns (likelihoods=...), or ask "
-                "latens.suggest(X), which scores all candidates in one unit."
+                f"{mass!r} gives column {which} a probability mass and {density!r} a density, "
+                "which have different units and cannot be compared. Fit both with the same kinds of columns "
+                "(likelihoods=...), or ask latens.suggest(X), which scores all candidates in one unit."
             )
 
 
-def _masses(model: Any) -> tuple[bool, ...]:
+def _masses(model: Any) -> dict[str, bool]:
     """Of each column that a model describes, whether it gives probability masses rather than densities."""
-    if hasattr(model, "layout_"):  # views
-        sizes = [len(names) for names in model.layout_.features]
-        views = zip(model.layout_.views, sizes, strict=True)
-        return tuple(model.likelihoods_[view] not in MEASUREMENTS for view, size in views for _ in range(size))
-    if hasattr(model, "columns_"):
-        return tuple(kind not in MEASUREMENTS for kind in model.columns_.kinds)
     if hasattr(model, "coef_"):  # a regression describes its target alone
-        return (False,)
-    return (bool(getattr(model, "binary", False)),) * int(model.n_features_in_)
+        return {"y": False}
+    names, views = _column_names(model._features_as_read())
+    if hasattr(model, "layout_"):
+        kinds = [model.likelihoods_[view] for view in views]
+    elif hasattr(model, "columns_"):
+        kinds = list(model.columns_.kinds)
+    else:
+        kinds = ["bernoulli" if getattr(model, "binary", False) else "gaussian"] * len(names)
+    return {name: kind not in MEASUREMENTS for name, kind in zip(names, kinds, strict=True)}
+
+
+def _column_names(features: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Names of all columns, with that of their view where two views share one; and the view of each."""
+    each = [(view, str(name)) for view, names in features.items() for name in names]
+    alone = len({name for _, name in each}) == len(each)
+    return [name if alone else f"{view}: {name}" for view, name in each], [view for view, _ in each]
 
 
 def _by_bound(models: dict[str, Any]) -> Comparison:
@@ -214,7 +225,11 @@ def _refuse_other_rows(first: str, one: Any, second: str, other: Any) -> None:
                 "Fit both to the same rows, or pass X_test=rows that neither has seen."
             )
     a, b = facts[0]["origin"], facts[1]["origin"]
-    if a is not None and b is not None and len(a) == len(b) and not _close(a, b):
+    if a is not None and b is not None and len(a) == len(b):
+        if set(a) == set(b):
+            b = {name: b[name] for name in a}
+        if _close(np.array(list(a.values())), np.array(list(b.values()))):
+            return
         raise ValueError(
             f"{first!r} and {second!r} were fitted to rows with different means: their bounds cannot be compared. "
             "Fit both to the same rows, or pass X_test=rows that neither has seen."
@@ -228,8 +243,13 @@ def _rows_of_fit(model: Any) -> dict[str, Any]:
     return {
         "rows": None if parts is None else float(round(parts.state.stats.n, 6)),
         "column names": None if names is None or hasattr(model, "coef_") else tuple(map(str, names)),
-        "origin": np.asarray(parts.units.origin, dtype=float) if centred and parts is not None else None,
+        "origin": _origins(model, parts.units.origin) if centred and parts is not None else None,
     }
+
+
+def _origins(model: Any, origin: Any) -> dict[str, float]:
+    names, _ = _column_names(model._features_by_view())
+    return dict(zip(names, np.asarray(origin, dtype=float).tolist(), strict=True))
 
 
 def _close(a: Floats, b: Floats) -> bool:
@@ -318,9 +338,9 @@ def _doubt_rows(models: dict[str, Any], X_test: Any, n: int) -> None:
         return
     for name, model in models.items():
         facts = _rows_of_fit(model)
-        origin = facts["origin"]
-        if facts["rows"] != n or origin is None or origin.shape != means.shape:
+        if facts["rows"] != n or facts["origin"] is None or means.shape != (len(facts["origin"]),):
             continue
+        origin = np.array(list(facts["origin"].values()))
         if np.all(np.abs(origin - means) <= ORIGIN_GRID * spread):
             warn(
                 RowsOfFit(

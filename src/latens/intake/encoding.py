@@ -211,7 +211,8 @@ class Encoding:
             warn(
                 AbsentColumns(
                     f"{len(absent)} column(s) of the model are not in this table and are taken as missing: "
-                    f"{listed(absent)}."
+                    f"{listed(absent)}.",
+                    "Give them, with their names of the fit, if they were measured.",
                 )
             )
         return found
@@ -318,7 +319,8 @@ def _level_numbers(column: Column, values: Values) -> Floats:
         warn(
             UnseenLevels(
                 f"column {column.name!r} holds {len(strange)} value(s) that were not there at the fit, taken as "
-                f"missing: {listed(list(dict.fromkeys(strange)))}; known are {listed(column.levels)}."
+                f"missing: {listed(list(dict.fromkeys(strange)))}; known are {listed(column.levels)}.",
+                "Correct their spelling, or fit again with rows that have them.",
             )
         )
     return found
@@ -353,7 +355,8 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
             warn(
                 UnseenLevels(
                     f"column {column.name!r} holds {len(words)} value(s) that are no numbers, taken as missing, such "
-                    f"as {words[0][:20]!r}."
+                    f"as {words[0][:20]!r}.",
+                    "Correct them, or leave those cells empty.",
                 )
             )
     else:

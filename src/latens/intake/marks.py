@@ -6,12 +6,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 __all__ = [
     "MISSING_MARKS",
     "NONE_WORDS",
     "are_dates",
     "has_decimal_commas",
+    "is_absent",
     "is_missing_mark",
     "number_in",
     "number_style",
@@ -76,6 +78,20 @@ def are_dates(cells: Collection[str]) -> bool:
     (True, True, False, False)
     """
     return bool(cells) and sum(_DATE.fullmatch(cell) is not None for cell in cells) >= _ENOUGH_DATES * len(cells)
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a value of a frame is none: None, NaN, NaT, or the NA of pandas, which answers no comparison.
+
+    >>> [is_absent(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return str(value) == "<NA>"
 
 
 def plain_number(cell: str, decimal: str = ".") -> float | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.marks import NONE_WORDS, is_missing_mark, plain_number
+from latens.intake.marks import NONE_WORDS, is_absent, is_missing_mark, plain_number
 
 __all__ = ["RawTable", "Values", "as_read", "is_enumeration", "level_text", "was_read"]
 
@@ -166,7 +168,7 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
         series = frame.iloc[:, j]
         if hasattr(kind, "categories"):
             levels[names[j]] = tuple(map(level_text, kind.categories))
-            out[j] = _objects([None if value != value else level_text(value) for value in series.tolist()])
+            out[j] = _objects([None if is_absent(value) else level_text(value) for value in series.tolist()])
         elif getattr(kind, "kind", "") == "M":
             out[j] = series.to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
         elif getattr(kind, "kind", "") in "fiu":
@@ -178,19 +180,19 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
 
 def _objects(values: Sequence[Any]) -> Values:
     """Values of any types: numbers where all are, else text with None for what is missing."""
-    known = [value for value in values if value is not None and value == value]
-    if known and all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):
-        return np.array([np.nan if value is None or value != value else float(value) for value in values])
+    absent = [is_absent(value) for value in values]
+    known = [value for value, gone in zip(values, absent, strict=True) if not gone]
+    if known and all(isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) for value in known):
+        return np.array([np.nan if gone else float(value) for value, gone in zip(values, absent, strict=True)])
     if known and all(hasattr(value, "isoformat") for value in known):
-        texts = [value.isoformat() if hasattr(value, "isoformat") and value == value else "NaT" for value in values]
+        texts = ["NaT" if gone else value.isoformat() for value, gone in zip(values, absent, strict=True)]
         try:
             return np.array(texts, dtype="M8[ns]")
         except ValueError:
             pass  # times of day, or with time zones
     out = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        missing = value is None or value != value or str(value) in ("<NA>", "NaT")
-        text = None if missing else level_text(value)
+    for i, (value, gone) in enumerate(zip(values, absent, strict=True)):
+        text = None if gone else level_text(value)
         out[i] = None if text is None or (is_missing_mark(text) and text not in NONE_WORDS) else text
     return out
 

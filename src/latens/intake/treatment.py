@@ -267,8 +267,8 @@ def _category(name: str, counts: Counter[str], n_missing: int, declared: tuple[s
     levels = declared or tuple(sorted(counts, key=_natural))
     if len(levels) > MOST_CHOSEN_LEVELS:
         raise TableRefused(
-            f"column {name!r} has {len(levels):,} levels, and a category may have {MOST_CHOSEN_LEVELS:,}; leave it "
-            f"out: --drop {_quoted(name)} (drop=[{name!r}] of latens.read)."
+            f"column {name!r} has {len(levels):,} levels, and a category may have {MOST_CHOSEN_LEVELS:,}. Join rare "
+            f"levels, or leave the column out (--drop {_quoted(name)}, drop=[{name!r}] of latens.read)."
         )
     if len(levels) < 2:
         return Column(name, "constant", "dropped", f"always {next(iter(counts), '')!r}", n_missing)

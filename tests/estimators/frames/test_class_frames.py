@@ -147,3 +147,109 @@ def test_columns_that_are_not_used_are_told_in_words_of_python() -> None:
     message = next(str(each.message) for each in caught if each.category is UnusedColumns)
     assert "--" not in message
     assert "likelihoods={name: 'categorical'}" in message
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("kind", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+def test_frames_of_nullable_types_are_those_of_plain_ones(backend: Any, kind: Any) -> None:
+    frame, _, _ = people()
+    frame = frame.drop(columns=["born", "note"]).assign(grade=frame["grade"].astype(object))
+    frame["member"] = frame["member"].astype(object)
+    frame.loc["person 3", "member"] = None
+    nullable = frame.convert_dtypes(dtype_backend=backend)
+    assert nullable.isna().sum().sum() == frame.isna().sum().sum()
+    plain, own = (kind(2, random_state=0).fit(table) for table in (frame, nullable))
+    assert own.elbo_ == pytest.approx(plain.elbo_, abs=1e-6)
+    whole = own.impute(nullable)
+    assert whole.dtypes.equals(nullable.dtypes)
+    assert not whole.isna().any().any()
+    for name in ("species", "smokes", "grade", "member"):
+        assert whole[name].tolist() == plain.impute(frame)[name].tolist()
+
+
+def test_decimals_are_numbers() -> None:
+    from decimal import Decimal
+
+    frame, _, _ = people()
+    exact = frame.assign(age=[None if value != value else Decimal(str(value)) for value in frame["age"]])
+    assert fitted(exact).likelihoods_["age"] == "gaussian"
+    assert fitted(exact).elbo_ == pytest.approx(fitted(frame).elbo_)
+
+
+BOTH = pytest.mark.parametrize("kind", [latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("column", "chosen", "words"),
+    [
+        (
+            lambda n: ["a"] * n,
+            "categorical",
+            r"column 'odd' is to be categorical but is always 'a'; a category needs two",
+        ),
+        (lambda n: [None] * n, "ordinal", "column 'odd' is to be ordinal but shows no value at all; a category needs"),
+        (lambda n: [3.0] * n, "gaussian", "column 'odd' is to be gaussian but is always 3; leave the column out"),
+        (lambda n: [f"l{i}" for i in range(n)], "gaussian", "column 'odd' is to be gaussian but holds text"),
+        (lambda n: ["yes", "no"] * (n // 2), "poisson", "column 'odd' holds 'no' and 'yes' and cannot be poisson"),
+        (lambda n: range(-1, n - 1), "poisson", "column 'odd' is to be poisson but holds"),
+        (lambda n: np.linspace(0, 1, n), "negative-binomial", "column 'odd' is to be negative-binomial but holds"),
+        (lambda n: np.linspace(0, 1, n), "bernoulli", "column 'odd' is to be bernoulli but holds"),
+        (lambda n: np.linspace(0, 1, n), "gausian", r"likelihoods\['odd'\]='gausian' is not known; choose one of"),
+        (
+            lambda n: [np.inf, *range(n - 1)],
+            "gaussian",
+            r"column 'odd' holds 1 infinite value\(s\), the first in row 0",
+        ),
+    ],
+)
+def test_kinds_that_do_not_suit_a_column_are_refused_by_its_name(
+    kind: Any, column: Any, chosen: str, words: str
+) -> None:
+    frame = people(n=60)[0].drop(columns="note")
+    frame = frame.reset_index(drop=True).assign(odd=column(60))
+    with pytest.raises(ValueError, match=words):
+        kind(2, likelihoods={"odd": chosen}).fit(frame)
+
+
+@BOTH
+def test_a_frame_without_rows_is_refused_in_words(kind: Any) -> None:
+    with pytest.raises(ValueError, match="X has no rows"):
+        kind(2).fit(people(n=60)[0].iloc[:0])
+
+
+@BOTH
+def test_infinities_of_later_frames_are_refused_in_columns_that_are_used(kind: Any) -> None:
+    frame, _, _ = people(n=60)
+    model = kind(2, random_state=0).fit(frame)
+    assert len(model.transform(frame.assign(other=np.inf))) == 60
+    with pytest.raises(ValueError, match="column 'age' holds 60 infinite"):
+        model.transform(frame.assign(age=np.inf))
+
+
+@BOTH
+def test_the_kind_that_was_chosen_goes_before_what_numbers_look_like(kind: Any) -> None:
+    frame, _, label = people(n=120)
+    frame["week"], frame["sex"] = np.arange(120) + 1, 1 + label
+    with pytest.warns(UnusedColumns, match=r"week \(counts the rows\)"):
+        assert "week" not in str(kind(2, random_state=0).fit(frame).summary())
+    model = kind(2, likelihoods={"week": "gaussian", "sex": "gaussian"}, random_state=0).fit(frame)
+    frame["week"], frame["sex"] = frame["week"].astype(float), frame["sex"].astype(float)
+    frame.loc["person 0", ["week", "sex"]] = np.nan
+    filled = model.impute(frame).loc["person 0"]
+    assert 0.8 <= filled["sex"] <= 2.2
+    assert 20 < filled["week"] < 100
+
+
+@pytest.mark.parametrize(
+    ("columns", "remedy"),
+    [(["note"], None), (["always"], None), (["town"], "likelihoods={name: 'categorical'}"), (["week"], "'gaussian'}")],
+)
+def test_what_to_type_about_columns_that_are_not_used_is_what_helps(columns: list[str], remedy: str | None) -> None:
+    frame, _, _ = people(n=120)
+    frame = frame.drop(columns="born").assign(always=1.0, week=range(120), town=[f"town {i % 60}" for i in range(120)])
+    frame = frame.drop(columns=list({"note", "always", "town", "week"} - set(columns)))
+    with pytest.warns(UnusedColumns) as caught:
+        latens.LatentClassAnalysis(2, max_iter=2, moves=False, **QUICK).fit(frame)
+    message = next(str(each.message) for each in caught if each.category is UnusedColumns)
+    assert (remedy in message) if remedy else message.endswith("Drop them.")

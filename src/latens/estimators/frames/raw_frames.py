@@ -6,6 +6,7 @@ What each column holds is found by `latens.intake`; its encoding is learnt at th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from latens.array import Floats
 from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.intake import Encoding, RawTable
-from latens.intake.columns import Column
+from latens.intake.columns import KEPT, Column
+from latens.intake.marks import plain_number
 from latens.intake.raw_table import is_enumeration, was_read
 from latens.intake.treatment import Choices, treat
 from latens.system.wording import listed
@@ -97,11 +99,18 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
         The caller's kinds: columns of text that are to be levels are taken as such, however many they have.
     """
     refuse_repeated_names(X)
+    if not len(X):
+        raise ValueError("X has no rows; give at least two.")
+    _refuse_infinite(X, X.columns)
     raw = RawTable.of_frame(X)
-    chosen = given if isinstance(given, dict) else {}
+    chosen = {str(name): kind for name, kind in given.items()} if isinstance(given, dict) else {}
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
     category = tuple(name for name in texts if chosen.get(name) in ("categorical", "ordinal"))
     columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None))
+    columns = tuple(
+        _as_chosen(column, chosen[column.name], column.name in texts) if column.name in chosen else column
+        for column in columns
+    )
     # notes may end with the option of the command line that keeps a column; in Python the warning says what does
     notes = {column.name: column.note.partition("; --")[0] for column in columns if not column.is_kept}
     out = [f"{column.name} ({notes[column.name] or column.kind})" for column in columns if not column.is_kept]
@@ -109,17 +118,55 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     if not kept:
         raise ValueError(f"no column of X can be used: {', '.join(out[:8])}. Give numbers, yes/no or categories.")
     if out:
-        warn(
-            UnusedColumns(
-                f"{len(out)} column(s) are not used: {listed(out, 8, str)}.",
-                "Drop them, or give the kind of those that are categories: likelihoods={name: 'categorical'}.",
-            )
-        )
+        unused = [column for column in columns if not column.is_kept]
+        remedy = "Drop them"
+        if any(column.kind == "text" for column in unused):
+            remedy += ", or give the kind of those that are categories: likelihoods={name: 'categorical'}"
+        elif any(column.kind in ("counter", "id") and column.name not in texts for column in unused):
+            remedy += ", or give the kind of those that measure something: likelihoods={name: 'gaussian'}"
+        warn(UnusedColumns(f"{len(out)} column(s) are not used: {listed(out, 8, str)}.", f"{remedy}."))
     _tell_codes(kept)
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
     return Encoding(kept), kinds | {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
+
+
+def _as_chosen(column: Column, kind: Any, is_text: bool) -> Column:
+    """A column whose kind the caller chose, which goes before what its values look like, where they allow it."""
+    word = kind if isinstance(kind, str) else getattr(kind, "name", "")
+    if column.kind in ("constant", "empty"):
+        shows = "shows no value at all" if column.kind == "empty" else f"is {column.note}"
+        needs = "a category needs two levels, so " if word in ("categorical", "ordinal") else ""
+        raise ValueError(f"column {column.name!r} is to be {word} but {shows}; {needs}leave the column out.")
+    if column.kind == "date" or (is_text and column.kind in ("text", "id")):
+        held = "dates" if column.kind == "date" else "text"
+        raise ValueError(
+            f"column {column.name!r} is to be {word} but holds {held}; turn it into numbers, or leave the column out."
+        )
+    if column.kind in ("counter", "id"):
+        return replace(column, kind="number", role=KEPT, note="")
+    if column.kind == "binary" and word not in ("bernoulli", "categorical", "ordinal"):
+        if any(plain_number(level) is None for level in column.levels):
+            raise ValueError(
+                f"column {column.name!r} holds {column.levels[0]!r} and {column.levels[1]!r} and cannot be {word}; "
+                "choose 'bernoulli', or turn it into numbers."
+            )
+        return replace(column, kind="number", levels=())
+    return column
+
+
+def _refuse_infinite(X: Any, names: Sequence[Any]) -> None:
+    """Infinities are no numbers of a model, in frames as in arrays."""
+    for name in names:
+        kind = X[name].dtype
+        is_float = getattr(kind, "kind", "") == "f" if hasattr(X, "iloc") else kind.is_float()
+        infinite = np.isinf(_numbers_of(X[name])) if is_float else np.zeros(0, dtype=bool)
+        if infinite.any():
+            raise ValueError(
+                f"column {name!r} holds {int(infinite.sum())} infinite value(s), the first in row "
+                f"{int(np.argmax(infinite))}; give numbers, or NaN where a value is missing."
+            )
 
 
 def _tell_codes(columns: Sequence[Column]) -> None:
@@ -136,6 +183,8 @@ def _tell_codes(columns: Sequence[Column]) -> None:
 
 def level_numbers(encoding: Encoding, X: Any) -> Floats:
     """(n, D), rows of a frame as numbers, NaN where missing: of a category the number of its level."""
+    own = {column.name for column in encoding.columns}
+    _refuse_infinite(X, [name for name in X.columns if str(name) in own])
     encoded, columns, at = encoding.encode(X), [], 0
     for column in encoding.columns:
         width = len(column.encoded_names)

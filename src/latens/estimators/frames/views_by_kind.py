@@ -17,6 +17,8 @@ from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.multi_view.tables.level_columns import LevelColumns
 from latens.intake import Encoding
 from latens.intake.kind_guess import guess_kind
+from latens.models.likelihoods import Look
+from latens.models.likelihoods.names import LIKELIHOODS, Kind, refuse_unknown
 from latens.system.wording import listed
 
 if TYPE_CHECKING:
@@ -70,8 +72,10 @@ def learn_views(X: Any, given: Any) -> KindsOfFrame:
     likelihoods: dict[str, Any] = {}
     columns: dict[str, list[str]] = {}
     for name, values in zip(names, level_numbers(encoding, X).T, strict=True):
-        kind = chosen.get(name) or stated.get(name) or guess_kind(values[~np.isnan(values)])
-        _check_choice(name, kind, stated.get(name))
+        shown = values[~np.isnan(values)]
+        if name in chosen:
+            _check_choice(name, chosen[name], stated.get(name), shown)
+        kind = chosen.get(name) or stated.get(name) or guess_kind(shown)
         view = VIEW_NAMES.get(_name_of(kind), _name_of(kind))
         columns.setdefault(view, []).append(name)
         likelihoods[view] = by_view.get(view, kind)
@@ -156,12 +160,20 @@ def _choices(given: Any, names: Sequence[str]) -> tuple[dict[str, Any], dict[str
     )
 
 
-def _check_choice(name: str, kind: Any, stated: str | None) -> None:
+def _check_choice(name: str, kind: Any, stated: str | None, shown: Floats) -> None:
+    """Refuse a kind that does not suit what a column shows."""
+    refuse_unknown(name, kind)
     if stated in ("categorical", "ordinal") and _name_of(kind) not in ("categorical", "ordinal"):
         raise ValueError(
             f"column {name!r} holds categories and cannot be {_name_of(kind)}; choose 'categorical' or 'ordinal', or "
             "turn it into numbers."
         )
+    low, high = np.array([shown.min(initial=np.inf)]), np.array([shown.max(initial=-np.inf)])
+    whole, binary = bool((shown == np.floor(shown)).all()), bool(np.isin(shown, (0.0, 1.0)).all())
+    likelihood: Kind = LIKELIHOODS[kind] if isinstance(kind, str) else kind
+    wrong = likelihood.refusal(Look(low, high, whole, binary, skewed=False))
+    if wrong is not None:
+        raise ValueError(f"column {name!r} is to be {_name_of(kind)} but {wrong}")
 
 
 def _name_of(kind: Any) -> str:

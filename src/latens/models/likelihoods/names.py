@@ -24,6 +24,7 @@ __all__ = [
     "kinds_of",
     "names_columns",
     "own_likelihoods",
+    "refuse_unknown",
 ]
 
 NAMES: dict[str, str] = {
@@ -43,6 +44,18 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
 MEASUREMENTS = tuple(name for name, kind in LIKELIHOODS.items() if kind.has_unit)  # whose values have a unit
 
 Kind = type[Likelihood] | Likelihood  # the class behind a name, or the caller's own
+
+
+def refuse_unknown(key: str, kind: Any) -> None:
+    """Refuse what is neither a name of the table nor a likelihood of the caller's own."""
+    if isinstance(kind, Likelihood) or (isinstance(kind, str) and kind in LIKELIHOODS):
+        return
+    if isinstance(kind, type) and issubclass(kind, Likelihood):
+        raise ValueError(f"likelihoods[{key!r}] is the class {kind.__name__}; give an instance, {kind.__name__}().")
+    raise ValueError(
+        f"likelihoods[{key!r}]={kind!r} is not known; choose one of {', '.join(map(repr, LIKELIHOODS))}, or give an "
+        "instance of latens.likelihoods.Likelihood."
+    )
 
 
 def names_columns(given: Any) -> bool:

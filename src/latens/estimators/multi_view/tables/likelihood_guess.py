@@ -19,7 +19,7 @@ from latens.estimators.multi_view.tables.wide import Layout, WideTable
 from latens.intake import Encoding
 from latens.intake.kind_guess import POISSON_RATIO, count_kind
 from latens.models.likelihoods import Likelihood, Look
-from latens.models.likelihoods.names import LIKELIHOODS, Kind
+from latens.models.likelihoods.names import LIKELIHOODS, Kind, refuse_unknown
 from latens.system.wording import listed
 
 __all__ = ["KINDS", "ChosenKinds", "check_likelihoods", "guess_from_survey", "guess_likelihoods"]
@@ -114,19 +114,13 @@ def _choices(given: Any, views: tuple[str, ...]) -> dict[str, Kind]:
 
 def _kind(view: str, kind: Any) -> Kind:
     """The class behind a name, or the caller's own likelihood."""
+    refuse_unknown(view, kind)
     if isinstance(kind, Likelihood):
         if kind.name in LIKELIHOODS and not isinstance(kind, LIKELIHOODS[kind.name]):
             raise ValueError(
                 f"likelihoods[{view!r}] is called {kind.name!r}, which is taken; give it a name of its own."
             )
         return kind
-    if isinstance(kind, type) and issubclass(kind, Likelihood):
-        raise ValueError(f"likelihoods[{view!r}] is the class {kind.__name__}; give an instance, {kind.__name__}().")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(
-            f"likelihoods[{view!r}]={kind!r} is not known; choose one of {', '.join(map(repr, KINDS))}, or give an "
-            "instance of latens.likelihoods.Likelihood."
-        )
     return LIKELIHOODS[kind]
 
 
