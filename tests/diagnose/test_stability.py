@@ -70,20 +70,55 @@ def test_a_fitted_model_is_left_as_it_was() -> None:
     assert np.array_equal(model.components_, before)
 
 
-def test_agreement_is_the_least_among_the_three_fits() -> None:
+class Codes:
+    """A fit that says this of every row."""
+
+    def __init__(self, codes: np.ndarray, sd: float = 0.0) -> None:
+        self.codes, self.sd = codes, np.full(codes.shape, sd)
+
+    def transform(self, X: Any, return_std: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        return self.codes, self.sd
+
+
+def agreement(whole: Codes, *fits: Codes) -> float:
+    n = len(whole.codes)
+    return float(halves._agreement(whole, fits, np.zeros((n, 1)), np.array_split(np.arange(n), 2), {})[0])
+
+
+def test_agreement_is_the_least_among_the_three_fits_in_either_half() -> None:
     rng = np.random.default_rng(0)
     one, other = rng.normal(size=(50, 1)), rng.normal(size=(50, 1))
+    together = [abs(np.corrcoef(one[half, 0], other[half, 0])[0, 1]) for half in (slice(25), slice(25, None))]
+    assert agreement(Codes(one + other), Codes(-3 * one), Codes(other)) == pytest.approx(min(together))
 
-    class Codes:
-        def __init__(self, codes: np.ndarray) -> None:
-            self.codes = codes
 
-        def transform(self, X: Any) -> np.ndarray:
-            return self.codes
+def test_codes_that_say_next_to_nothing_do_not_agree_however_alike_they_are() -> None:
+    near_nothing = 1e-4 * np.random.default_rng(0).random((50, 1))
+    assert agreement(*[Codes(near_nothing)] * 3) == pytest.approx(1)
+    assert agreement(*[Codes(near_nothing, sd=0.1)] * 3) < 1e-4
 
-    both = Codes(one + other)
-    agreed = halves._agreement(both, [Codes(-3 * one), Codes(other)], np.zeros((50, 1)), {})
-    assert agreed == pytest.approx([abs(np.corrcoef(one[:, 0], other[:, 0])[0, 1])])
+
+def test_a_cluster_of_one_row_is_not_in_the_half_without_it() -> None:
+    lone = np.zeros((50, 1))
+    lone[3] = 1.0
+    assert agreement(*[Codes(lone)] * 3) == 0
+    lone[30] = 1.0
+    assert agreement(*[Codes(lone)] * 3) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_empty_classes_on_noise_do_not_return(seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(100, 4))
+    model = latens.LatentClassAnalysis(3, prune=False, random_state=0).fit(X)
+    assert latens.stability(model, X, n_samples=10).return_rate.max() <= 0.3
+
+
+def test_nothing_found_returns_nothing() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    for model in (latens.FactorAnalysis(2, prior="ard", random_state=0), latens.MultiViewFactorAnalysis(2)):
+        found = latens.stability(model, X, n_samples=2)
+        assert found.return_rate.size == 0
+        assert found.verdict.startswith("Nothing was found")
 
 
 def test_halves_share_no_row_and_rows_come_with_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:

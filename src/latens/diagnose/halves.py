@@ -2,10 +2,15 @@
 
 Rows are dealt into pairs of halves, without replacement, since repeated rows would make clusters of their own. A
 component returns in a pair if it has a counterpart in both halves and the two counterparts agree: halves share no row,
-so that what noise suggests in one is not in the other. Components agree by the correlation of their codes over all
-rows, which needs no sign, scale or order. How well chance agrees is found from rows whose columns were shuffled one by
-one: by the component that agrees best there, since of those forced on noise one often agrees (that of the widest rows)
-and the others hold nothing.
+so that what noise suggests in one is not in the other. Components agree by the correlation of draws of their codes, in
+the rows of either half, which needs no sign, scale or order:
+
+    Cov(E[a], E[b]) / sqrt(Var(a) Var(b)),   Var(a) = Var(E[a]) + E[Var(a | row)]
+
+Posterior means alone would not do: a component that is left empty says of every row that it is as good as absent, and
+how good that is goes by the row's distance from the centre, in every half alike. Over all rows it would not do either:
+a cluster of one extreme row is found again by a half without it, in the component that it left empty. How well chance
+agrees is found from rows whose columns were shuffled one by one: by the component that agrees best there.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ __all__ = ["Stability", "stability"]
 
 N_SHUFFLED = 8  # pairs of shuffled halves that show what chance does
 CHANCE = 0.1  # of shuffled tables whose best component agrees better than is asked for
-LEAST_AGREEMENT, MOST_AGREEMENT = 0.6, 0.95  # correlations between which that is asked for
+LEAST_AGREEMENT, MOST_AGREEMENT = 0.3, 0.95  # correlations of draws between which that is asked for
 N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN = 0.1  # share of the cells that are hidden there
 LEVEL = 0.9
@@ -137,7 +142,7 @@ def _compared(
             break
         halves = np.array_split(rng.permutation(n), 2)
         fits = [_fitted(alike, X, np.sort(half), fit_params) for half in halves]
-        agreement.append(_agreement(whole, fits, X, fit_params))
+        agreement.append(_agreement(whole, fits, X, halves, fit_params))
         if at < N_COVERED:
             other = np.sort(halves[1])
             beside = {name: _rows_of(value, other) for name, value in fit_params.items()}
@@ -155,20 +160,52 @@ def _fitted(model: Any, X: Any, rows: Index | None, fit_params: dict[str, Any]) 
         return like(model, warm_start=False).fit(part, **given)
 
 
-def _agreement(whole: Any, fits: Sequence[Any], X: Any, fit_params: dict[str, Any]) -> Floats:
-    """(K,), of each component the least correlation among it and its counterparts in two fits."""
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """What a fit says of every row's codes."""
+
+    mean: Floats  # (n, K)
+    covariance: Floats  # (n or 1, K, K), given the parameters
+
+    def of(self, rows: Index) -> _Codes:
+        return _Codes(self.mean[rows], self.covariance if len(self.covariance) == 1 else self.covariance[rows])
+
+    def turned(self, axes: Floats) -> _Codes:
+        """Of the sums that each column of `axes` (K, L) makes of the codes."""
+        return _Codes(self.mean @ axes, axes.T @ self.covariance @ axes)
+
+    def correlations(self, other: _Codes) -> Floats:
+        """(K, L), of draws from two fits, without their signs; 0 for what never varies."""
+        a, b = (codes.mean - codes.mean.mean(axis=0) for codes in (self, other))
+        return np.asarray(np.abs(a.T @ b) / np.outer(self._length(a), other._length(b)))
+
+    def _length(self, centred: Floats) -> Floats:
+        """(K,), root sums of squares of draws about their mean."""
+        doubt = np.diagonal(self.covariance.mean(axis=0))
+        total = np.sum(centred**2, axis=0) + len(centred) * doubt
+        return np.asarray(np.sqrt(np.maximum(total, np.finfo(float).tiny)))
+
+
+def _agreement(whole: Any, fits: Sequence[Any], X: Any, halves: Sequence[Index], fit_params: dict[str, Any]) -> Floats:
+    """(K,), of each component the least correlation among it and its counterparts in two fits, in either half."""
     every = _codes(whole, X, fit_params)
     find = _projected if isinstance(whole, FactorAnalysis) else _matched
     one, other = (find(every, _codes(fit, X, fit_params)) for fit in fits)
     pairs = ((every, one), (every, other), (one, other))
-    return np.asarray(np.min([np.diagonal(_correlations(a, b)) for a, b in pairs], axis=0))
+    agreed = [np.diagonal(a.of(half).correlations(b.of(half))) for a, b in pairs for half in halves]
+    return np.asarray(np.min(agreed, axis=0))
 
 
-def _codes(model: Any, X: Any, fit_params: dict[str, Any]) -> Floats:
+def _codes(model: Any, X: Any, fit_params: dict[str, Any]) -> _Codes:
+    # standard deviations of factors hold what is not known of their axes, too; covariances do not
+    more = {"return_cov": True} if isinstance(model, FactorAnalysis) else {"return_std": True}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        codes = model.transform(X, **_wanted(model.transform, fit_params))
-        return np.asarray(host(codes), dtype=float).reshape(_n_rows(X), -1)
+        mean, spread = model.transform(X, **more, **_wanted(model.transform, fit_params))
+    mean, spread = (np.asarray(host(each), dtype=float) for each in (mean, spread))
+    if isinstance(model, FactorAnalysis):
+        return _Codes(mean, spread if spread.ndim == 3 else spread[None])
+    return _Codes(mean, spread[:, :, None] ** 2 * np.eye(mean.shape[1]))
 
 
 def _wanted(answer: Callable[..., Any], fit_params: dict[str, Any]) -> dict[str, Any]:
@@ -177,26 +214,17 @@ def _wanted(answer: Callable[..., Any], fit_params: dict[str, Any]) -> dict[str,
     return {name: value for name, value in fit_params.items() if name in known}
 
 
-def _matched(every: Floats, other: Floats) -> Floats:
-    """(n, K), the codes of another fit that belong to each component; 0 where they are too few."""
-    found = np.zeros_like(every)
-    if every.shape[1] and other.shape[1]:
-        rows, columns = linear_sum_assignment(-_correlations(every, other))
-        found[:, rows] = other[:, columns]
-    return found
+def _matched(every: _Codes, other: _Codes) -> _Codes:
+    """The codes of another fit that belong to each component; those that never vary where they are too few."""
+    axes = np.zeros((other.mean.shape[1], every.mean.shape[1]))
+    axes[linear_sum_assignment(-other.correlations(every))] = 1.0
+    return other.turned(axes)
 
 
-def _projected(every: Floats, other: Floats) -> Floats:
-    """(n, K), what the codes of another fit say of each component together: factors that may be turned."""
-    centred = other - other.mean(axis=0)
-    return np.asarray(centred @ np.linalg.lstsq(centred, every - every.mean(axis=0), rcond=None)[0])
-
-
-def _correlations(a: Floats, b: Floats) -> Floats:
-    """(K, L), without their signs; 0 for what never varies."""
-    a, b = (z - z.mean(axis=0) for z in (a, b))
-    a, b = (z / np.maximum(np.sqrt(np.sum(z**2, axis=0)), np.finfo(float).tiny) for z in (a, b))
-    return np.asarray(np.abs(a.T @ b))
+def _projected(every: _Codes, other: _Codes) -> _Codes:
+    """What the codes of another fit say of each component together: factors that may be turned."""
+    own, theirs = (codes.mean - codes.mean.mean(axis=0) for codes in (every, other))
+    return other.turned(np.linalg.lstsq(theirs, own, rcond=None)[0])
 
 
 def _by_chance(
@@ -205,7 +233,8 @@ def _by_chance(
     """Agreement of as many components where columns have nothing to do with each other."""
     noise = _shuffled(X, rng)
     every = _fitted(alike, noise, None, fit_params)
-    return _agreement(every, [_fitted(alike, noise, np.sort(half), fit_params) for half in halves], noise, fit_params)
+    fits = [_fitted(alike, noise, np.sort(half), fit_params) for half in halves]
+    return _agreement(every, fits, noise, halves, fit_params)
 
 
 def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any]) -> tuple[int, int]:
