@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from latens.array import Array, Floats
 from latens.array.states import MOST_SWITCHES
 from latens.array.transfer import is_sparse
-from latens.core import Rows, Statistics
+from latens.core import Rows, State, Statistics
 from latens.estimators.base import MOST_COMPONENTS, VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import binary_evidence
@@ -27,6 +28,7 @@ from latens.families.gamma import Gamma
 from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
 from latens.families.point_gamma import PointGamma
+from latens.inference.ascent import ascend
 from latens.models.noisy_or.jensen import JensenNoisyOr, RatePosterior
 from latens.models.noisy_or.model import CausePosterior, NoisyOrCauses
 from latens.models.noisy_or.moves import grouped, with_profiles
@@ -38,6 +40,7 @@ FEW_EXACT = 8  # up to which "auto" lists them all
 FEW_CAUSES = 8  # that a search begins with at least
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
+N_RACE = 20  # iterations that tell where causes begin best
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 
@@ -287,20 +290,25 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, restart: int
     ) -> CausePosterior | RatePosterior:
         sample, rng = context.sample, context.rng
-        rates = _column_means(sample)
-        strength = self._strengths(context)
+        q = self._start_at(model, context, self._strengths(model, context))
+        if isinstance(q, RatePosterior) or model.n_profiles == 1:
+            return q
+        codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
+        return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
+
+    def _start_at(
+        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, strength: Floats
+    ) -> CausePosterior | RatePosterior:
+        """Causes of these probabilities (K, D), one profile."""
+        rates = _column_means(context.sample)
         expected = max(float(strength.sum()), 1e-12)  # ones per row if every cause were on
         usage = np.full(len(strength), np.clip(0.8 * rates.sum() / expected, 0.02, 0.5))
         leak = np.clip(0.2 * rates, 1e-3, 0.5)
         if isinstance(model, JensenNoisyOr):
             return _rates_at(model, usage, -np.log1p(-strength), -np.log1p(-leak))
-        q = _posterior_at(model, usage[None], strength, leak)
-        if model.n_profiles == 1:
-            return q
-        codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
-        return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
+        return _posterior_at(model, usage[None], strength, leak)
 
-    def _strengths(self, context: FitContext) -> Floats:
+    def _strengths(self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext) -> Floats:
         """(K, D), probabilities that causes may have."""
         sample, rng = context.sample, context.rng
         d = sample.x.shape[1]
@@ -313,10 +321,25 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         k = self._starting_size(context)
         if one_of("init", self.init, ["auto", "random"]) == "random":
             return rng.uniform(0.05, 0.6, size=(k, d))
-        x: Array = sample.x if is_sparse(sample.x) else filled(sample)
-        parts = positive_parts(x, k, rng)
-        largest = parts.max(axis=1, keepdims=True)
-        return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
+        if isinstance(model, JensenNoisyOr) or k <= model.most_exact:
+            return _parts(sample, k, rng)
+        whole = sample.cached(f"whole rows for {k} causes", lambda: np.array(self._prefers_rows(model, context, k)))
+        return _whole_rows(sample, k, rng) if whole else _parts(sample, k, rng)
+
+    def _prefers_rows(self, model: NoisyOrCauses, context: FitContext, k: int) -> bool:
+        """Whether causes that begin as whole rows lead further than parts of rows, also if these go on as they do.
+
+        Parts are where rows have several causes each; where most have one, as pictures of digits, it takes parts
+        hundreds of iterations to grow together.
+        """
+        sample, rng = context.sample, np.random.default_rng(0)  # all starts of a fit begin alike
+        race = partial(ascend, model, [sample], max_iter=N_RACE, tol=self.tol)
+        parts, rows = (
+            race(State(self._start_at(model, context, strength)))
+            for strength in (_parts(sample, k, rng), _whole_rows(sample, k, rng))
+        )
+        last = parts.trace[-1].elbo - parts.trace[-2].elbo if len(parts.trace) > 1 else 0.0
+        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0))
 
     @property
     def _usual(self) -> Floats:
@@ -349,6 +372,21 @@ class NoisyOr(KnownCodes, VariationalTransformer):
 def _column_means(sample: Rows) -> Floats:
     """(D,), share of ones among the entries that were seen."""
     return np.asarray(sample.x.sum(axis=0), dtype=np.float64) / np.maximum(sample.counts, 1.0)
+
+
+def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
+    """(K, D), chances of ones under causes that are non-negative parts of the rows."""
+    x: Array = sample.x if is_sparse(sample.x) else filled(sample)
+    parts = positive_parts(x, k, rng)
+    largest = parts.max(axis=1, keepdims=True)
+    return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
+
+
+def _whole_rows(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
+    """(K, D), the same where each cause begins as a row."""
+    which = rng.choice(len(sample), size=k, replace=len(sample) < k)
+    x = sample.x[which].toarray() if is_sparse(sample.x) else filled(sample)[which]
+    return np.asarray(np.clip(0.8 * np.asarray(x, dtype=np.float64), 0.02, 0.9))
 
 
 def _posterior_at(model: NoisyOrCauses, usage: Floats, strength: Floats, leak: Floats) -> CausePosterior:

@@ -32,7 +32,9 @@ ROWS_OF_PROFILE = 2.0  # expected rows of a profile below which all such are lef
 def propose(
     model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator
 ) -> Iterator[Proposal]:
-    """Without causes that are on nowhere; more profiles, fewer causes, fewer profiles, other causes.
+    """Without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes.
+
+    Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
@@ -40,8 +42,8 @@ def propose(
     if not model.points:
         yield from _without_idle(model, q, stats)
         yield from _more_profiles(model, q, stats.n, local, rng)
-        yield from fewer_causes(model, q, stats, sample, local)
         yield from _fewer_profiles(model, q, stats)
+        yield from fewer_causes(model, q, stats, sample, local)
     yield from other_causes(model, q, stats, sample, local, rng)
 
 

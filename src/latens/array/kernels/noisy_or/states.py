@@ -75,8 +75,8 @@ class Effects:
 
     @cached_property
     def growth(self) -> Floats:
-        """(K, P), e^odds."""
-        return np.exp(np.minimum(self.odds, 700.0)).T.copy()
+        """(P, K), e^odds."""
+        return np.exp(np.clip(self.odds, -700.0, 700.0))
 
     def profile_logits(self, bits: Floats) -> Floats:
         """(C, P), of states (C, K)."""

@@ -17,13 +17,15 @@ import numba as nb
 import numpy as np
 from numba.extending import intrinsic
 
-from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, shrunk
+from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_normal, shrunk
 
 __all__ = ["cover_ones", "improve_words", "share_ones"]
 
 RARE = 1e-13  # a share of a row too small to be counted
-AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless that underflows
-LEAST_PRODUCT = 1e-280
+AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless one is so small that this may underflow
+LEAST_FACTOR = 1e-9
+LEAST_NORMAL = float(np.finfo(np.float64).tiny)
+TOGETHER = 4  # ones in a step, which the compiler turns into vectors; AT_ONCE is a multiple
 LEAST_LEFT, MOST_LEFT = 1e-6, 1e100  # of a sum over profiles, a cause turned off: beyond, parts may not have been held
 
 
@@ -41,10 +43,10 @@ _lowest: Any = intrinsic(_count_zeros)  # place of the lowest bit that is on
 
 @nb.njit(**COMPILED)
 def _shares(logits, share):
-    """Logarithm of the sum of exponentials, and what each is of that sum."""
+    """What each exponential is of their sum, into `share`; returns the largest exponent and the sum beside it."""
     if len(logits) == 1:
         share[0] = 1.0
-        return logits[0]
+        return logits[0], 1.0
     top = logits.max()
     for p in range(len(logits)):
         gap = top - logits[p]
@@ -54,7 +56,7 @@ def _shares(logits, share):
         total += share[p]
     for p in range(len(logits)):
         share[p] /= total
-    return top + np.log(total)
+    return top, total
 
 
 @nb.njit(**COMPILED)
@@ -66,29 +68,44 @@ def _log_sum(logits):
 
 
 @nb.njit(**COMPILED)
-def _log_product(lit):
+def _log_product(lit, at_once):
     total = 0.0
-    for at in range(0, len(lit), AT_ONCE):
-        end = min(at + AT_ONCE, len(lit))
-        product = 1.0
-        for t in range(at, end):
-            product *= lit[t]
-        if product > LEAST_PRODUCT:
-            total += np.log(product)
-        else:
-            for t in range(at, end):
-                total += np.log(lit[t])
+    if at_once == 1:
+        for t in range(len(lit)):
+            total += np.log(lit[t])
+        return total
+    for at in range(0, len(lit), at_once):
+        first, second, third, fourth = 1.0, 1.0, 1.0, 1.0  # none waits for the others
+        for t in range(at, min(at + at_once, len(lit)), TOGETHER):
+            first *= lit[t]
+            second *= lit[t + 1]
+            third *= lit[t + 2]
+            fourth *= lit[t + 3]
+        total += log_normal((first * second) * (third * fourth))
     return total
 
 
 @nb.njit(**COMPILED)
+def _widest(indptr):
+    """Room for the ones of any row, in whole steps of `TOGETHER`."""
+    most = 0
+    for i in range(len(indptr) - 1):
+        most = max(most, indptr[i + 1] - indptr[i])
+    return -(-most // TOGETHER) * TOGETHER
+
+
+@nb.njit(**COMPILED)
 def _gather(ones, first, flash, leaks, lights):
-    """A row's columns of the chances to be lit, side by side."""
-    for t in range(len(ones)):
+    """A row's columns of the chances to be lit, side by side; what fills the last step is lit in any case."""
+    n_ones, width = len(ones), len(leaks)
+    for t in range(n_ones):
         leaks[t] = first[ones[t]]
+    leaks[n_ones:] = 1.0
     for b in range(flash.shape[0]):
-        for t in range(len(ones)):
+        for t in range(n_ones):
             lights[b, t] = flash[b, ones[t]]
+        for t in range(n_ones, width):
+            lights[b, t] = 0.0
 
 
 @nb.njit(**COMPILED)
@@ -133,51 +150,79 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
     """Log joint of each row and state (n, C), less what no state changes, into `score`: -inf for one that occurred.
 
     Then single flips of each row's best states replace its worst, if better and new; in place. Rounds of a row end with
-    one that finds nothing: those after it would find nothing, either. odds is (K, P), growth = e^odds.
+    one that finds nothing: those after it would find nothing, either. odds is (K, P), growth = e^odds (P, K).
     """
     n, c = words.shape
-    k, n_profiles = flash.shape[0], len(profile)
+    (k, n_columns), n_profiles, room = flash.shape, len(profile), _widest(indptr)
     own, logits, share = np.empty(k), np.empty(n_profiles), np.empty(n_profiles)
-    parents, heights = np.empty(n_parents, np.int64), np.empty(n_parents)
-    last = cost.shape[0] - 1
+    parents, levels = np.empty(n_parents, np.int64), np.empty(n_parents)
+    listed, heights = np.empty(c, np.int64), np.empty(c)  # the states of a row and their scores
+    all_lit, all_base, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(room), np.empty(k * room)
+    by_column, all_by_one = np.ascontiguousarray(flash.T), np.zeros((room, k))
+    products, values = np.empty(k), np.empty(k)
+    last, safe = cost.shape[0] - 1, np.empty(n_columns, np.bool_)
+    for j in range(n_columns):
+        safe[j] = first[j] > LEAST_FACTOR
     for i in range(n):
         ones = indices[indptr[i] : indptr[i + 1]]
         n_ones = len(ones)
-        lit, other, leaks, lights = np.empty(n_ones), np.empty(n_ones), np.empty(n_ones), np.empty((k, n_ones))
+        width = -(-n_ones // TOGETHER) * TOGETHER
+        lit, leaks, lights = all_lit[:width], all_leaks[:width], all_lights[: k * width].reshape(k, width)
         _gather(ones, first, flash, leaks, lights)
         _price(ones, theta, cost[min(i, last)], own)
+        at_once = AT_ONCE
+        for j in ones:
+            if not safe[j]:
+                at_once = 1
+        base, by_one = all_base[:width], all_by_one[:width]
+        if n_rounds:
+            for t in range(n_ones):
+                for b in range(k):
+                    by_one[t, b] = by_column[ones[t], b]
+            by_one[n_ones:] = 0.0
+        common = words[i, 0]
+        for s in range(1, c):
+            common &= words[i, s]
+        _light(common, leaks, lights, base)
         for s in range(c):
-            score[i, s] = -np.inf
-            if _holds(words[i, :s], score[i, :s], words[i, s]):
+            word = words[i, s]
+            listed[s], heights[s] = word, -np.inf
+            if _holds(listed, heights, s, word):
                 continue
-            _light(words[i, s], leaks, lights, lit)
-            value = _weigh(words[i, s], own, profile, odds, logits)
-            score[i, s] = value + _log_product(lit) + _shares(logits, share)
+            _light(word ^ common, base, lights, lit)
+            value = _weigh(word, own, profile, odds, logits)
+            top, total = _shares(logits, share)
+            heights[s] = value + _log_product(lit, at_once) + top + log_normal(total)
         for _ in range(n_rounds):
             if not _flip(
                 leaks,
                 lights,
+                by_one,
+                at_once,
                 own,
                 profile,
                 odds,
                 growth,
-                words[i],
-                score[i],
-                parents,
+                listed,
                 heights,
+                parents,
+                levels,
                 lit,
-                other,
                 logits,
                 share,
+                products,
+                values,
             ):
                 break
+        for s in range(c):
+            words[i, s], score[i, s] = listed[s], heights[s]
 
 
 @nb.njit(**COMPILED)
-def _holds(words, score, word):
-    """Whether a state is among those that have a score."""
+def _holds(words, score, n, word):
+    """Whether a state is among the first n, if it has a score."""
     held = False
-    for s in range(len(words)):
+    for s in range(n):
         held |= words[s] == word and score[s] > -np.inf
     return held
 
@@ -200,44 +245,90 @@ def _best(words, score, parents, heights):
 
 
 @nb.njit(**COMPILED)
-def _flip(leaks, lights, own, profile, odds, growth, words, score, parents, heights, lit, other, logits, share):
-    """One round of one row; whether it found a better state. The last six are room to work in."""
-    found, (k, n_ones), n_profiles = False, lights.shape, len(profile)
+def _add_log_products(lit, by_one, at_once, products, values):
+    """To the value of each cause, what the ones add to a state in which it is turned on; all causes side by side."""
+    k, width = by_one.shape[1], len(lit)
+    if at_once == 1:
+        for t in range(width):
+            for b in range(k):
+                values[b] += np.log(lit[t] + (1.0 - lit[t]) * by_one[t, b])
+        return
+    for at in range(0, width, at_once):
+        for b in range(k):
+            products[b] = 1.0
+        for t in range(at, min(at + at_once, width), TOGETHER):
+            first, second, third, fourth = lit[t], lit[t + 1], lit[t + 2], lit[t + 3]
+            for b in range(k):
+                products[b] *= (
+                    (first + (1.0 - first) * by_one[t, b]) * (second + (1.0 - second) * by_one[t + 1, b])
+                ) * ((third + (1.0 - third) * by_one[t + 2, b]) * (fourth + (1.0 - fourth) * by_one[t + 3, b]))
+        for b in range(k):
+            values[b] += log_normal(products[b])
+
+
+@nb.njit(**COMPILED)
+def _flip(
+    leaks,
+    lights,
+    by_one,
+    at_once,
+    own,
+    profile,
+    odds,
+    growth,
+    words,
+    score,
+    parents,
+    heights,
+    lit,
+    logits,
+    share,
+    products,
+    values,
+):
+    """One round of one row; whether it found a better state. The last five are room to work in."""
+    found, k, n_profiles = False, len(own), len(profile)
     n_here = _best(words, score, parents, heights)
     worst = np.argmin(score)
     for at in range(n_here):
         parent = parents[at]
         _light(parent, leaks, lights, lit)
         level = _weigh(parent, own, profile, odds, logits)
-        whole = _shares(logits, share)
+        top, total = _shares(logits, share)
+        whole = top + log_normal(total)
         by_ones = heights[at] - level - whole  # what the ones add to the parent: turned off, a cause lowers it
+        if n_profiles == 1:
+            for b in range(k):
+                values[b] = level - own[b] + whole + odds[b, 0]
+        else:
+            for b in range(k):
+                values[b] = 0.0
+            for p in range(n_profiles):
+                for b in range(k):
+                    values[b] += share[p] * growth[p, b]
+            for b in range(k):
+                values[b] = level - own[b] + whole + log_normal(max(values[b], LEAST_NORMAL))
+        _add_log_products(lit, by_one, at_once, products, values)
         for b in range(k):
             child = parent ^ (np.int64(1) << b)
-            turned_on = not (parent >> b) & 1
-            if turned_on:
-                grown, most = 0.0, 0.0  # chances are at most 1
+            value = values[b]
+            if (parent >> b) & 1:
+                if _holds(words, score, len(words), child):
+                    continue
+                left = 0.0
                 for p in range(n_profiles):
-                    grown += share[p] * growth[b, p]
-                value = level - own[b] + whole + np.log(grown)
-            else:
-                left, most = 0.0, by_ones + 1e-9 * abs(heights[at])
-                for p in range(n_profiles):
-                    left += share[p] / growth[b, p]
+                    left += share[p] / growth[p, b]
                 if LEAST_LEFT < left < MOST_LEFT:
-                    value = level + own[b] + whole + np.log(left)
+                    value = level + own[b] + whole + log_normal(left)
                 else:
                     value = _weigh(child, own, profile, odds, logits) + _log_sum(logits)
-            if value + most <= score[worst]:
-                continue
-            if turned_on:
-                for t in range(n_ones):
-                    other[t] = lit[t] + (1.0 - lit[t]) * lights[b, t]
-            else:
-                _light(child, leaks, lights, other)
-            value += _log_product(other)
+                if value + by_ones + 1e-9 * abs(heights[at]) <= score[worst]:
+                    continue
+                _light(child, leaks, lights, lit)
+                value += _log_product(lit, at_once)
             if value <= score[worst]:
                 continue
-            if not _holds(words, score, child):
+            if not _holds(words, score, len(words), child):
                 words[worst], score[worst], found = child, value, True
                 worst = np.argmin(score)
     return found
@@ -250,14 +341,18 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
     odds and on are (K, P).
     """
     n, c = words.shape
-    k, n_profiles = flash.shape[0], len(profile)
+    k, n_profiles, room = flash.shape[0], len(profile), _widest(indptr)
     nothing, logits, share = np.zeros(k), np.empty(n_profiles), np.empty(n_profiles)
+    all_lit, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(k * room)
+    all_blame, all_by_leak = np.empty(k * room), np.empty(room)
     for i in range(n):
         ones = indices[indptr[i] : indptr[i + 1]]
         n_ones = len(ones)
-        lit, leaks, lights = np.empty(n_ones), np.empty(n_ones), np.empty((k, n_ones))
+        width = -(-n_ones // TOGETHER) * TOGETHER
+        lit, leaks, lights = all_lit[:width], all_leaks[:width], all_lights[: k * width].reshape(k, width)
+        blame, by_leak = all_blame[: k * width].reshape(k, width), all_by_leak[:width]
         _gather(ones, first, flash, leaks, lights)
-        blame, by_leak = np.zeros((k, n_ones)), np.zeros(n_ones)
+        blame[:], by_leak[:] = 0.0, 0.0
         touched = np.int64(0)
         for s in range(c):
             own = mass[i, s]
@@ -265,9 +360,12 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
                 continue
             word = words[i, s]
             _light(word, leaks, lights, lit)
-            _weigh(word, nothing, profile, odds, logits)
-            _shares(logits, share)
-            for t in range(n_ones):
+            if n_profiles == 1:
+                share[0] = 1.0
+            else:
+                _weigh(word, nothing, profile, odds, logits)
+                _shares(logits, share)
+            for t in range(width):
                 lit[t] = own / lit[t]
                 by_leak[t] += lit[t]
             for p in range(n_profiles):
@@ -276,7 +374,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
             while word:
                 b = _lowest(word)
                 word &= word - 1
-                for t in range(n_ones):
+                for t in range(width):
                     blame[b, t] += lit[t]
                 for p in range(n_profiles):
                     on[b, p] += own * share[p]
