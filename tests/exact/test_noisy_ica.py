@@ -179,7 +179,8 @@ def test_the_bound_is_an_average_over_draws_from_the_posterior(kinds: str, holes
     assert logsumexp(ratios) - np.log(len(ratios)) > height
 
 
-def test_a_turn_changes_no_row_likelihood_and_is_what_the_statistics_follow() -> None:
+@pytest.mark.parametrize("shift", [np.zeros((2, 0)), np.array([[0.7], [-1.1]])], ids=["turn", "turn and shift"])
+def test_a_turn_changes_no_row_likelihood_and_is_what_the_statistics_follow(shift: np.ndarray) -> None:
     """Statistics carried to a turned posterior are those of turned local posteriors: the bound agrees."""
     rng = np.random.default_rng(5)
     model = NoisyIca(4, noise=(2.0, 1.0), relevance=(2.0, 1.0), intercept=True)
@@ -189,12 +190,12 @@ def test_a_turn_changes_no_row_likelihood_and_is_what_the_statistics_follow() ->
     turn = np.array([[1.2, 0.4], [-0.3, 0.9]])
     moved = replace(
         local,
-        centre=local.centre @ turn.T,
+        centre=local.centre @ turn.T + shift.sum(axis=1),
         lean=turn @ local.lean,
         spread=replace(local.spread, matrix=turn @ local.spread.matrix @ turn.T),
     )
-    one, two = model.statistics(rows, local).turned(turn), model.statistics(rows, moved)
-    for name in ("zz", "zx", "second", "uzz", "zs", "entropy", "u", "log_u"):
+    one, two = model.statistics(rows, local).turned(np.hstack([turn, shift])), model.statistics(rows, moved)
+    for name in ("zz", "zx", "second", "uzz", "zs", "entropy", "u", "log_u", "z", "uz", "s"):
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-10), name
 
 
@@ -215,16 +216,28 @@ def test_turns_unfreeze_the_ascent_where_noise_is_low() -> None:
     assert gaps[0] > 3 * gaps[5]
 
 
-def test_a_global_step_with_its_turn_never_lowers_the_bound() -> None:
+@pytest.mark.parametrize("intercept", [False, True], ids=["turn", "turn and shift"])
+def test_a_global_step_with_its_turn_never_lowers_the_bound(intercept: bool) -> None:
     for seed in range(10):
         rng = np.random.default_rng(seed)
         x = rng.standard_t(3, size=(60, 3)) @ rng.normal(size=(3, 5)) + 0.2 * rng.normal(size=(60, 5))
-        model = NoisyIca(5, noise=(1e-3, 1e-3))
+        model = NoisyIca(5, noise=(1e-3, 1e-3), intercept=intercept)
         q = start("mixed", model, 3, x, rng)
         stats = model.statistics(Rows(x), model.local_step(q, Rows(x)))
         new, carried = advance(model, q, stats)
-        assert not np.allclose(new.turn, np.eye(3))
+        assert not np.allclose(new.turn, np.eye(3, 3 + intercept))
         assert bound(model, new, carried) > bound(model, q, stats)
+
+
+def test_an_intercept_moves_with_its_sources_where_noise_is_low() -> None:
+    """Sources that are skewed and heavy: their mode, where a Student-t has it, is far from the mean of the rows."""
+    rng = np.random.default_rng(7)
+    x = rng.exponential(size=(400, 3)) ** 2 @ rng.normal(size=(3, 8)) + 0.01 * rng.normal(size=(400, 8))
+    short, long = (
+        ascend(model, [Rows(x)], State(start("heavy", model, 3, x, np.random.default_rng(0))), max_iter=n, tol=0).elbo
+        for model, n in [(NoisyIca(8, intercept=True), 60), (NoisyIca(8, intercept=True), 600)]
+    )
+    assert long - short < 1.0
 
 
 def test_the_slack_of_scales_is_the_gap_of_jensen() -> None:

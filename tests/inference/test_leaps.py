@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from latens.core import Iteration, Rows, State
+from latens.estimators.noisy_ica.starts import posterior_at
 from latens.inference.ascent import ascend
 from latens.inference.leaps import leapt
 from latens.models.noisy_ica.model import NoisyIca
@@ -131,15 +132,16 @@ def test_coordinates_come_back_and_a_turn_costs_no_more_where_noise_is_small() -
 
 def test_gains_are_trusted_the_more_the_less_noise_hides_the_sources() -> None:
     rng = np.random.default_rng(2)
-    x = rng.standard_t(3, size=(80, 2)) @ rng.normal(size=(2, 6))
+    mixing = rng.normal(size=(2, 6))
+    x = rng.standard_t(3, size=(80, 2)) @ mixing
     model = NoisyIca(6, intercept=True)
     least = []
     for size in (0.05, 0.5, 5.0):
         rows = Rows(x + size * rng.normal(size=x.shape))
-        q = ascend(model, [rows], State(start("heavy", model, 2, rows.x, rng)), max_iter=20, tol=0).state.q
-        least.append(model.trusted(q))
+        begin = posterior_at(model, mixing, np.zeros(6), np.full(6, size**2), np.zeros(2, dtype=bool), 80.0)
+        least.append(model.trusted(ascend(model, [rows], State(begin), max_iter=20, tol=0).state.q))
     assert 0 < least[0] < 0.1 * least[1] < 0.1 * least[2]
-    assert model.trusted(q.only(np.arange(0))) == 0
+    assert model.trusted(begin.only(np.arange(0))) == 0
 
 
 def test_an_ascent_that_is_broken_off_leaps_as_it_would_have() -> None:

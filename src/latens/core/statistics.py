@@ -41,7 +41,7 @@ class Statistics:
 
 
 def _add(a: Any, b: Any) -> Any:
-    if a is None and b is None:  # a sum that the model does not take
+    if a is None or b is None:  # a sum that was not taken over all rows
         return None
     return {key: a[key] + b[key] for key in a} if isinstance(a, Mapping) else a + b
 

@@ -58,22 +58,23 @@ def at(q: IcaPosterior, x: Floats) -> IcaPosterior:
 def products(q: IcaPosterior, n: float, moves: Floats) -> Floats:
     """(m, m), products of moves (m, P), the square of a move being about the nats that it may cost.
 
-    A move of loadings is taken apart: what mixes those that there are costs as little as a turn of the sources, however
-    small the noise; the rest is seen through it.
+    A move of loadings and intercept is taken apart: what mixes loadings costs as little as a turn or a shift of the
+    sources, however small the noise; the rest is seen through it.
     """
     w, k, m = q.loadings, q.n_components, len(moves)
     rows, d = w.mean.shape
     per_noise = np.sqrt(np.broadcast_to(w.tau, (d,)))
     now = w.mean[:k] * per_noise
     moved = moves[:, : rows * d].reshape(m, rows, d) * per_noise
-    mixed = moved[:, :k] @ now.T @ symmetric_pinv(now @ now.T)  # (m, K, K): moved = mixed @ now + rest
-    rest = (moved[:, :k] - mixed @ now) * q.size[:, None]
+    mixed = moved @ now.T @ symmetric_pinv(now @ now.T)  # (m, rows, K): moved = mixed @ now + rest
+    size = np.concatenate([q.size, np.ones(rows - k)])[:, None]
+    rest = (moved - mixed @ now) * size
     others = moves[:, rows * d :]
     scale = np.full(others.shape[1] - 2 * k, 0.5)
     if isinstance(w, Relevance):
         scale[len(w.weights.rate) :] = 0.5 * d / max(n, 1.0)
     heavy = q.shapes.split == 0
     scale = np.concatenate([scale, np.where(heavy, TAIL, 0.0), np.where(heavy, 0.0, 1.0)])
-    parts = [mixed * (q.size[:, None] / q.size), rest, moved[:, k:], others * np.sqrt(scale)]
+    parts = [mixed * (size / q.size), rest, others * np.sqrt(scale)]
     flat = [part.reshape(m, part[0].size) for part in parts]
     return np.asarray(n * np.sum([part @ part.T for part in flat], axis=0))

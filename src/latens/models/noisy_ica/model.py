@@ -11,8 +11,9 @@ source of two levels has a sign s (`sources`); q(z_n | s_n) has a full K x K cov
 levels are points; with `points`, w, b and tau are too. Every update is exact.
 
 Plain ascent freezes when noise is low, since w can move only as far as q(z) is wide. So the global step also turns
-the sources, z -> T z, and loadings and relevances with them (`turns`), as far as the bound rises. Statistics turn with
-them (`carry`). Mean field is not invariant under turns and only rescales.
+the sources and, with an intercept, shifts them, z -> T z + c, and loadings, intercept and relevances with them
+(`turns`), as far as the bound rises. Statistics follow (`carry`). Mean field is not invariant under turns, and only
+rescales and shifts.
 
 Cost per iteration O(N (D K + K^3)), with missing entries O(N D K^2).
 
@@ -45,7 +46,7 @@ from latens.models.noisy_ica.moves import propose
 from latens.models.noisy_ica.posteriors import Shapes, Sources, infer
 from latens.models.noisy_ica.priors import GAUSSIAN, HEAVIEST, best_split, scale_slack
 from latens.models.noisy_ica.sampling import DrawnSources, draw_sources, with_scales
-from latens.models.noisy_ica.turns import Turning, best_turn
+from latens.models.noisy_ica.turns import Turning, best_turn, square
 from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
@@ -57,7 +58,7 @@ TRUSTED = 1e-2  # nats per row from which a gain tells of the turn of sources th
 class IcaPosterior:
     shapes: Shapes
     loadings: Relevance | PointNormalGamma = part(k="k+intercept", noises="d")  # and the noise
-    turn: Floats = sized("k k")  # from the sources of the last statistics to those of `loadings`
+    turn: Floats = sized("k k;k k+intercept")  # from sources of the last statistics, and 1, to those of `loadings`
     size: Floats = sized("k")  # root mean square of each source in the rows seen
 
     @property
@@ -93,6 +94,10 @@ class IcaStatistics(Statistics):
     u: Floats = sized("k")
     log_u: Floats = sized("k")
     entropy: float  # of z, s and u
+    # for a shift, which an intercept allows: sums of E[z], E[u_k] E[z] and E[s_k] over all rows
+    z: Floats | None = sized("k", default=None)
+    uz: Floats | None = sized("k k", default=None)
+    s: Floats | None = sized("k", default=None)
 
     @property
     def entries(self) -> Floats:
@@ -108,34 +113,56 @@ class IcaStatistics(Statistics):
         own = np.einsum("kkk->k", self.uzz)
         return np.array([np.full(len(own), self.n), self.log_u, self.u, own, np.diagonal(self.zs)])
 
+    @property
+    def affine(self) -> tuple[Floats, Floats, Floats]:
+        """`second`, `uzz` and `zs` of z followed by 1, where sums for it were taken, else of z."""
+        if self.z is None or self.uz is None or self.s is None:
+            return self.second, self.uzz, self.zs
+        k = len(self.u)
+        second, uzz = np.empty((k + 1, k + 1)), np.empty((k, k + 1, k + 1))
+        second[:k, :k], second[k, :k], second[:k, k], second[k, k] = self.second, self.z, self.z, self.n
+        uzz[:, :k, :k], uzz[:, k, :k], uzz[:, :k, k], uzz[:, k, k] = self.uzz, self.uz, self.uz, self.u
+        return second, uzz, np.concatenate([self.zs, self.s[:, None]], axis=1)
+
     def turned(self, turn: Floats) -> IcaStatistics:
-        """Statistics of T z where those of z were given; u and s are left alone, so this is exact and linear."""
-        k, rows = len(turn), len(self.zx)
-        whole = np.eye(rows)
-        whole[:k, :k] = turn
+        """Statistics of T z + c where those of z were given, `turn` being T or T and c side by side.
+
+        u and s are left alone, so this is exact and linear.
+        """
+        k, whole = len(turn), square(turn, len(self.zx))
+        second, uzz, zs = self.affine
+        to = square(turn, len(second))
+        second, uzz, zs = to @ second @ to.T, to @ uzz @ to.T, zs @ to.T
+        known = len(second) > k
         return replace(
             self,
             zz=whole @ self.zz @ whole.T,
             zx=whole @ self.zx,
-            second=turn @ self.second @ turn.T,
-            uzz=turn @ self.uzz @ turn.T,
-            zs=self.zs @ turn.T,
-            entropy=self.entropy + self.n * float(log_determinant(turn)),
+            second=second[:k, :k],
+            uzz=uzz[:, :k, :k],
+            zs=zs[:, :k],
+            entropy=self.entropy + self.n * float(log_determinant(turn[:, :k])),
+            z=second[:k, k] if known else None,
+            uz=uzz[:, :k, k] if known else None,
+            s=self.s,
         )
 
     def only(self, keep: Index) -> IcaStatistics:
         """What remains when the other sources are taken out; their entropy stays, as moves judge by an ascent."""
         rest = np.concatenate([keep, np.arange(len(self.u), len(self.zx))])
-        square = np.ix_(keep, keep)
+        pairs = np.ix_(keep, keep)
         return replace(
             self,
             zz=self.zz[:, rest][:, :, rest],
             zx=self.zx[rest],
-            second=self.second[square],
+            second=self.second[pairs],
             uzz=self.uzz[np.ix_(keep, keep, keep)],
-            zs=self.zs[square],
+            zs=self.zs[pairs],
             u=self.u[keep],
             log_u=self.log_u[keep],
+            z=None if self.z is None else self.z[keep],
+            uz=None if self.uz is None else self.uz[pairs],
+            s=None if self.s is None else self.s[keep],
         )
 
 
@@ -196,11 +223,20 @@ class NoisyIca:
             u=column_sums(batch.weigh(u)),
             log_u=column_sums(batch.weigh(local.log_u)),
             entropy=total(batch.weigh(local.entropy)),
+            **(self._for_shifts(batch, local) if self.intercept else {}),
         )
+
+    def _for_shifts(self, batch: Rows, local: Sources) -> dict[str, Floats]:
+        mean = batch.weigh(local.mean)
+        s = np.zeros(mean.shape[1])
+        if local.signs is not None:
+            s[local.light] = column_sums(batch.weigh(local.sign))
+        return {"z": column_sums(mean), "uz": product_sums(local.u, mean), "s": s}
 
     def global_step(self, q: IcaPosterior, stats: IcaStatistics) -> IcaPosterior:
         """Tails, loadings and noise, then the turn and levels: each where the bound is highest given the others."""
-        k, turn, n = q.n_components, np.eye(q.n_components), max(stats.n, np.finfo(float).tiny)
+        k, n = q.n_components, max(stats.n, np.finfo(float).tiny)
+        turn = np.eye(k, k + self.intercept)
         prior, shapes, light = self.prior(k).loadings, q.shapes, q.shapes.light
         tails = best_tail((stats.log_u - stats.u) / n, HEAVIEST, GAUSSIAN)
         shapes = replace(shapes, tails=np.where(shapes.split > 0, shapes.tails, tails))
@@ -208,8 +244,7 @@ class NoisyIca:
         if self.n_turns and stats.n > 0 and k:
             turn = self._turn(shapes, loadings, stats, self.trusted(q))
             stats = stats.turned(turn)
-            axes = np.eye(len(loadings.mean))
-            axes[:k, :k] = np.linalg.inv(turn).T
+            axes = np.asarray(np.linalg.inv(square(turn, len(loadings.mean))).T, dtype=float)
             loadings = prior.observe(*stats.regression, current=loadings.transformed(axes, prior))
         own = np.diagonal(stats.second) / n
         if len(light):
@@ -396,12 +431,13 @@ class NoisyIca:
     def _turn(
         self, shapes: Shapes, loadings: Relevance | PointNormalGamma, stats: IcaStatistics, least: float
     ) -> Floats:
-        prices, k = shapes.prices(), len(stats.u)
+        prices, (_, uzz, zs) = shapes.prices(), stats.affine
+        rows = zs.shape[1]
         turning = Turning(
             n=stats.n,
-            quadratic=-2 * prices[3][:, None, None] * stats.uzz,
-            linear=prices[4][:, None] * stats.zs,
-            gram=loadings.gram[:k, :k],
+            quadratic=-2 * prices[3][:, None, None] * uzz,
+            linear=prices[4][:, None] * zs,
+            gram=loadings.gram[:rows, :rows],
         )
         if not self.points:
             turning = replace(turning, columns=self.n_features, relevance=self.relevance)

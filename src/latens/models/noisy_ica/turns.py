@@ -1,8 +1,10 @@
-"""The turn of the sources, z -> T z, that their distributions, their loadings and the relevances agree with best.
+"""The turn and shift of the sources, z -> T z + c, that suits their distributions, loadings and relevances best.
 
-Loadings follow, w -> T'^-1 w, so that the likelihood of the rows stays as it is. What changes are three terms:
+Loadings follow, w -> T'^-1 w, and so does the intercept, b -> b - c'T'^-1 w: the likelihood of the rows stays as it is.
+With the intercept as the loadings of a source that is always 1, both are one turn of all R = K or K + 1 sources, of
+which the last stays what it is. What changes are three terms:
 
-    n log|T| + sum_k (t_k'v_k - 1/2 t_k'M_k t_k)      entropy and distributions of the sources; t_k: row k of T
+    n log|T| + sum_k (t_k'v_k - 1/2 t_k'M_k t_k)      entropy and distributions of the sources; t_k: row k of (T, c)
     - D log|T|                                        entropy of the loadings
     - (a + D/2) sum_k log(b + s_k / 2)                their divergence, relevances following; s_k = (T'^-1 G T^-1)_kk
 
@@ -21,7 +23,7 @@ import numpy as np
 
 from latens.array import Floats
 
-__all__ = ["Turning", "best_turn"]
+__all__ = ["Turning", "best_turn", "square"]
 
 LONGEST = 0.5  # entry of E: beyond it a parabola says little
 SHALLOWEST = 0.05  # of n: curvature of a pair that a step is divided by at least
@@ -34,16 +36,17 @@ class Turning:
     """What a turn is priced by, for sources that have been turned so far."""
 
     n: float
-    quadratic: Floats  # (K, K, K), M_k
-    linear: Floats  # (K, K), v_k
-    gram: Floats  # (K, K), G = sum_d E[tau_d w_d w_d']
+    quadratic: Floats  # (K, R, R), M_k
+    linear: Floats  # (K, R), v_k
+    gram: Floats  # (R, R), G = sum_d E[tau_d w_d w_d']
     columns: int = 0  # D; 0: loadings are points, which cost nothing
     relevance: tuple[float, float] = (0.0, 1.0)  # a and b
     volume: float = 0.0  # log|T|
 
     @property
     def height(self) -> float:
-        own = np.einsum("kkk->", self.quadratic)
+        each = np.arange(len(self.linear))
+        own = np.sum(self.quadratic[each, each, each])
         cost = (self.relevance[0] + 0.5 * self.columns) * np.sum(
             np.log(self.relevance[1] + 0.5 * np.diagonal(self.gram))
         )
@@ -51,7 +54,7 @@ class Turning:
 
     @property
     def alpha(self) -> Floats:
-        """(K,), the relevances that follow."""
+        """(R,), the relevances that follow."""
         return np.asarray((self.relevance[0] + 0.5 * self.columns) / (self.relevance[1] + 0.5 * np.diagonal(self.gram)))
 
     def turned(self, turn: Floats) -> Turning | None:
@@ -69,38 +72,52 @@ class Turning:
         )
 
     def newton(self) -> Floats:
-        """(K, K), E: the slope over the curvature of each pair E_jk, E_kj; source j then has E_jk of source k in it."""
-        each, alpha = np.arange(len(self.gram)), self.alpha
-        slope = self.linear - self.quadratic[each, each] + alpha * self.gram
+        """(R, R), E: the slope over the curvature of each pair E_jk, E_kj; source j then has E_jk of source k in it."""
+        (k, rows), alpha = self.linear.shape, self.alpha
+        each, step = np.arange(k), np.zeros((rows, rows))
+        slope = self.linear - self.quadratic[each, each] + alpha * self.gram[:k]
         slope[each, each] += self.n - self.columns
-        own = self.quadratic[:, each, each]
+        own = np.diagonal(self.quadratic, axis1=1, axis2=2)
+        curved = np.maximum(own + alpha * np.diagonal(self.gram)[:k, None], SHALLOWEST * self.n)
+        step[:k, k:] = slope[:, k:] / curved[:, k:]  # what is always 1 has nothing of other sources in it
+        slope, curved = slope[:, :k], curved[:, :k]
         # of log|T| and of the sizes of both loadings, with which those of other sources are taken as uncorrelated
         both = self.n + self.columns
-        curved = np.maximum(own + alpha * np.diagonal(self.gram)[:, None], SHALLOWEST * self.n)
         mean, half = 0.5 * (curved + curved.T), 0.5 * (curved - curved.T)
         curved = curved + np.maximum(SHALLOWEST * self.n - mean + np.sqrt(half**2 + both**2), 0.0)
-        step = (curved.T * slope - both * slope.T) / (curved * curved.T - both**2)
+        step[:k, :k] = (curved.T * slope - both * slope.T) / (curved * curved.T - both**2)
         step[each, each] = slope[each, each] / (own[each, each] + self.n)
-        return np.asarray(step)
+        return step
 
 
 def best_turn(turning: Turning, n_steps: int, least: float, *, sizes_only: bool = False) -> Floats:
-    """(K, K), T after so many steps at most, each of which gains `least` nats per row; with `sizes_only`, diagonal."""
-    k = len(turning.gram)
-    turn, height = np.eye(k), turning.height
+    """(K, R), T and c after so many steps at most, each of which gains `least` nats per row.
+
+    With `sizes_only`, T is diagonal.
+    """
+    k, rows = turning.linear.shape
+    turn, height = np.eye(rows), turning.height
     for _ in range(n_steps):
         step = turning.newton()
-        step = np.diag(np.diagonal(step)) if sizes_only else step
+        if sizes_only:
+            step[:k, :k] = np.diag(np.diagonal(step)[:k])
         length = min(1.0, LONGEST / max(float(np.max(np.abs(step))), 1e-300))
         for _ in range(MOST_SHORTENED):
-            small = np.eye(k) + length * step
+            small = np.eye(rows) + length * step
             now = turning.turned(small)
             if now is not None and now.height > height:
                 break
             length *= SHORTER
         else:
-            return turn
+            break
         if now.height - height < least * turning.n:
             break
         turn, turning, height = small @ turn, now, now.height
-    return turn
+    return turn[:k]
+
+
+def square(turn: Floats, rows: int) -> Floats:
+    """(R, R) of a turn of K sources, what lies beyond them staying as it is."""
+    whole = np.eye(rows)
+    whole[: len(turn), : turn.shape[1]] = turn
+    return whole
