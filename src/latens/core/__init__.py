@@ -13,6 +13,7 @@ from __future__ import annotations
 from latens.core.fit import Fit, Iteration, State, Underway
 from latens.core.model import (
     Answers,
+    Averaging,
     B,
     Carrying,
     Coded,
@@ -50,6 +51,7 @@ from latens.core.watch import Watch
 
 __all__ = [
     "Answers",
+    "Averaging",
     "B",
     "Carrying",
     "Coded",
