@@ -13,6 +13,7 @@ from __future__ import annotations
 from latens.core.fit import Fit, Iteration, State, Underway, transient, without_transients
 from latens.core.model import (
     Answers,
+    Averaging,
     B,
     Carrying,
     Coded,
@@ -48,6 +49,7 @@ from latens.core.watch import Watch
 
 __all__ = [
     "Answers",
+    "Averaging",
     "B",
     "Carrying",
     "Coded",

@@ -15,6 +15,7 @@ from latens.core.statistics import Statistics
 
 __all__ = [
     "Answers",
+    "Averaging",
     "B",
     "Carrying",
     "Coded",
@@ -207,6 +208,13 @@ class Loose(Protocol):
     """A model that knows the slack of its bound, which differs with the components; moves add it before comparing."""
 
     def looseness(self, q: Any, sample: Rows, n: float) -> float: ...  # nats, of n rows like the sample
+
+
+@runtime_checkable
+class Averaging(Protocol):
+    """A model whose statistics need moments of codes and no more: where local steps are exact, nothing else is made."""
+
+    def code_moments(self, q: Any, batch: Any) -> Any: ...  # for `statistics`, which the posterior would answer alike
 
 
 @runtime_checkable

@@ -25,11 +25,12 @@ from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_numpy_array
 from scipy.special import expit
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
+from latens.array.kernels.on_off.enumeration import switch_moments
 from latens.array.special import logsumexp
 from latens.array.states import all_states
 from latens.array.transfer import column_sums, cross_sums, like, total
@@ -40,7 +41,15 @@ from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
 from latens.models.binary_factors.moves import propose
-from latens.models.binary_factors.posteriors import Automatic, Exact, MeanField, States, Switches, Truncated
+from latens.models.binary_factors.posteriors import (
+    Automatic,
+    CodeMoments,
+    Exact,
+    MeanField,
+    States,
+    Switches,
+    Truncated,
+)
 from latens.models.gaussian_rows import (
     evidence,
     level,
@@ -123,13 +132,15 @@ class BinaryFactors:
         return BinaryPosterior(usage, Relevance.prior(rows, self.n_features, noise, self.relevance))
 
     def local_step(self, q: BinaryPosterior, batch: Rows, warm: Any = None) -> Switches | States:
-        batch = sharp(batch, q.loadings.tau)
-        drive, gram = self._evidence(q, batch, batch.x @ like((q.loadings.tau * q.loadings.mean).T, batch.x))
-        if KNOWN in batch.aux:
-            drive = for_switches(drive, batch.aux[KNOWN], gram)
-        return self.e_step.infer(drive, gram, q.usage.mean, warm)
+        return self.e_step.infer(*self._told(q, batch), q.usage.mean, warm)
 
-    def statistics(self, batch: Rows, local: Switches | States) -> CodeStatistics:
+    def code_moments(self, q: BinaryPosterior, batch: Rows) -> Switches | States | CodeMoments:
+        """Of local steps that are exact."""
+        if not is_numpy_array(batch.x) or not self.exact_local(q):
+            return self.local_step(q, batch)
+        return CodeMoments(*switch_moments(*self._told(q, batch)))
+
+    def statistics(self, batch: Rows, local: Switches | States | CodeMoments) -> CodeStatistics:
         k = local.mean.shape[1]
         weighted = batch.weigh(with_ones(local.mean, self.intercept))
         return CodeStatistics(
@@ -313,6 +324,14 @@ class BinaryFactors:
         self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[BinaryPosterior]:
         return propose(self, q, stats, sample, rng, limit)
+
+    def _told(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
+        """The same as precisely as codes need it, and with what is known of them."""
+        batch = sharp(batch, q.loadings.tau)
+        drive, gram = self._evidence(q, batch, batch.x @ like((q.loadings.tau * q.loadings.mean).T, batch.x))
+        if KNOWN in batch.aux:
+            drive = for_switches(drive, batch.aux[KNOWN], gram)
+        return drive, gram
 
     def _evidence(self, q: BinaryPosterior, batch: Rows, pull: Array | None = None) -> tuple[Array, Array]:
         """What a row says for each cause alone (n, K), and what pairs cost (1 or n, K, K)."""

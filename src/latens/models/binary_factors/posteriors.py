@@ -12,7 +12,7 @@ Each answers with a posterior that offers the same moments, so a model is writte
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -21,13 +21,14 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import record, simplex, unit
-from latens.array.kernels.on_off.sweeps import flips, pair_costs, score_states, switches
+from latens.array.kernels.on_off.enumeration import second_moments, state_chances
+from latens.array.kernels.on_off.sweeps import flips, pair_costs, switches
 from latens.array.special import softmax_entropy, xlogx
 from latens.array.states import all_states, chosen, pack, repacked, unpack
 from latens.array.transfer import cast, column_sums, cross_sums, like
 from latens.core import Rows, without_transients
 
-__all__ = ["Automatic", "Exact", "MeanField", "States", "Switches", "Truncated"]
+__all__ = ["Automatic", "CodeMoments", "Exact", "MeanField", "States", "Switches", "Truncated"]
 
 ABSENT = -1e30  # score of a slot that holds no state: finite, so that 0 times it is 0
 
@@ -88,7 +89,11 @@ class States:
     @classmethod
     def at(cls, words: Array | None, k: int, score: Array) -> States:
         """Chances in proportion to exp(score), whose entropy is then known as well; spoils the scores."""
-        chance, entropy = softmax_entropy(score)
+        return cls.known(words, k, *softmax_entropy(score))
+
+    @classmethod
+    def known(cls, words: Array | None, k: int, chance: Array, entropy: Array) -> States:
+        """With an entropy that is known already."""
         states = cls(words, k, chance)
         vars(states)["entropy"] = entropy  # as the property would cache it, at many times the cost
         return states
@@ -127,6 +132,8 @@ class States:
         return array_namespace(self.chance).sum(self.chance * pair_costs(self.bits, gram), axis=1)
 
     def second(self) -> Array:
+        if self.words is None:
+            return second_moments(self.chance, self.k)
         bits, xp = self.bits, array_namespace(self.chance)
         return xp.matrix_transpose(bits * self.chance[:, :, None]) @ bits
 
@@ -138,6 +145,23 @@ class States:
         xp = array_namespace(bits)
         flat = xp.reshape(bits, (-1, self.k))
         return cross_sums(flat * xp.reshape(weighted, (-1, 1)), flat)
+
+
+@dataclass(frozen=True)
+class CodeMoments:
+    """What `statistics` need of a distribution over all states, where its chances are not needed."""
+
+    mean: Array  # (n, K)
+    each: Array  # (n, K, K), E[z z']
+    entropy: Array  # (n,)
+
+    def second(self) -> Array:
+        return self.each
+
+    def summed_second(self, rows: Rows) -> Floats:
+        n, k = self.mean.shape
+        weight = np.ones(n, self.mean.dtype) if rows.weight is None else rows.weight
+        return cross_sums(weight[:, None], self.each.reshape(n, k * k)).reshape(k, k)
 
 
 @record
@@ -177,8 +201,7 @@ class MeanField:
 @record
 class Exact:
     def infer(self, drive: Array, gram: Array, usage: Floats, warm: States | None) -> States:
-        k = drive.shape[1]
-        return States.at(None, k, score_states(like(all_states(k)[None], drive), drive, gram))
+        return States.known(None, drive.shape[1], *state_chances(drive, gram))
 
     def is_exact(self, k: int) -> bool:
         return True
