@@ -166,7 +166,7 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
         series = frame.iloc[:, j]
         if hasattr(kind, "categories"):
             levels[names[j]] = tuple(map(level_text, kind.categories))
-            out[j] = _objects([None if value != value else level_text(value) for value in series.tolist()])
+            out[j] = _objects([None if _is_missing(value) else level_text(value) for value in series.tolist()])
         elif getattr(kind, "kind", "") == "M":
             out[j] = series.to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
         elif getattr(kind, "kind", "") in "fiu":
@@ -176,21 +176,26 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
     return tuple(out)
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether a value is none: pandas has one that cannot be compared, even with itself."""
+    return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
+
+
 def _objects(values: Sequence[Any]) -> Values:
     """Values of any types: numbers where all are, else text with None for what is missing."""
-    known = [value for value in values if value is not None and value == value]
+    values = [None if _is_missing(value) else value for value in values]
+    known = [value for value in values if value is not None]
     if known and all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):
-        return np.array([np.nan if value is None or value != value else float(value) for value in values])
+        return np.array([np.nan if value is None else float(value) for value in values])
     if known and all(hasattr(value, "isoformat") for value in known):
-        texts = [value.isoformat() if hasattr(value, "isoformat") and value == value else "NaT" for value in values]
+        texts = ["NaT" if value is None else value.isoformat() for value in values]
         try:
             return np.array(texts, dtype="M8[ns]")
         except ValueError:
             pass  # times of day, or with time zones
     out = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
-        missing = value is None or value != value or str(value) in ("<NA>", "NaT")
-        text = None if missing else level_text(value)
+        text = None if value is None else level_text(value)
         out[i] = None if text is None or (is_missing_mark(text) and text not in NONE_WORDS) else text
     return out
 
