@@ -92,7 +92,15 @@ class Intake:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(note for part in self.parts.values() for note in part.table.notes)
+        return (*(note for part in self.parts.values() for note in part.table.notes), *self._absent_rows())
+
+    def _absent_rows(self) -> list[str]:
+        """A word about tables of the same rows that lack some of them."""
+        names = {view: part.table.row_names for view, part in self.parts.items()}
+        lacking = [] if None in names.values() else [
+            f"{view} lacks {self.n_rows - len(rows):,}" for view, rows in names.items() if len(rows or ()) < self.n_rows
+        ]  # fmt: skip
+        return [f"of {self.n_rows:,} rows by name, {', '.join(lacking)}: missing there"] if lacking else []
 
     @property
     def frame(self) -> Any:
