@@ -96,10 +96,10 @@ class Intake:
 
     def _absent_rows(self) -> list[str]:
         """A word about tables of the same rows that lack some of them."""
-        names = {view: part.table.row_names for view, part in self.parts.items()}
-        lacking = [] if None in names.values() else [
-            f"{view} lacks {self.n_rows - len(rows):,}" for view, rows in names.items() if len(rows or ()) < self.n_rows
-        ]  # fmt: skip
+        rows = {view: part.table.row_names for view, part in self.parts.items()}
+        counts = {view: len(names) for view, names in rows.items() if names is not None}
+        few = {view: count for view, count in counts.items() if len(counts) == len(rows) and count < self.n_rows}
+        lacking = [f"{view} lacks {self.n_rows - count:,}" for view, count in few.items()]
         return [f"of {self.n_rows:,} rows by name, {', '.join(lacking)}: missing there"] if lacking else []
 
     @property
