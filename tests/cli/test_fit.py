@@ -335,6 +335,21 @@ def test_names_of_components_that_are_too_few_do_not_cost_the_fit(numbers: Path)
     assert list(latens.load("n.latens").get_feature_names_out()) == ["small", "large"]
 
 
+@pytest.mark.parametrize("model", ["latent-classes", "factor-analysis", "multi-view"])
+def test_filled_tables_write_whole_numbers_as_they_were(numbers: Path, model: str) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{2000 + i % 9},{rng.normal():.3f},{'' if i == 4 else rng.integers(100, 900)}" for i in range(60)]
+    Path("whole.csv").write_text("\n".join(["year,x,mass", *lines]))
+    options = ("-k", "1", "--report", "none", "--max-iter", "20")
+    done("fit", "whole.csv", "--model", model, *options)
+    done("impute", "whole.latens", "whole.csv", "--out", "full.csv")
+    rows = [line.split(",")[-3:] for line in Path("full.csv").read_text().splitlines()[1:]]
+    given = [line.split(",") for line in lines]
+    assert [(row[0], row[2]) for row in rows[5:]] == [(row[0], row[2]) for row in given[5:]]
+    assert rows[4][:1] == ["2004"]
+    assert 100 < float(rows[4][2]) < 900
+
+
 @pytest.mark.extras
 def test_groups_ask_for_factors_of_views(mixed: Path) -> None:
     assert (

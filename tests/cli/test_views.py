@@ -54,6 +54,8 @@ def test_rows_that_one_table_lacks_keep_their_names(tables: tuple[np.ndarray, np
     files = ["--view", "a=a.csv", "--view", "b=b.csv"]
     result = done("fit", *files, "-k", "1", "--out", "m.latens", "--report", "m.html")
     assert "a.csv, b.csv: 60 rows" in result.stdout
+    assert "of 60 rows by name, a lacks 20, b lacks 20: missing there" in result.stdout
+    assert "a lacks 20, b lacks 20" in Path("m.html").read_text(encoding="utf-8")
     assert "60 rows" in Path("m.html").read_text(encoding="utf-8")
     done("impute", "m.latens", *files, "--out", "whole.csv")
     rows = rows_of("whole.csv")

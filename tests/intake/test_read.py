@@ -447,3 +447,28 @@ def test_a_nameless_counter_gives_way_to_names(tmp_path: Path, header: str, name
     roles = {row[0]: row[2] for row in table.columns.rows}
     assert roles[names] == "row names"
     assert sorted(roles.values()) == ["dropped", "kept", "row names"]
+
+
+@pytest.mark.extras
+def test_columns_that_may_lack_values_by_their_type_are_read(tmp_path: Path) -> None:
+    import pandas
+
+    frame = pandas.DataFrame(
+        {
+            "ok": pandas.array([True, None, False] * 10, dtype="boolean"),
+            "town": pandas.array(["Oslo", "Rome", None] * 10, dtype="string"),
+            "dose": pandas.array([1, None, 7] * 10, dtype="Int64"),
+            "loose": pandas.Series([1.5, pandas.NA, 3] * 10, dtype=object),
+            "level": pandas.Categorical(["low", None, "high"] * 10, ["low", "high"]),
+            "when": pandas.Series([pandas.NaT, *pandas.date_range("2024-01-01", periods=29)[::-1]]),
+        }
+    )
+    table = latens.read(frame)
+    assert {row[0]: (row[1], row[3]) for row in table.columns.rows} == {
+        "ok": ("binary", 10), "town": ("binary", 10), "dose": ("binary", 10), "loose": ("binary", 10),
+        "level": ("binary", 10), "when": ("date", 1),
+    }  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.LatentClassAnalysis(2, random_state=0).fit(frame)
+        assert model.impute(frame)["ok"].isna().sum() == 0

@@ -145,6 +145,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
     columns: dict[str, Any] = {}
     if _takes_levels(fitted):
         columns = {str(name): filled[name].to_numpy() for name in filled.columns}
+        columns = _whole_as_given(columns, encoded, False, options)
         _answer(columns | _unused(encoded, columns, options), encoded, options)
         return
     several = len(getattr(fitted, "encodings_", None) or encoded) > 1
@@ -152,6 +153,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
     for view, table in encoded.items():
         matrix = _matrix_of(filled, view if several else None, table, n)
         columns |= {f"{view}: {name}" if several else name: values for name, values in table.decode(matrix).items()}
+    columns = _whole_as_given(columns, encoded, several, options)
     _answer(columns | _unused(encoded, columns, options), encoded, options)
 
 
@@ -352,6 +354,31 @@ def _unused(encoded: dict[str, Encoded], used: dict[str, Any], options: dict[str
             stacklevel=2,
         )
     return {}
+
+
+def _whole_as_given(
+    columns: dict[str, Any], encoded: dict[str, Encoded], several: bool, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The columns, of which those of whole numbers have them without a fraction where the file had them.
+
+    Files of typed columns keep one type for all of a column.
+    """
+    out = dict(columns)
+    if options["out"] is not None and options["out"].suffix in (".parquet", ".npy"):
+        return out
+    for view, table in encoded.items():
+        place = 0
+        for column in table.columns:
+            given, name = table.matrix[:, [place]], f"{view}: {column.name}" if several else column.name
+            place += len(column.encoded_names)
+            seen = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=float)[:, 0]
+            whole = np.isnan(seen) | (seen == np.floor(seen))
+            kept = column.kind in ("number", "scale", "count") and not column.log1p
+            if kept and whole.all() and len(out.get(name, ())) == len(seen):
+                out[name] = np.array(
+                    [value if np.isnan(was) else int(was) for value, was in zip(out[name], seen, strict=True)], object
+                )
+    return out
 
 
 def _as_written(values: Any) -> Any:

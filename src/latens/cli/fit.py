@@ -125,7 +125,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         asking = [name for name in OF_VIEWS if name in asking]
         if model == "auto" and before is not None:
             choice = _choice_of_file(before)
-        elif model == "auto" and asking:
+        elif model == "auto" and asking and len(table.parts) == 1:
             choice = Choice("multi-view", f"--{asking[0]} was given")
         else:
             share = budget.share(2)  # as long as the fit itself

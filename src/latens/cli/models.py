@@ -28,4 +28,6 @@ def models(as_json: bool) -> None:
     width = max(map(len, found))
     for name, each in found.items():
         click.echo(printable(f"{name:{width}}  {each.finds}  (latens.{each.estimator})"))
-    click.echo("\nlatens fit FILE --model NAME; without --model it is chosen by the kinds of columns, and said.")
+    click.echo(
+        "\nlatens fit FILE --model NAME; without --model it is what fills hidden cells best, and the fit says why."
+    )

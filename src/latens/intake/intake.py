@@ -92,7 +92,15 @@ class Intake:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(note for part in self.parts.values() for note in part.table.notes)
+        return (*(note for part in self.parts.values() for note in part.table.notes), *self._absent_rows())
+
+    def _absent_rows(self) -> list[str]:
+        """A word about tables of the same rows that lack some of them."""
+        rows = {view: part.table.row_names for view, part in self.parts.items()}
+        counts = {view: len(names) for view, names in rows.items() if names is not None}
+        few = {view: count for view, count in counts.items() if len(counts) == len(rows) and count < self.n_rows}
+        lacking = [f"{view} lacks {self.n_rows - count:,}" for view, count in few.items()]
+        return [f"of {self.n_rows:,} rows by name, {', '.join(lacking)}: missing there"] if lacking else []
 
     @property
     def frame(self) -> Any:

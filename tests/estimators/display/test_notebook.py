@@ -29,4 +29,11 @@ def test_automatic_names_give_the_noun_and_a_regression_its_weights() -> None:
     assert "2 factors; bound" in latens.FactorAnalysis(2).fit(X)._repr_html_()
     shown = latens.BayesianLinearRegression().fit(X, X[:, 0] + rng.normal(size=80))._repr_html_()
     assert "5 weights; bound" in shown
-    assert "x0 |mean / sd|" in shown
+    assert ">x0<" in shown
+    assert " sd from 0<" in shown
+
+
+def test_weights_that_are_unsure_are_no_shares() -> None:
+    rng = np.random.default_rng(2)
+    shown = latens.BayesianLinearRegression().fit(rng.normal(size=(40, 2)), rng.normal(size=40))._repr_html_()
+    assert "%" not in shown

@@ -11,7 +11,7 @@ __all__ = ["in_options"]
 # remedies of the library, and how the command line has them
 REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"likelihoods=\{'([^']*)': 'negative-binomial'\} with exposure='total'",
-     r"--likelihood \1=negative-binomial --exposure total"),
+     lambda found: f"--likelihood {quote(f'{found[1]}=negative-binomial')} --exposure total"),
     (r"(?<=view )('[^']*')(.*)np\.log1p of it",
      lambda found: f"{found[1]}{found[2]}--log1p {quote(_file_of(found[1][1:-1]) or 'all')}"),
     (r"Raise max_iter or tol", "Raise --max-iter"),

@@ -14,6 +14,7 @@ __all__ = ["NotebookView"]
 
 MOST_BARS = 12
 BAR, PITCH, LEFT = 220.0, 18.0, 130.0
+LONGEST_LABEL = 18  # letters for which there is room beside the bars
 SVG = (
     '<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" aria-label="sizes of components">'
     "{body}</svg>"
@@ -42,8 +43,8 @@ class NotebookView:
         return {"text/plain": repr(self), "text/html": self._fitted_html()}
 
     def _fitted_html(self) -> str:
-        shares, names = _shares(self)
-        picture = _bars(shares, names) if len(shares) else ""
+        sizes, names, form = _sizes(self)
+        picture = _bars(sizes, names, form) if len(sizes) else ""
         return f"<div><p><b>{escape(repr(self))}</b><br>{escape(_sentence(self))}</p>{picture}</div>"
 
 
@@ -61,30 +62,30 @@ def _sentence(model: Any) -> str:
     return f"{found}bound {model.elbo_:,.1f} nats, {state} after {model.n_iter_} iterations."
 
 
-def _shares(model: Any) -> tuple[Floats, list[str]]:
-    """Shares of components, or weights of a regression beside their spread, and their names."""
+def _sizes(model: Any) -> tuple[Floats, list[str], str]:
+    """Shares of components, or weights of a regression in their sd; their names, and how the sizes are written."""
     if hasattr(model, "coef_std_"):
         sure = np.abs(model.coef_) / np.maximum(np.asarray(model.coef_std_), np.finfo(float).tiny)
         order = np.argsort(-sure, kind="stable")[:MOST_BARS]
         names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(len(sure))])
-        return sure[order], [f"{names[d]} |mean / sd|" for d in order]
+        return sure[order], [str(names[d]) for d in order], "{:.1f} sd from 0"
     share = component_shares(model)
     if share is None:
-        return np.zeros(0), []
-    return share[:MOST_BARS], [str(name) for name in model.get_feature_names_out()][: len(share)]
+        return np.zeros(0), [], ""
+    return share[:MOST_BARS], [str(name) for name in model.get_feature_names_out()][: len(share)], "{:.1%}"
 
 
-def _bars(shares: Floats, names: list[str]) -> str:
-    reach = float(np.max(shares, initial=0.0)) or 1.0
+def _bars(sizes: Floats, names: list[str], form: str) -> str:
+    reach = float(np.max(sizes, initial=0.0)) or 1.0
     lines = []
-    for i, (share, name) in enumerate(zip(shares.tolist(), names, strict=False)):
-        length = BAR * max(share, 0.0) / reach
-        short = name if len(name) <= 20 else name[:19] + "…"
-        text = f"{100 * share:.1f} %" if reach <= 1 else f"{share:.1f}"
+    for i, (size, name) in enumerate(zip(sizes.tolist(), names, strict=False)):
+        length = BAR * max(size, 0.0) / reach
+        short = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+        text = form.format(size).replace("%", " %")
         lines.append(
             LINE.format(
                 left=LEFT - 6, y=PITCH * i + 13, name=escape(short), start=LEFT, top=PITCH * i + 4, length=length,
                 end=LEFT + length + 6, share=text,
             )
         )  # fmt: skip
-    return SVG.format(width=LEFT + BAR + 70, height=PITCH * len(lines) + 6, body="".join(lines))
+    return SVG.format(width=LEFT + BAR + 100, height=PITCH * len(lines) + 6, body="".join(lines))

@@ -75,6 +75,14 @@ def test_large_counts_are_doubted_with_the_remedy() -> None:
         assert guess_likelihoods(table, {"rna": "poisson"}) == ("poisson",)
 
 
+def test_measurements_in_whole_units_are_no_counts() -> None:
+    """Grams and millimetres of birds: large, whole, and far from 0."""
+    table = lay_out({"bird": np.round([4200.0, 201.0] + REAL[:, :2] * [600.0, 12.0])})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert guess_likelihoods(table, None) == ("gaussian",)
+
+
 @pytest.mark.parametrize(("largest", "guess"), [(20, "poisson"), (21, "gaussian"), (45, "gaussian")])
 def test_counts_are_taken_as_such_while_they_are_small(largest: float, guess: str) -> None:
     counts = COUNTS.copy()

@@ -392,3 +392,14 @@ class TestFrames:
         assert table.rows.x.shape == (220, 526)
         assert table.rows.aux[GROUP].shape == (220,)
         assert int((~table.rows.seen[:, table.layout.bounds[2]]).all(axis=1).sum()) == 70
+
+
+@pytest.mark.extras
+def test_how_many_rows_views_lack_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    import pandas
+
+    names = [f"s{i}" for i in range(5)]
+    rna, mut = pandas.DataFrame(A, index=names), pandas.DataFrame(B, index=names).iloc[1:]
+    with caplog.at_level("INFO", logger="latens"):
+        lay_out({"rna": rna, "mut": mut})
+    assert "of 5 rows by name, 'mut' lacks 1: missing there." in caplog.messages

@@ -26,6 +26,7 @@ __all__ = ["KINDS", "ChosenKinds", "check_likelihoods", "guess_from_survey", "gu
 
 KINDS = tuple(LIKELIHOODS)
 LARGE_COUNT = 20  # whole numbers above it may be measurements as well as counts
+COUNT_REACH = 10.0  # times its lowest value that a column of large counts has as its highest, at least
 FEW_COLUMNS, MOST_VARIANCE = 0.05, 0.5  # share of the columns that hold this share of the variance: a skewed view
 LEAST_COLUMNS = 20  # in fewer columns, one of them may well hold most of the variance
 
@@ -132,6 +133,8 @@ def _guess(view: str, look: Look) -> str:
     if look.whole and look.smallest >= 0:
         if look.largest <= LARGE_COUNT:
             return "poisson" if look.counted else "gaussian"
+        if not _most(COUNT_REACH * look.low <= look.high, look.low < look.high):
+            return "gaussian"  # grams or millimetres that were rounded
         _doubt(
             f"view {view!r} holds counts up to {_size(look.largest)} and is taken as gaussian.",
             f"Try likelihoods={{{view!r}: 'negative-binomial'}} with exposure='total', or np.log1p of it.",

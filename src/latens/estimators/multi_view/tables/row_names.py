@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from latens.system.wording import listed
 
 __all__ = ["align", "group_numbers", "groups_in_blocks", "row_positions"]
 
+_log = logging.getLogger("latens")
 SHARED_BY_SAMPLES, SHARED_BY_FEATURES = 0.1, 0.9  # shares of names in common that make rows look like features
 HALF = 0.5  # share of a view's rows that another view should have, too
 
@@ -36,6 +38,9 @@ def row_positions(
             return _by_count(views, named)
         _check_shared(views)
     names = order or tuple(dict.fromkeys(name for view in views for name in view.rows or ()))
+    lacking = [f"{view.name!r} lacks {len(names) - view.shape[0]:,}" for view in views if view.shape[0] < len(names)]
+    if lacking:
+        _log.info("of %d rows by name, %s: missing there.", len(names), ", ".join(lacking))
     at = {name: i for i, name in enumerate(names)}
     positions = [
         None if view.rows == names else np.array([at[name] for name in view.rows or ()], dtype=np.intp)
