@@ -17,7 +17,7 @@ from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
-from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
+from latens.estimators.frames.raw_frames import as_frame, in_types_of, is_frame, refilled
 from latens.estimators.frames.views_by_kind import in_frame_order, level_names
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
@@ -259,7 +259,8 @@ class MultiViewAnswers(LoadingFindings, Answers):
         """A table (n, D) as read in the container that was given; `numbers` are no values, such as deviations."""
         encoding, layout = frame_encoding(self), self.layout_.as_read
         if encoding is None or not is_frame(given):
-            return as_given(*joined(wide, layout), given if layout.wholes else views, table.row_names)
+            answer = as_given(*joined(wide, layout), given if layout.wholes else views, table.row_names)
+            return in_types_of(views, answer) if not numbers and is_frame(views) and is_frame(answer) else answer
         values = in_frame_order(host(wide), layout, encoding)
         return (
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))

@@ -43,6 +43,8 @@ def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] |
     parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
     if is_plain(views):
         only = parts[layout.views[0]]
+        if hasattr(views, "schema") and hasattr(views, "columns"):  # of polars
+            return type(views)(host(only), schema=list(layout.features[0]))
         if not hasattr(views, "iloc"):
             return only
         return type(views)(only, index=views.index, columns=_column_labels(layout.features[0], views.columns))
