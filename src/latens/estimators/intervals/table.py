@@ -141,11 +141,13 @@ def published_numbers(
     *,
     covariance_type: str = "",
     levels: Sequence[tuple[str, str]] = (),
+    sides: Mapping[str, Sequence[str]] | None = None,
 ) -> list[PublishedNumber]:
     """Every number that has an interval, in a fixed order.
 
     `features` are names by view, "" where there are none; `scales` those of the means of each column, or one for all;
-    `levels` the column and the name of each level that has a probability of its own.
+    `levels` the column and the name of each level that has a probability of its own; `sides` what the rows of numbers
+    of groups or covariates are called.
     """
     found: list[PublishedNumber] = []
     for name, value in published.items():
@@ -157,7 +159,9 @@ def published_numbers(
         if not link:
             continue
         for view, array in (value if isinstance(value, Mapping) else {"": value}).items():
-            found += _numbers(name, np.asarray(array), axes, link, view, features[view], scales, levels)
+            found += _numbers(
+                name, np.asarray(array), axes, link, view, features[view], scales, levels, (sides or {}).get(name)
+            )
     return found
 
 
@@ -170,6 +174,7 @@ def _numbers(
     features: Sequence[str],
     scales: Sequence[str],
     levels: Sequence[tuple[str, str]],
+    sides: Sequence[str] | None,
 ) -> Iterator[PublishedNumber]:
     axes = axes if array.ndim else ""
     for place in np.ndindex(array.shape):
@@ -180,7 +185,7 @@ def _numbers(
                 continue  # symmetric
             own = "real" if "e" in at and at["e"] != at["d"] else "log"
         columns = [str(features[at[axis]]) for axis in "de" if axis in at]
-        group = f" [{at['g']}]" if "g" in at and array.shape[0] > 1 else ""
+        group = f" [{sides[at['g']] if sides else at['g']}]" if "g" in at and array.shape[0] > 1 else ""
         feature = ", ".join(dict.fromkeys(columns)) + group
         if "l" in at:
             columns = [levels[at["l"]][0]]

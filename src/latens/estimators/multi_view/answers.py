@@ -541,6 +541,9 @@ class MultiViewAnswers(LoadingFindings, Answers):
     ) -> Rows:
         return check_rows(self, self._table(X, groups, sample_weight, precision, exposure, covariates).rows)
 
+    def _named_sides(self) -> dict[str, tuple[str, ...]]:
+        return {"intercepts": self.layout_.groups, "covariate_coefficients": self.covariate_names_}
+
     def _features_as_read(self) -> dict[str, list[str]]:
         layout = self.layout_.as_read
         return {view: list(names) for view, names in zip(layout.views, layout.features, strict=True)}
