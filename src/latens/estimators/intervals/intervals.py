@@ -135,7 +135,7 @@ class Intervals(ByResponse):
         -------
         IntervalTable
             One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why;
-            of latent classes with categories or steps also `level_probabilities`, those of `profiles_`. Its
+            of latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. Its
             `method` says how it was made, its `components` what each component is worth. Estimates are at the
             optimum, from which attributes differ by what `tol` leaves.
         """
@@ -353,6 +353,10 @@ class Intervals(ByResponse):
         """Column and name of each level whose probability is among these numbers."""
         return ()
 
+    def _measured(self) -> Sequence[str]:
+        """Columns whose standard deviation in each component is among these numbers."""
+        return ()
+
     def _named_sides(self) -> Mapping[str, Sequence[str]]:
         """What the rows of numbers of groups or covariates are called, by published name."""
         return {}
@@ -369,6 +373,7 @@ class Intervals(ByResponse):
             self._scales_of_means(),
             covariance_type=kind,
             levels=self._named_levels(),
+            measured=self._measured(),
             sides=self._named_sides(),
         )
 

@@ -111,8 +111,8 @@ class Scales:
         return found
 
 
-# axes of what is published, k for components, d for features and l for levels of columns, and the scale of intervals;
-# "mean" is that of the column: a logit of chances, a logarithm of counts.
+# axes of what is published, and the scale of intervals: k for components, d for features, l for levels of columns, m
+# for measured columns; "mean" is the scale of the column: a logit of chances, a logarithm of counts.
 # What is not listed is no number of its own: a product of others, or a prior's.
 AXES = {
     "weights": ("k", "logit"),
@@ -121,6 +121,7 @@ AXES = {
     "means": ("kd", "mean"),
     "components": ("kd", "mean"),
     "level_probabilities": ("kl", "logit"),
+    "standard_deviations": ("km", "log"),
     "mixing": ("dk", "real"),
     "tails": ("k", "log"),
     "leak": ("d", "logit"),
@@ -141,12 +142,14 @@ def published_numbers(
     *,
     covariance_type: str = "",
     levels: Sequence[tuple[str, str]] = (),
+    measured: Sequence[str] = (),
     sides: Mapping[str, Sequence[str]] | None = None,
 ) -> list[PublishedNumber]:
     """Every number that has an interval, in a fixed order.
 
     `features` are names by view, "" where there are none; `scales` those of the means of each column, or one for all;
-    `levels` the column and the name of each level that has a probability of its own; `sides` what the rows of numbers
+    `levels` the column and the name of each level that has a probability of its own, `measured` the columns that have
+    a standard deviation in each component; `sides` what the rows of numbers
     of groups or covariates are called.
     """
     found: list[PublishedNumber] = []
@@ -160,7 +163,16 @@ def published_numbers(
             continue
         for view, array in (value if isinstance(value, Mapping) else {"": value}).items():
             found += _numbers(
-                name, np.asarray(array), axes, link, view, features[view], scales, levels, (sides or {}).get(name)
+                name,
+                np.asarray(array),
+                axes,
+                link,
+                view,
+                features[view],
+                scales,
+                levels,
+                measured,
+                (sides or {}).get(name),
             )
     return found
 
@@ -174,6 +186,7 @@ def _numbers(
     features: Sequence[str],
     scales: Sequence[str],
     levels: Sequence[tuple[str, str]],
+    measured: Sequence[str],
     sides: Sequence[str] | None,
 ) -> Iterator[PublishedNumber]:
     axes = axes if array.ndim else ""
@@ -190,6 +203,9 @@ def _numbers(
         if "l" in at:
             columns = [levels[at["l"]][0]]
             feature = " = ".join(levels[at["l"]])
+        if "m" in at:
+            columns = [measured[at["m"]]]
+            feature = measured[at["m"]]
         yield PublishedNumber(name, place, at.get("k"), feature, view, own, tuple(columns))
 
 
