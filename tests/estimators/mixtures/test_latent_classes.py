@@ -404,11 +404,11 @@ def test_classes_of_conjugate_columns_are_sampled_holes_and_all() -> None:
     x = np.delete(x, 5, axis=1)
     model = fitted(x, 3, likelihoods={3: "categorical", 5: "ordinal"})
     assert model.n_components_ == 3
-    sampled, told = (model.intervals(x, method=method) for method in ("gibbs", "response"))
-    assert [row[:3] for row in sampled.rows] == [row[:3] for row in told.rows]
-    ratio = np.array(told["std"]) / np.array(sampled["std"])
+    sampled, response = (model.intervals(x, method=method) for method in ("gibbs", "response"))
+    assert [row[:3] for row in sampled.rows] == [row[:3] for row in response.rows]
+    ratio = np.array(response["std"]) / np.array(sampled["std"])
     assert np.median(ratio) == pytest.approx(1, abs=0.1)
-    apart = (np.array(told["estimate"]) - np.array(sampled["estimate"])) / np.array(sampled["std"])
+    apart = (np.array(response["estimate"]) - np.array(sampled["estimate"])) / np.array(sampled["std"])
     assert np.median(np.abs(apart)) < 0.2
     drawn = model.sample_posterior(40, method="gibbs", X=x)
     assert max(drawn.r_hat.values()) < 1.1

@@ -17,7 +17,7 @@ from latens.estimators.association import associate
 from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
-from latens.estimators.frames.raw_frames import as_frame, in_types_of, is_frame, refilled
+from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
 from latens.estimators.frames.views_by_kind import in_frame_order, level_names
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
@@ -259,8 +259,9 @@ class MultiViewAnswers(LoadingFindings, Answers):
         """A table (n, D) as read in the container that was given; `numbers` are no values, such as deviations."""
         encoding, layout = frame_encoding(self), self.layout_.as_read
         if encoding is None or not is_frame(given):
-            answer = as_given(*joined(wide, layout), given if layout.wholes else views, table.row_names)
-            return in_types_of(views, answer) if not numbers and is_frame(views) and is_frame(answer) else answer
+            return as_given(
+                *joined(wide, layout), given if layout.wholes else views, table.row_names, typed=not numbers
+            )
         values = in_frame_order(host(wide), layout, encoding)
         return (
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))
@@ -540,9 +541,6 @@ class MultiViewAnswers(LoadingFindings, Answers):
         covariates: Any = None,
     ) -> Rows:
         return check_rows(self, self._table(X, groups, sample_weight, precision, exposure, covariates).rows)
-
-    def _named_sides(self) -> dict[str, tuple[str, ...]]:
-        return {"intercepts": self.layout_.groups, "covariate_coefficients": self.covariate_names_}
 
     def _features_as_read(self) -> dict[str, list[str]]:
         layout = self.layout_.as_read
