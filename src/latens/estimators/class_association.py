@@ -139,7 +139,7 @@ def covariates_table(assigned: Assigned, metadata: Any, row_names: Sequence[str]
             p = float(2 * stats.norm.sf(abs(b) / s)) if s > 0 else 1.0
             rows.append((cluster, assigned.names[0], name, b, b - wide * s, b + wide * s, float(np.exp(b)), p))
     tested = [i for i, row in enumerate(rows) if row[2] != INTERCEPT]
-    adjusted = np.ones(len(rows))
+    adjusted = np.full(len(rows), np.nan)  # of an intercept nothing is asked
     adjusted[tested] = stats.false_discovery_control([rows[i][7] for i in tested])
     columns = ("cluster", "against", "covariate", "log odds", "low", "high", "odds ratio", "p", "adjusted p", "n")
     return Table(

@@ -90,10 +90,12 @@ def component_shares(estimator: Any) -> Floats | None:
 def axes_of_published(estimator: Any, name: str, view: str = "") -> tuple[str, list[str]]:
     """What the axes of a published array are, and the names of its features, or of its levels.
 
-    Axes are k for components, d and e for features, l for levels of columns.
+    Axes are k for components, d and e for features, l for levels of columns, m for measured columns.
     """
     kind = getattr(estimator, "covariance_type", "")
     axes = COVARIANCES.get(kind, "") if name == "covariances" else AXES.get(name, ("", ""))[0]
     if "l" in axes:
         return axes, [" = ".join(level) for level in estimator._named_levels()]
+    if "m" in axes:
+        return axes, list(estimator._measured())
     return axes, [str(feature) for feature in estimator._features_by_view().get(view, ())]

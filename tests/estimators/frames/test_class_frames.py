@@ -253,3 +253,56 @@ def test_what_to_type_about_columns_that_are_not_used_is_what_helps(columns: lis
         latens.LatentClassAnalysis(2, max_iter=2, moves=False, **QUICK).fit(frame)
     message = next(str(each.message) for each in caught if each.category is UnusedColumns)
     assert (remedy in message) if remedy else message.endswith("Drop them.")
+
+
+@BOTH
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_of_numbers_come_back_with_their_types(kind: Any, library: str) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=80)
+    frame = pd.DataFrame(
+        {
+            "large": 2**60 + rng.integers(5, size=80),  # no float holds them
+            "size": np.round(rng.normal(50 + 20 * label, 5)),
+            "small": rng.normal(3.0 * label).astype("float32"),
+            "steps": rng.integers(1, 6, size=80),
+        }
+    ).astype({"size": "Int64"})
+    frame.loc[::9, "size"] = pd.NA
+    frame.loc[::7, "small"] = np.nan
+    if library == "polars":
+        frame = pytest.importorskip("polars").from_pandas(frame)
+    model = kind(2, random_state=0).fit(frame)
+    filled, quantiles, draws = model.impute(frame, quantiles=[0.1], n_draws=1)
+    for whole in (filled, quantiles[0.1], *draws):
+        assert type(whole) is type(frame)
+        assert list(whole.dtypes) == list(frame.dtypes)
+        shown = whole["large"].to_numpy() == frame["large"].to_numpy()
+        assert shown.all()
+        for name in frame.columns:
+            before, after = (np.asarray(table[name].to_list(), dtype=object) for table in (frame, whole))
+            there = np.array([value is not None and value is not getattr(pd, "NA", None) for value in before])
+            there &= np.array([value == value for value in np.where(there, before, 0)])
+            assert (before[there] == after[there]).all()
+            assert all(value is not None and value == value for value in after)
+
+
+def test_two_values_again_and_again_are_levels() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=100)
+    X = np.column_stack([rng.normal(4.0 * label), np.where(rng.random(100) < 0.1, 2 - label, 1 + label)])
+    model = latens.LatentClassAnalysis(2, **QUICK).fit(X)
+    assert model.likelihoods_ == {"x0": "gaussian", "x1": "categorical"}
+    assert not {"few-values"} & {each.code for each in model.warnings_}
+    X[:10, 1] = np.nan
+    assert set(model.impute(X)[:, 1]) == {1.0, 2.0}
+
+
+def test_deviations_of_a_frame_have_the_names_of_the_columns_that_are_used() -> None:
+    frame, _, _ = people()
+    model = fitted(frame)
+    _, std = model.impute(frame, return_std=True)
+    assert list(std.columns) == list(model.feature_names_in_)
+    assert ((std > 0) == frame[std.columns].isna()).all().all()

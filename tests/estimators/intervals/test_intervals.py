@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from sklearn.datasets import load_wine
 
 import latens
+from latens.errors import HeywoodCase
 from tests.estimators.subjects import Subject
 
 COLUMNS = ("parameter", "component", "feature", "view", "estimate", "std", "lower", "upper", "sound", "why")
@@ -436,6 +437,32 @@ def test_means_of_a_heywood_fit_have_the_errors_of_means_and_are_not_doubted() -
     why = {name: {row[9] for row in table.rows if row[0] == name} for name in ("noise_variance", "components")}
     assert why["noise_variance"] == {"not identified by the rows", "those of other columns are not identified"}
     assert "other entries of its component are not identified" in why["components"]
+
+
+def test_refits_of_a_heywood_fit_are_not_called_sound_where_noise_stands_at_its_floor() -> None:
+    X = load_wine().data[:, :6]
+    with pytest.warns(HeywoodCase) as caught:
+        model = latens.FactorAnalysis(1, random_state=0).fit(X)
+    assert "n_components" not in str(caught[0].message)
+    table = quietly(model.intervals, X, method="bootstrap")
+    why = {(row[0], row[2]): row[9] for row in table.rows}
+    assert [why["noise_variance", f"x{j}"] for j in range(6)] == ["", "", "", "at an end of its range", "", ""]
+    assert {why["components", f"x{j}"] for j in range(6)} == {why["share", ""]}
+    assert "factors follow the column" in why["share", ""]
+
+
+def test_numbers_of_covariates_and_groups_are_called_by_their_names() -> None:
+    rng = np.random.default_rng(0)
+    side = rng.integers(2, size=60)
+    X = rng.normal(size=(60, 3)) + side[:, None]
+    covariates = {"age": rng.normal(size=60), "sex": np.where(side, "male", "female")}
+    model = quietly(latens.MultiViewFactorAnalysis(1, random_state=0).fit, X, covariates=covariates)
+    table = quietly(model.intervals, X, covariates=covariates, quantities="covariate_coefficients")
+    assert [row[2] for row in table.rows[:4]] == ["x0 [age]", "x1 [age]", "x2 [age]", "x0 [sex = male]"]
+    groups = np.where(side, "old", "young")
+    model = quietly(latens.MultiViewFactorAnalysis(1, random_state=0).fit, X, groups=groups)
+    table = quietly(model.intervals, X, groups=groups, quantities="intercepts")
+    assert {row[2].partition(" ")[2] for row in table.rows} == {"[old]", "[young]"}
 
 
 @pytest.mark.parametrize("n", [5, 12])

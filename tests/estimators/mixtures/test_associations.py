@@ -70,6 +70,7 @@ def test_membership_is_regressed_on_covariates() -> None:
     sign = 1 if model.means_.sum(axis=1).argmax() == 1 else -1
     table = model.associate({"x": x, "noise": np.random.default_rng(1).normal(size=N)}, items, role="covariates")
     assert table["covariate"] == ["(intercept)", "x", "noise"]
+    assert np.isnan(table["adjusted p"]).tolist() == [True, False, False]  # nothing is asked of an intercept
     at = table["covariate"].index("x")
     assert table["low"][at] < sign * SLOPE < table["high"][at]
     assert table["odds ratio"][at] == pytest.approx(np.exp(table["log odds"][at]))

@@ -378,6 +378,43 @@ def test_levels_have_intervals_by_every_method() -> None:
     assert model.sample_posterior(20)["level_probabilities"].shape == (20, 3, 8)
 
 
+def test_widths_of_classes_have_intervals_by_every_method() -> None:
+    """One class of certain rows: the variance is an inverse Gamma, and means have the tails of Student's t."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(5, 3, size=40), rng.random(40) < 0.5, rng.poisson(2.0, size=40)]).astype(float)
+    model = fitted(x, 1, likelihoods={2: "poisson"})
+    normal = model.posterior_.clusters.parts["gaussian"]
+    shape, rate = float(normal.shape[0, 0]), float(normal.rate[0, 0]) * 4.0 ** float(model._units.exponent[0])
+    exact = np.sqrt(stats.invgamma(shape, scale=rate).ppf([0.025, 0.975]))
+    for method, close in (("response", 0.05), ("mean-field", 0.05), ("bootstrap", 0.4), ("gibbs", 0.05)):
+        (row,) = model.intervals(x, method=method, quantities="standard_deviations").rows
+        assert row[:3] == ("standard_deviations", "class0", "x0")
+        assert row[4] == pytest.approx(model.profiles_["class0"][1], rel=0.02)
+        assert row[6:8] == pytest.approx(exact, rel=close), method
+    (mean,) = [row for row in model.intervals(x, quantities="means").rows if row[2] == "x0"]
+    wide = stats.t(2 * shape).ppf(0.975) * np.sqrt(rate / shape / float(normal.strength[0, 0]))
+    assert (mean[7] - mean[6]) / 2 == pytest.approx(wide, rel=0.01)
+    assert model.sample_posterior(7)["standard_deviations"].shape == (7, 1, 1)
+
+
+def test_classes_of_conjugate_columns_are_sampled_holes_and_all() -> None:
+    x, _ = table(300, missing=0.05)
+    with pytest.raises(ValueError, match="columns negative-binomial have no closed posterior given the classes"):
+        fitted(x, 3).intervals(x, method="gibbs")
+    x = np.delete(x, 5, axis=1)
+    model = fitted(x, 3, likelihoods={3: "categorical", 5: "ordinal"})
+    assert model.n_components_ == 3
+    sampled, response = (model.intervals(x, method=method) for method in ("gibbs", "response"))
+    assert [row[:3] for row in sampled.rows] == [row[:3] for row in response.rows]
+    ratio = np.array(response["std"]) / np.array(sampled["std"])
+    assert np.median(ratio) == pytest.approx(1, abs=0.1)
+    apart = (np.array(response["estimate"]) - np.array(sampled["estimate"])) / np.array(sampled["std"])
+    assert np.median(np.abs(apart)) < 0.2
+    drawn = model.sample_posterior(40, method="gibbs", X=x)
+    assert max(drawn.r_hat.values()) < 1.1
+    assert drawn["standard_deviations"].shape == (40, 3, 2)
+
+
 def test_a_level_that_a_class_never_shows_is_held_below_what_the_class_would_have_shown() -> None:
     """Classes that are certain: the interval is that of a Beta, 3.7 / n at the most, not half of the range."""
     rng = np.random.default_rng(0)

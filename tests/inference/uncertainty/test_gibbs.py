@@ -11,8 +11,14 @@ from scipy.stats import chisquare
 
 from latens.array.fields import record
 from latens.core import Rows
+from latens.families.bernoulli_columns import BernoulliColumns
+from latens.families.beta import Beta
+from latens.families.categorical_columns import CategoricalColumns
 from latens.families.dirichlet import Dirichlet
 from latens.families.gamma import Gamma
+from latens.families.mixed_columns import MixedColumns
+from latens.families.normal_columns import NormalColumns
+from latens.families.poisson_columns import PoissonColumns
 from latens.families.relevance import Relevance
 from latens.families.spike_slab import SpikeSlab
 from latens.inference.uncertainty.gibbs import effective_size, gibbs, r_hat
@@ -142,6 +148,31 @@ def mixture(kind: str) -> Mixture:
 @pytest.mark.parametrize("kind", [pytest.param("full", marks=pytest.mark.slow), "diag"])
 def test_ranks_of_a_mixtures_truth_are_uniform(kind: str) -> None:
     assert chances(mixture(kind), mixture_truth, 1).min() > 0.01 / 4
+
+
+MIXED = Mixture(
+    Dirichlet(np.full(1, 2.0)),
+    MixedColumns(
+        {
+            "gaussian": NormalColumns(np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), 3.0), np.full((1, 1), 2.0)),
+            "bernoulli": BernoulliColumns(Beta(np.ones((1, 1)), np.ones((1, 1)))),
+            "categorical": CategoricalColumns.prior((3,), 3.0, False),
+            "poisson": PoissonColumns(Gamma(np.full((1, 1), 2.0), np.full((1, 1), 1.0))),
+        },
+        {"gaussian": (1,), "bernoulli": (0,), "categorical": (3,), "poisson": (2,)},
+    ),
+)
+
+
+def class_truth(model: Mixture, rng: np.random.Generator) -> tuple[Any, Rows]:
+    """One entry in ten is missing."""
+    point, rows = mixture_truth(model, rng)
+    return point, with_gaps(rows.x, rng)
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_of_classes_of_mixed_columns_are_uniform() -> None:
+    assert chances(MIXED, class_truth, 3).min() > 0.01 / 4
 
 
 @pytest.mark.slow

@@ -213,12 +213,13 @@ def doubt_noise(estimator: Any, names: Any) -> None:
     found = [str(names[j]) for j in places]
     if found:
         unnamed = "" if hasattr(estimator, "feature_names_in_") else f", X[:, {places[:8]}],"
-        fewer = max(1, estimator.n_components_ - 1)
+        k = estimator.n_components_
+        fewer = f"n_components={k - 1}, " if k > 1 else ""
         warn(
             HeywoodCase(
                 f"the noise of column(s) {listed(map(str, found))} is at its floor (a Heywood case): factors follow "
                 f"these columns{unnamed} alone, and their likelihood has no maximum inside.",
-                f"Try n_components={fewer}, prior='ard', or leave the columns out.",
+                f"Try {fewer}prior='ard', or leave the columns out.",
             )
         )
 

@@ -22,6 +22,7 @@ from latens.system.wording import listed
 
 __all__ = [
     "as_frame",
+    "in_types_of",
     "is_frame",
     "is_mixed_frame",
     "is_raw_frame",
@@ -239,6 +240,27 @@ def as_frame(X: Any, encoding: Encoding, values: Floats) -> Any:
     if hasattr(X, "iloc"):
         return type(X)(values, index=X.index, columns=[keys.get(name, name) for name in names])
     return type(X)(values, schema=names)
+
+
+def in_types_of(X: Any, filled: Any) -> Any:
+    """A frame of numbers that was filled, in the types of those of its columns that X has; what X shows is as it was.
+
+    Whole numbers are rounded, and of truth values the more probable is taken.
+    """
+    pandas, columns = hasattr(X, "iloc"), {}
+    for name in filled.columns:
+        if name not in X.columns:
+            columns[name] = filled[name]
+            continue
+        own, values = X[name], filled[name]
+        hole = own.isna() if pandas else own.is_null() | (own.is_nan() if own.dtype.is_float() else False)
+        if hole.any():
+            kind = own.dtype.kind if pandas else "i" if own.dtype.is_integer() else "f"
+            values = values > 0.5 if kind == "b" else values.round(0) if kind in "iu" else values
+            values = values.astype(own.dtype) if pandas else values.cast(own.dtype)
+            own = own.where(~hole, values) if pandas else values.zip_with(hole, own)
+        columns[name] = own
+    return type(X)(columns, index=X.index, columns=filled.columns) if pandas else type(X)(columns)
 
 
 def _holes(values: Any, column: Column) -> Any:

@@ -24,7 +24,7 @@ from latens.models.factor_analysis.model import Factors
 from latens.models.noisy_or.jensen import JensenNoisyOr
 from latens.models.noisy_or.model import NoisyOrCauses
 
-__all__ = ["TURNED", "ByResponse"]
+__all__ = ["AT_END", "TURNED", "ByResponse"]
 
 ONE_BY_ONE = 20  # chosen numbers of a large posterior, above which telling all at once takes less
 CHOSEN_WORK = 5e6  # coordinates times numbers, up to which they are told one by one

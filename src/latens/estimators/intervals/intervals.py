@@ -14,7 +14,7 @@ from latens.array import Floats
 from latens.core import Compressing, Rows, State, Walking
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
-from latens.estimators.intervals.by_response import TURNED, ByResponse
+from latens.estimators.intervals.by_response import AT_END, TURNED, ByResponse
 from latens.estimators.intervals.draws import (
     PosteriorDraws,
     chosen,
@@ -65,6 +65,8 @@ N_CHAINS, N_GIBBS = 4, 1000  # chains, and draws of all of them
 FEWEST_OF_CHAIN = 100  # draws of a chain, of which those that are asked for are taken: fewer say nothing of mixing
 CHANCES = ("level_probabilities",)  # whose posterior is a Beta where classes are certain
 GIBBS_NATS, GIBBS_ROWS = 3.0, 2000  # below which "auto" samples: what a component is worth, and how many rows there are
+STILL_NOISE = 1e-4  # spread of the log of a noise variance over refits, below which it stands at its floor
+FOLLOWED = "noise of a column is at its floor (a Heywood case): factors follow the column"
 DISAGREEMENT = 1.1  # R-hat above which chains have not met
 
 
@@ -133,7 +135,7 @@ class Intervals(ByResponse):
         -------
         IntervalTable
             One row for each number: parameter, component, feature, view, estimate, std, lower, upper, sound, why;
-            of latent classes with categories or steps also `level_probabilities`, those of `profiles_`. Its
+            of latent classes also `level_probabilities` and `standard_deviations`, those of `profiles_`. Its
             `method` says how it was made, its `components` what each component is worth. Estimates are at the
             optimum, from which attributes differ by what `tol` leaves.
         """
@@ -351,6 +353,14 @@ class Intervals(ByResponse):
         """Column and name of each level whose probability is among these numbers."""
         return ()
 
+    def _measured(self) -> Sequence[str]:
+        """Columns whose standard deviation in each component is among these numbers."""
+        return ()
+
+    def _named_sides(self) -> Mapping[str, Sequence[str]]:
+        """What the rows of numbers of groups or covariates are called, by published name."""
+        return {}
+
     def _numbers(self) -> list[PublishedNumber]:
         """All that has an interval; shares are of the living components, and so are those that are published."""
         own = self._own_numbers(self.posterior_, self._state.stats)
@@ -363,6 +373,8 @@ class Intervals(ByResponse):
             self._scales_of_means(),
             covariance_type=kind,
             levels=self._named_levels(),
+            measured=self._measured(),
+            sides=self._named_sides(),
         )
 
     def _scales_of_means(self) -> Sequence[str]:
@@ -393,9 +405,17 @@ class Intervals(ByResponse):
             own = [numbers[i] for i in chances]
             std[chances] = np.fmax(std[chances], self._spread_of_chances(own, estimate[chances]))
         why = np.where(np.isfinite(std), "", "at an end of its range in some refits").astype(object)
+        self._doubt_floors(numbers, std, why)
         why[self._may_be_turned(numbers)] = TURNED
         self._doubt(numbers, why)
         return numbers, Answer(estimate, std, why.tolist(), np.full(len(numbers), np.nan), n_std=N_REFITS)
+
+    def _doubt_floors(self, numbers: list[PublishedNumber], std: Floats, why: Any) -> None:
+        """Noise that no refit moves is at its floor; factors that follow its column do not move, either."""
+        still = np.array([n.parameter == "noise_variance" for n in numbers], dtype=bool) & (std < STILL_NOISE)
+        if still.any():
+            why[still] = AT_END
+            why[[i for i, n in enumerate(numbers) if n.component is not None]] = FOLLOWED
 
     def _mean_field_answer(self, numbers: list[PublishedNumber]) -> Answer:
         rng = np.random.default_rng(0)

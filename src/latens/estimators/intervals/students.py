@@ -42,6 +42,7 @@ def tails_of(
 ) -> IntervalTails:
     """Of numbers with these standard deviations on the scales of their links; those without noise are normal."""
     at = {(n.parameter, n.view, n.place): i for i, n in enumerate(numbers)}
+    widths = {(n.component, n.feature): i for i, n in enumerate(numbers) if n.parameter == "standard_deviations"}
     freedom, widening = np.full(len(numbers), math.inf), np.ones(len(numbers))
     for i, number in enumerate(numbers):
         if number.parameter not in LOCATIONS or number.link != "real":
@@ -49,6 +50,10 @@ def tails_of(
         d, view = number.place[AXES[number.parameter][0].index("d")], number.view
         if ("noise_variance", view, (d,)) in at or ("noise_variance", view, ()) in at:
             freedom[i] = max(n_rows - n_components - 1, FEWEST)
+            continue
+        width = widths.get((number.component, number.feature))
+        if width is not None and 0 < std[width] < math.inf:
+            freedom[i] = max(0.5 / float(std[width]) ** 2, FEWEST)
             continue
         axes = COVARIANCES.get(covariance_type, "")
         place = tuple({"k": number.component, "d": d, "e": d}[axis] for axis in axes)

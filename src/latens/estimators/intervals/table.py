@@ -111,8 +111,8 @@ class Scales:
         return found
 
 
-# axes of what is published, k for components, d for features and l for levels of columns, and the scale of intervals;
-# "mean" is that of the column: a logit of chances, a logarithm of counts.
+# axes of what is published, and the scale of intervals: k for components, d for features, l for levels of columns, m
+# for measured columns; "mean" is the scale of the column: a logit of chances, a logarithm of counts.
 # What is not listed is no number of its own: a product of others, or a prior's.
 AXES = {
     "weights": ("k", "logit"),
@@ -121,6 +121,7 @@ AXES = {
     "means": ("kd", "mean"),
     "components": ("kd", "mean"),
     "level_probabilities": ("kl", "logit"),
+    "standard_deviations": ("km", "log"),
     "mixing": ("dk", "real"),
     "tails": ("k", "log"),
     "leak": ("d", "logit"),
@@ -141,11 +142,15 @@ def published_numbers(
     *,
     covariance_type: str = "",
     levels: Sequence[tuple[str, str]] = (),
+    measured: Sequence[str] = (),
+    sides: Mapping[str, Sequence[str]] | None = None,
 ) -> list[PublishedNumber]:
     """Every number that has an interval, in a fixed order.
 
     `features` are names by view, "" where there are none; `scales` those of the means of each column, or one for all;
-    `levels` the column and the name of each level that has a probability of its own.
+    `levels` the column and the name of each level that has a probability of its own, `measured` the columns that have
+    a standard deviation in each component; `sides` what the rows of numbers
+    of groups or covariates are called.
     """
     found: list[PublishedNumber] = []
     for name, value in published.items():
@@ -157,7 +162,18 @@ def published_numbers(
         if not link:
             continue
         for view, array in (value if isinstance(value, Mapping) else {"": value}).items():
-            found += _numbers(name, np.asarray(array), axes, link, view, features[view], scales, levels)
+            found += _numbers(
+                name,
+                np.asarray(array),
+                axes,
+                link,
+                view,
+                features[view],
+                scales,
+                levels,
+                measured,
+                (sides or {}).get(name),
+            )
     return found
 
 
@@ -170,6 +186,8 @@ def _numbers(
     features: Sequence[str],
     scales: Sequence[str],
     levels: Sequence[tuple[str, str]],
+    measured: Sequence[str],
+    sides: Sequence[str] | None,
 ) -> Iterator[PublishedNumber]:
     axes = axes if array.ndim else ""
     for place in np.ndindex(array.shape):
@@ -180,11 +198,14 @@ def _numbers(
                 continue  # symmetric
             own = "real" if "e" in at and at["e"] != at["d"] else "log"
         columns = [str(features[at[axis]]) for axis in "de" if axis in at]
-        group = f" [{at['g']}]" if "g" in at and array.shape[0] > 1 else ""
+        group = f" [{sides[at['g']] if sides else at['g']}]" if "g" in at and array.shape[0] > 1 else ""
         feature = ", ".join(dict.fromkeys(columns)) + group
         if "l" in at:
             columns = [levels[at["l"]][0]]
             feature = " = ".join(levels[at["l"]])
+        if "m" in at:
+            columns = [measured[at["m"]]]
+            feature = measured[at["m"]]
         yield PublishedNumber(name, place, at.get("k"), feature, view, own, tuple(columns))
 
 

@@ -19,7 +19,7 @@ from latens.core import Rows
 from latens.estimators.answers import drawn_rows
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, quantiles_of
-from latens.estimators.frames.raw_frames import level_numbers, refilled
+from latens.estimators.frames.raw_frames import as_frame, in_types_of, is_frame, level_numbers, refilled
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.mixtures.column_kinds import ColumnKinds
 from latens.estimators.parameters import one_of, whole_number
@@ -291,7 +291,7 @@ class ClassAnswers(MixtureEstimator):
 
         Numbers and counts are filled with their expectation, columns of 0 and 1 with the probability of a 1, categories
         with the most probable level, steps of a scale with the step nearest to the expected one. A raw data frame
-        comes back with the types that it has, also in columns of yes and no. With `return_std` also the predictive
+        comes back with the types that it has: whole numbers rounded, yes or no. With `return_std` also the predictive
         standard deviation of each filled entry, 0 where observed; of a category, that of whether the level is right.
 
         Parameters
@@ -312,8 +312,8 @@ class ClassAnswers(MixtureEstimator):
         -------
         filled : like X
             X with its missing entries filled. Alone, or first in a tuple of what was asked for:
-        std : array of shape (n, D)
-            Predictive standard deviations, 0 where X is observed; with `return_std`.
+        std : array or data frame of shape (n, D)
+            Predictive standard deviations of the columns that are used, 0 where X is observed; with `return_std`.
         quantiles : dict of float to tables like X
         draws : list of tables like X
         """
@@ -336,7 +336,7 @@ class ClassAnswers(MixtureEstimator):
         table = self.columns_.table
         if table is None:
             return self._filled(X, std, spread=True)
-        return np.where(np.isnan(level_numbers(table, X)), host(std), 0.0)
+        return as_frame(X, table, np.where(np.isnan(level_numbers(table, X)), host(std), 0.0))
 
     def _drawn(self, X: Rows, n_draws: int, rng: np.random.Generator) -> Floats:
         """(draws, n, D), entries drawn given what rows show, in the units of the model."""
@@ -358,7 +358,8 @@ class ClassAnswers(MixtureEstimator):
         """X with missing entries from values (n, D) in the units of the model, in its own container and types."""
         table = self.columns_.table
         if table is None:
-            return self._filled(X, self._leave(values))
+            filled = self._filled(X, self._leave(values))
+            return in_types_of(X, filled) if is_frame(X) else filled
         return refilled(X, table, host(self._units.leave(values)), list(self.columns_.names_of_levels))
 
     def impute_proba(self, X: Any, *, exposure: Any = None) -> dict[str, Array]:

@@ -12,7 +12,7 @@ from latens.families.mixed_columns import MixedColumns
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.system.summary_table import Table
 
-__all__ = ["class_profiles", "level_probabilities", "named_levels"]
+__all__ = ["class_profiles", "level_probabilities", "named_levels", "standard_deviations"]
 
 
 def class_profiles(
@@ -49,6 +49,13 @@ def _profile(
     elif kind == "negative-binomial":
         rows.append((name, kind, "size", *[float(part.size[at])] * len(means)))
     return rows
+
+
+def standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
+    """(K, M), of the columns with normal noise in each class, in data units."""
+    part: Any = clusters.parts["gaussian"]
+    places = list(columns.places["gaussian"])
+    return np.asarray(scale[places] * np.sqrt(np.broadcast_to(part.covariance, part.mean.shape)))
 
 
 def level_probabilities(columns: ColumnKinds, clusters: MixedColumns) -> Floats:

@@ -242,11 +242,13 @@ def _name(key: Any, names: Sequence[str]) -> str:
 
 
 def _guess(values: ColumnValues) -> str:
-    """By the rule of `latens.intake.kind_guess`."""
+    """By the rule of `latens.intake.kind_guess`; two values again and again, such as 1 and 2, are yes and no, too."""
     if not values.n:
         return "gaussian"
     if len(values.levels) <= 2 and set(values.levels.tolist()) <= {0.0, 1.0}:
         return "bernoulli"
+    if len(values.levels) == 2 and _has_few_values(values):
+        return "categorical"
     if values.levels[0] != 0 or not values.whole:
         return "gaussian"
     return count_kind(values.mean, values.variance, values.skew * values.variance**1.5) or "gaussian"

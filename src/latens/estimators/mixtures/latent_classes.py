@@ -21,7 +21,12 @@ from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.class_answers import ClassAnswers
-from latens.estimators.mixtures.class_profiles import class_profiles, level_probabilities, named_levels
+from latens.estimators.mixtures.class_profiles import (
+    class_profiles,
+    level_probabilities,
+    named_levels,
+    standard_deviations,
+)
 from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds, find_kinds
 from latens.estimators.mixtures.column_priors import COUNT_WORTH, ColumnPriors
 from latens.estimators.mixtures.column_values import TableValues, table_values, values_step
@@ -429,7 +434,13 @@ class LatentClassAnalysis(ClassAnswers):
         own = super()._own_numbers(q, stats)
         if any(self.columns_.levels):
             own["level_probabilities"] = level_probabilities(self.columns_, q.clusters)
+        if "gaussian" in self.columns_.places:
+            scale = np.ldexp(1.0, self._units.exponent)
+            own["standard_deviations"] = standard_deviations(self.columns_, q.clusters, scale)
         return own
+
+    def _measured(self) -> Sequence[str]:
+        return [self.columns_.names[d] for d in self._real_columns()]
 
     def _named_levels(self) -> Sequence[tuple[str, str]]:
         return named_levels(self.columns_)

@@ -259,7 +259,9 @@ class MultiViewAnswers(LoadingFindings, Answers):
         """A table (n, D) as read in the container that was given; `numbers` are no values, such as deviations."""
         encoding, layout = frame_encoding(self), self.layout_.as_read
         if encoding is None or not is_frame(given):
-            return as_given(*joined(wide, layout), given if layout.wholes else views, table.row_names)
+            return as_given(
+                *joined(wide, layout), given if layout.wholes else views, table.row_names, typed=not numbers
+            )
         values = in_frame_order(host(wide), layout, encoding)
         return (
             as_frame(given, encoding, values) if numbers else refilled(given, encoding, values, level_names(encoding))

@@ -52,6 +52,12 @@ class LoadingFindings:
         _model: Any
         posterior_: Any
         _rows_in_blocks: Callable[[Any, Mapping[str, Any]], Sequence[Any]]
+        layout_: Any
+        _covariates: Any
+
+    def _named_sides(self) -> dict[str, tuple[str, ...]]:
+        covariates = () if self._covariates is None else self._covariates.names
+        return {"intercepts": self.layout_.groups, "covariate_coefficients": covariates}
 
     def inclusion_probabilities(self, X: Any, **fit_params: Any) -> dict[str, Floats]:
         """How probable it is that each feature belongs to each factor, asked of the rows anew.

@@ -321,8 +321,12 @@ class Mixture:
     def cannot_sample(self, q: MixturePosterior) -> str:
         if isinstance(self.weights, Sticks):
             return "weights of a Dirichlet process are not drawn yet"
-        drawn = (NormalWishart, NormalColumns, NormalMeans, BernoulliColumns)
-        return "" if type(self.clusters) in drawn else "columns of this kind are not drawn yet"
+        if not isinstance(self.clusters, MixedColumns):
+            drawn = (NormalWishart, NormalColumns, NormalMeans, BernoulliColumns)
+            return "" if type(self.clusters) in drawn else "columns of this kind are not drawn yet"
+        closed = (NormalColumns, BernoulliColumns, CategoricalColumns, PoissonColumns)
+        others = [kind for kind, part in self.clusters.parts.items() if type(part) not in closed]
+        return f"columns {', '.join(others)} have no closed posterior given the classes" if others else ""
 
     def samples_with_holes(self, q: MixturePosterior) -> bool:
         return not self.clusters.joint
@@ -360,11 +364,6 @@ class Mixture:
         return self.global_step(self.prior(len(stats.counts)), stats).sample(rng)
 
     def cannot_anneal(self, q: MixturePosterior) -> str:
-        """Unlike Gibbs sampling, annealing takes columns of several kinds, if each has a closed posterior."""
-        if isinstance(self.clusters, MixedColumns) and not isinstance(self.weights, Sticks):
-            closed = (NormalColumns, BernoulliColumns, CategoricalColumns, PoissonColumns)
-            others = [kind for kind, part in self.clusters.parts.items() if type(part) not in closed]
-            return f"columns {', '.join(others)} have no closed posterior given the classes" if others else ""
         return self.cannot_sample(q)
 
     def log_states(self, batch: Rows, q: MixturePosterior) -> float:

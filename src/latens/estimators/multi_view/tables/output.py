@@ -12,6 +12,7 @@ from sklearn import get_config
 from latens.array import Array, Floats
 from latens.array.transfer import host
 from latens.core import Rows
+from latens.estimators.frames.raw_frames import in_types_of
 from latens.estimators.multi_view.tables.input import from_long, is_plain
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.models.multi_view.explained import column_variance
@@ -33,19 +34,23 @@ __all__ = [
 ]
 
 
-def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None) -> Any:
+def as_given(wide: Array, layout: Layout, views: Any, row_names: Sequence[str] | None, *, typed: bool = False) -> Any:
     """The columns of a wide table (n, D) in the kind of container that `views` is.
 
     One array for one array, a list for a list, a frame with two-level columns for such a frame; else a dict. Views are
-    frames where frames were given, under the labels that those have.
+    frames where frames were given, under the labels that those have; one frame that was filled (`typed`) has its types.
     """
     views = from_long(views)
     parts = {name: wide[:, columns] for name, columns in zip(layout.views, layout.bounds, strict=True)}
     if is_plain(views):
         only = parts[layout.views[0]]
+        if hasattr(views, "schema") and hasattr(views, "columns"):  # of polars
+            frame = type(views)(host(only), schema=list(layout.features[0]))
+            return in_types_of(views, frame) if typed else frame
         if not hasattr(views, "iloc"):
             return only
-        return type(views)(only, index=views.index, columns=_column_labels(layout.features[0], views.columns))
+        frame = type(views)(only, index=views.index, columns=_column_labels(layout.features[0], views.columns))
+        return in_types_of(views, frame) if typed else frame
     rows = row_labels(views, row_names)
     if hasattr(views, "iloc"):
         pandas, labels = require("pandas", "frames"), {tuple(map(str, pair)): pair for pair in views.columns}
