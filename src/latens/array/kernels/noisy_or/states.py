@@ -84,20 +84,8 @@ class Effects:
         return self.profile + bits @ self.odds.T
 
     @cached_property
-    def rates(self) -> tuple[Floats, Floats, Floats]:
-        """For all 2^K states: what a one adds (D, C), what any seen column adds (D, C), and the prior (C,)."""
-        bits = all_states(len(self.theta))
-        prior = logsumexp(self.profile_logits(bits))[:, 0]
-        return self._by_states[1].T, (self.dark_leak + bits @ self.dark).T, prior
-
-    @property
-    def lit(self) -> Floats:
-        """(C, D), chance of a one under each of all 2^K states: rows are scored by it and ones are shared out by it."""
-        return self._by_states[0]
-
-    @cached_property
-    def _by_states(self) -> tuple[Floats, Floats]:
-        """(C, D) each: the chance of a one, and what it adds to the score of a row."""
+    def by_states(self) -> tuple[Floats, Floats]:
+        """(C, D) each, of all 2^K states: the chance of a one, and what it adds to the score of a row."""
         bits = all_states(len(self.theta))
         if len(bits) * len(self.leak) < MANY:
             levels = np.maximum(self.leak + bits @ self.theta, np.finfo(float).tiny)
@@ -127,8 +115,10 @@ class Shares:
 
 def score_all(effects: Effects, x: Array, mask: Array) -> Array:
     """(n, 2^K), log joint of each row with every state."""
-    lit, seen, prior = effects.rates
-    return x @ like(lit, x) + (mask @ like(seen, mask) + like(prior, x))
+    bits = all_states(len(effects.theta))
+    prior = logsumexp(effects.profile_logits(bits))[:, 0]
+    dark = (mask @ like(effects.dark.T, mask)) @ like(bits.T, mask) + (mask @ like(effects.dark_leak, mask))[:, None]
+    return x @ like(effects.by_states[1].T, x) + (dark + like(prior, x))
 
 
 def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | OnesOnGpu | None, words: Array) -> Array:
@@ -180,7 +170,7 @@ def share_all(effects: Effects, x: Array, mass: Array) -> Shares:
     """Who caused the ones, mass (n, 2^K) being each row's chances of the states times its weight."""
     k = len(effects.theta)
     bits = all_states(k)
-    together = host(mass.T @ x) / effects.lit  # (C, D)
+    together = host(mass.T @ x) / effects.by_states[0]  # (C, D)
     per_state = column_sums(mass)
     logits = effects.profile_logits(bits)
     part = np.exp(logits - logsumexp(logits)) * per_state[:, None]  # (C, P)
