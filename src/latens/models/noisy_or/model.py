@@ -405,6 +405,9 @@ class NoisyOrCauses:
     def exact_local(self, q: CausePosterior) -> bool:
         return q.n_components <= self.most_exact
 
+    def has_local_optima(self, q: CausePosterior) -> bool:
+        return not self.exact_local(q)
+
     def floats_per_row(self, k: int) -> int:
         return int(3 * 2**k if k <= max(MOST_ENUMERATED, self.most_exact) else 4 * self.n_states) + k
 
