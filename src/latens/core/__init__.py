@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from latens.core.fit import Fit, Iteration, State, Underway, transient, without_transients
 from latens.core.model import (
+    Ambiguous,
     Answers,
     Averaging,
     B,
@@ -48,6 +49,7 @@ from latens.core.survey import Survey, survey_rows
 from latens.core.watch import Watch
 
 __all__ = [
+    "Ambiguous",
     "Answers",
     "Averaging",
     "B",

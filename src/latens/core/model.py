@@ -14,6 +14,7 @@ from latens.core.rows import Rows
 from latens.core.statistics import Statistics
 
 __all__ = [
+    "Ambiguous",
     "Answers",
     "Averaging",
     "B",
@@ -251,6 +252,13 @@ class Leaping(Protocol):
     def at(self, q: Any, x: Floats) -> Any: ...  # what they do not say is as in q
 
     def products(self, q: Any, stats: Any, moves: Floats) -> Floats: ...  # (m, m) of moves (m, P); squares in nats
+
+
+@runtime_checkable
+class Ambiguous(Protocol):
+    """A model whose rows may settle in one of several optima, by where their local steps begin."""
+
+    def has_local_optima(self, q: Any) -> bool: ...
 
 
 @runtime_checkable

@@ -40,6 +40,7 @@ FEW_EXACT = 8  # up to which "auto" lists them all
 FEW_CAUSES = 8  # that a search begins with at least
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
+N_STEPS_OF_PARTS = 50  # of the factorisation that they begin with: causes move on from there in any case
 N_RACE = 20  # iterations that tell where causes begin best
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
@@ -377,7 +378,7 @@ def _column_means(sample: Rows) -> Floats:
 def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
     """(K, D), chances of ones under causes that are non-negative parts of the rows."""
     x: Array = sample.x if is_sparse(sample.x) else filled(sample)
-    parts = positive_parts(x, k, rng)
+    parts = positive_parts(x, k, rng, N_STEPS_OF_PARTS)
     largest = parts.max(axis=1, keepdims=True)
     return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
 

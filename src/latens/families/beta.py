@@ -18,6 +18,8 @@ from latens.families.point_beta import PointBeta
 
 __all__ = ["Beta"]
 
+MANY = 2**13  # distributions from which on a compiled pass over them is worth its loading
+
 
 @record
 class Beta:
@@ -40,6 +42,9 @@ class Beta:
     @cached_property
     def mean_log(self) -> tuple[Floats, Floats]:
         """E[log p] and E[log(1 - p)]."""
+        if np.size(self.on) >= MANY:
+            log_on, log_off, vars(self)["_betaln"] = _compiled_logs(self.on, self.off)
+            return log_on, log_off
         both = digamma(self.on + self.off)
         return digamma(self.on) - both, digamma(self.off) - both
 
@@ -70,6 +75,10 @@ class Beta:
 
     @cached_property
     def _betaln(self) -> Floats:
+        if np.size(self.on) >= MANY:
+            log_on, log_off, log_norm = _compiled_logs(self.on, self.off)
+            vars(self)["mean_log"] = log_on, log_off  # as the property would cache it
+            return log_norm
         return np.asarray(betaln(self.on, self.off))
 
     def sample(self, rng: np.random.Generator) -> PointBeta:
@@ -77,3 +86,14 @@ class Beta:
 
     def only(self, keep: Index) -> Beta:
         return Beta(self.on[keep], self.off[keep])
+
+
+def _compiled_logs(on: Floats, off: Floats) -> tuple[Floats, Floats, Floats]:
+    """E[log p], E[log(1 - p)] and the logarithm of the Beta function."""
+    from latens.array.kernels.beta_numba import beta_logs
+
+    shape = np.shape(on)
+    given = (np.ascontiguousarray(part, dtype=np.float64).ravel() for part in (on, off))
+    log_on, log_off, log_norm = np.empty((3, int(np.prod(shape))))
+    beta_logs(*given, log_on, log_off, log_norm)
+    return log_on.reshape(shape), log_off.reshape(shape), log_norm.reshape(shape)

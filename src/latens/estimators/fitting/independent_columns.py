@@ -34,6 +34,8 @@ def independent_bound(rows: Rows, *, binary: bool) -> float | None:
     """
     if is_sparse(rows.x) or not isinstance(rows.x, np.ndarray):
         return None
+    if binary:
+        return _independent_switches(rows)
     total = 0.0
     for x, w in _each_column(rows):
         n = float(w.sum())
@@ -42,11 +44,18 @@ def independent_bound(rows: Rows, *, binary: bool) -> float | None:
         mean, spread = _moments(x, w, n)
         if not spread > (64 * np.finfo(rows.x.dtype).eps * mean) ** 2:
             return None
-        if binary:
-            total += n * (mean * np.log(mean) + (1 - mean) * np.log1p(-mean)) - 0.5 * np.log(n)
-        else:
-            total += -0.5 * n * (np.log(2 * np.pi * spread) + 1) - np.log(n)
+        total += -0.5 * n * (np.log(2 * np.pi * spread) + 1) - np.log(n)
     return total
+
+
+def _independent_switches(rows: Rows) -> float | None:
+    """The same for columns of 0 and 1."""
+    n = np.asarray(rows.counts, dtype=np.float64)
+    mean = np.asarray(column_sums(rows.weigh(rows.x)), dtype=np.float64)[n > 1] / n[n > 1]
+    if not np.all((mean > 0) & (mean < 1)):
+        return None
+    log_likelihood = n[n > 1] * (mean * np.log(mean) + (1 - mean) * np.log1p(-mean))
+    return float(np.sum(log_likelihood - 0.5 * np.log(n[n > 1])))
 
 
 def binary_evidence(rows: Rows) -> float:

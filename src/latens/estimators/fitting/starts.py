@@ -28,11 +28,11 @@ def is_mostly_positive(x: Floats) -> bool:
     return bool(below <= 0.05 * np.sum(x**2))
 
 
-def positive_parts(x: Array, k: int, rng: np.random.Generator) -> Floats:
+def positive_parts(x: Array, k: int, rng: np.random.Generator, n_steps: int = 200) -> Floats:
     """(k, D), parts by non-negative matrix factorisation of x or CSR, as large as they are when strongly on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = NMF(k, init="random", random_state=_seed(rng), max_iter=200)
+        model = NMF(k, init="random", random_state=_seed(rng), max_iter=n_steps)
         amounts = model.fit_transform(x if is_sparse(x) else np.maximum(x, 0.0))
     return np.asarray(model.components_ * np.quantile(amounts, 0.9, axis=0)[:, None])
 

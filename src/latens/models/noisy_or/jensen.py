@@ -240,12 +240,17 @@ class JensenNoisyOr:
     def exact_local(self, q: RatePosterior) -> bool:
         return False
 
+    def has_local_optima(self, q: RatePosterior) -> bool:
+        return True
+
     def floats_per_row(self, k: int) -> int:
         return 8 * k + (3 * 2**k if k <= MOST_ENUMERATED else 0)
 
     def candidates(
         self, q: RatePosterior, stats: RateStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[Proposal]:
+    ) -> Iterator[Proposal | RatePosterior]:
+        # rows that have gone far with their first weights settle better anew: a posterior without their codes
+        yield q
         local = self.local_step(q, sample)
         if not self.points:
             yield from fewer_causes(self, q, stats, sample, local)

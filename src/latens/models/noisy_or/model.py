@@ -46,7 +46,7 @@ from latens.array.kernels.noisy_or.states import (
     share_kept,
     sum_states,
 )
-from latens.array.special import logsumexp
+from latens.array.special import logsumexp, softplus
 from latens.array.states import all_states
 from latens.array.transfer import host, like, total
 from latens.core import Proposal, Rows, Statistics, transient
@@ -82,7 +82,7 @@ class CausePosterior:
 
     @property
     def n_components(self) -> int:
-        return len(self.causes.mean)
+        return int(self.usage.mean.shape[1])
 
     @property
     def n_profiles(self) -> int:
@@ -405,6 +405,9 @@ class NoisyOrCauses:
     def exact_local(self, q: CausePosterior) -> bool:
         return q.n_components <= self.most_exact
 
+    def has_local_optima(self, q: CausePosterior) -> bool:
+        return not self.exact_local(q)
+
     def floats_per_row(self, k: int) -> int:
         return int(3 * 2**k if k <= max(MOST_ENUMERATED, self.most_exact) else 4 * self.n_states) + k
 
@@ -432,7 +435,7 @@ def _effects(
     """From logarithms of the chances to be on and off; theta = -log(1 - p) where those are of one p."""
 
     def theta(log_on: Floats, log_off: Floats) -> Floats:
-        return np.asarray(np.logaddexp(0.0, log_on - log_off))
+        return np.asarray(softplus(log_on - log_off))
 
     return Effects(
         profile=log_weight + usage[1].sum(axis=1),

@@ -44,6 +44,7 @@ PLAIN_FLOATS = (
     2**27
 )  # numbers of the levels (n, C, D) that the plain form holds at once, with a few arrays of that size
 Ones = tuple[Index, Index]  # CSR bounds and columns of a batch's ones; meets only NumPy and CSR rows
+MANY = 2**14  # chances of ones from which on a compiled pass over them is worth its loading
 MOST_STATES_ON_GPU = 64  # that a program of Triton holds
 
 
@@ -82,21 +83,19 @@ class Effects:
         """(C, P), of states (C, K)."""
         return self.profile + bits @ self.odds.T
 
-    def levels(self, bits: Floats) -> Floats:
-        """(C, D), a of each state."""
-        return np.maximum(self.leak + bits @ self.theta, np.finfo(float).tiny)
-
     @cached_property
-    def rates(self) -> tuple[Floats, Floats, Floats]:
-        """For all 2^K states: what a one adds (D, C), what any seen column adds (D, C), and the prior (C,)."""
+    def by_states(self) -> tuple[Floats, Floats]:
+        """(C, D) each, of all 2^K states: the chance of a one, and what it adds to the score of a row."""
         bits = all_states(len(self.theta))
-        prior = logsumexp(self.profile_logits(bits))[:, 0]
-        return (self.levels(bits) + np.log(self.lit)).T, (self.dark_leak + bits @ self.dark).T, prior
+        if len(bits) * len(self.leak) < MANY:
+            levels = np.maximum(self.leak + bits @ self.theta, np.finfo(float).tiny)
+            lit = -np.expm1(-levels)
+            return lit, levels + np.log(lit)
+        from latens.array.kernels.noisy_or.states_numba import light_states
 
-    @cached_property
-    def lit(self) -> Floats:
-        """(C, D), chance of a one under each of all 2^K states: rows are scored by it and ones are shared out by it."""
-        return -np.expm1(-self.levels(all_states(len(self.theta))))
+        lit, log_odds = np.empty((2, len(bits), len(self.leak)))
+        light_states(self.theta, self.leak, lit, log_odds)
+        return lit, log_odds
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,10 @@ class Shares:
 
 def score_all(effects: Effects, x: Array, mask: Array) -> Array:
     """(n, 2^K), log joint of each row with every state."""
-    lit, seen, prior = effects.rates
-    return x @ like(lit, x) + (mask @ like(seen, mask) + like(prior, x))
+    bits = all_states(len(effects.theta))
+    prior = logsumexp(effects.profile_logits(bits))[:, 0]
+    dark = (mask @ like(effects.dark.T, mask)) @ like(bits.T, mask) + (mask @ like(effects.dark_leak, mask))[:, None]
+    return x @ like(effects.by_states[1].T, x) + (dark + like(prior, x))
 
 
 def score_kept(effects: Effects, x: Array, mask: Array, ones: Ones | OnesOnGpu | None, words: Array) -> Array:
@@ -169,15 +170,15 @@ def share_all(effects: Effects, x: Array, mass: Array) -> Shares:
     """Who caused the ones, mass (n, 2^K) being each row's chances of the states times its weight."""
     k = len(effects.theta)
     bits = all_states(k)
-    together = host(x.T @ mass) / effects.lit.T  # (D, C)
+    together = host(mass.T @ x) / effects.by_states[0]  # (C, D)
     per_state = column_sums(mass)
     logits = effects.profile_logits(bits)
     part = np.exp(logits - logsumexp(logits)) * per_state[:, None]  # (C, P)
     return Shares(
         used=part.sum(axis=0),
         on=part.T @ bits,
-        caused=(together @ bits).T * effects.flash,
-        leaked=together.sum(axis=1) * effects.first,
+        caused=(bits.T @ together) * effects.flash,
+        leaked=together.sum(axis=0) * effects.first,
     )
 
 

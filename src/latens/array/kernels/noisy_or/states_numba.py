@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, log_normal, shrunk
 
-__all__ = ["cover_ones", "improve_words", "share_ones"]
+__all__ = ["cover_ones", "improve_words", "light_states", "share_ones"]
 
 RARE = 1e-13  # a share of a row too small to be counted
 AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless one is so small that this may underflow
@@ -385,6 +385,22 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
             touched &= touched - 1
             for t in range(n_ones):
                 caused[b, ones[t]] += blame[b, t] * lights[b, t]
+
+
+@nb.njit(**COMPILED)
+def light_states(theta, leak, lit, log_odds):
+    """Chance of a one in each column under every state, and what a one adds to its score, into the last two (C, D)."""
+    n_states, n_columns = lit.shape
+    log_odds[0] = leak
+    for word in range(1, n_states):
+        fewer, b = word & (word - 1), _lowest(word)
+        for j in range(n_columns):
+            log_odds[word, j] = log_odds[fewer, j] + theta[b, j]
+    for word in range(n_states):
+        for j in range(n_columns):
+            level = max(log_odds[word, j], LEAST_NORMAL)
+            lit[word, j] = shrunk(level)[1]
+            log_odds[word, j] = level + log_normal(lit[word, j])
 
 
 @nb.njit(**COMPILED)
