@@ -64,6 +64,7 @@ class FitSearch:
     glance: ClassVar[int] = (
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
+    roughly: ClassVar[float] = 1.0  # times the usual tolerance to which an ascent goes before moves are first tried
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -242,6 +243,7 @@ class FitSearch:
             fixed=self._keeps_all,
             over=context.over,
             journal=context.journal,
+            rough=self.roughly * _usual_tolerance(type(self).__init__),
             finer=tuple(finer),
             glance=self.glance,
         )
