@@ -20,6 +20,7 @@ from latens.inference.search.moves import starts_with_one_more
 
 __all__ = ["FEW_ASKED", "height_with_one_more"]
 
+NATS_TOLD = 0.05  # gain of an iteration that a bound which is only told need not wait for, however few the rows
 FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
 
 
@@ -34,7 +35,8 @@ def height_with_one_more(estimator: Any, context: FitContext) -> float:
         return math.nan
     context = replace(context, sample=state.data if sums else context.sample, rng=np.random.default_rng(0))
     slack = float(np.finfo(np.float32).eps ** 0.5) if context.data.is_single else 1e-9
-    ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=estimator.tol, slack=slack,
+    tol = max(estimator.tol, NATS_TOLD / max(context.data.n, 1.0))
+    ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=tol, slack=slack,
                      log_scale=context.units.log_scale)  # fmt: skip
     with collect_warnings(owner=ascent), warnings.catch_warnings():  # they are not of the fit
         warnings.simplefilter("ignore", LatensWarning)
