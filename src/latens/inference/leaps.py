@@ -72,10 +72,10 @@ def _remembering(model: Leaping, path: tuple[Floats, ...], begun: object, found:
 def _leap(model: Leaping, state: State, free: NDArray[np.bool_] | None) -> Floats:
     """(P,), coordinates that steps like the last ones lead to; others than the `free` ones stay."""
     pairs = np.stack(state.path)
-    pairs = pairs if free is None else np.where(free, pairs, pairs[-1, 1])
-    steps = pairs[:, 1] - pairs[:, 0]
-    gone, n = np.diff(pairs[:, 0], axis=0), len(pairs) - 1
-    moves = np.concatenate([gone, np.diff(steps, axis=0), steps[-1:]])
+    steps, n = pairs[:, 1] - pairs[:, 0], len(pairs) - 1
+    moves = np.concatenate([np.diff(pairs[:, 0], axis=0), np.diff(steps, axis=0), steps[-1:]])
+    if free is not None:
+        moves[:, ~free] = 0.0
     products = model.products(state.q, state.stats, moves)  # of moves, of changes of steps, and of the last step
     size = np.sqrt(np.diagonal(products)[:n]) + np.finfo(float).tiny
     squares, turned = np.linalg.eigh(products[:n, :n] / size / size[:, None])
@@ -86,4 +86,4 @@ def _leap(model: Leaping, state: State, free: NDArray[np.bool_] | None) -> Float
     most = np.where(rate < 0, MOST_STEPS, MOST_GROWING_STEPS)
     further = (1 / np.maximum(np.abs(rate), 1 / most) - 1) * (axes.T @ (shares @ products[:n, -1]))
     whole = float(np.linalg.norm(further)) / max(float(np.sqrt(products[-1, -1])), np.finfo(float).tiny)
-    return np.asarray(pairs[-1, 1] + min(1.0, MOST_STEPS / max(whole, 1.0)) * (axes @ further) @ shares @ gone)
+    return np.asarray(pairs[-1, 1] + min(1.0, MOST_STEPS / max(whole, 1.0)) * (axes @ further) @ shares @ moves[:n])

@@ -54,6 +54,7 @@ PER_COLUMN, PER_ROW = 2.0, 0.05  # nats below independent columns that priors al
 FEWEST_ROWS = 10  # with fewer, columns that have means and variances of their own describe the rows all but exactly
 MOST_ROWS = 4096  # looked at before all are
 CLEARLY = 1.0  # nats a row by which a fit is above independent columns, so that some rows tell
+NATS_TOLD = 0.05  # gain of an iteration that a bound which is only told need not wait for, however few the rows
 FEW_ASKED = 4  # components; who asks for so few may have meant exactly that number
 AT_FLOOR = 1e-5  # of a column's variance: noise below it is none
 COPIES_OF_ROWS = 2  # rows in the units of the model, and what passes over them take at their largest
@@ -235,7 +236,8 @@ def _height_with_one_more(estimator: Any, context: FitContext) -> float:
         return math.nan
     context = replace(context, sample=state.data if sums else context.sample, rng=np.random.default_rng(0))
     slack = float(np.finfo(np.float32).eps ** 0.5) if context.data.is_single else 1e-9
-    ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=estimator.tol, slack=slack,
+    tol = max(estimator.tol, NATS_TOLD / max(context.data.n, 1.0))
+    ascent = partial(ascend, model, [context.sample], max_iter=estimator.max_iter, tol=tol, slack=slack,
                      log_scale=context.units.log_scale)  # fmt: skip
     with collect_warnings(owner=ascent), warnings.catch_warnings():  # they are not of the fit
         warnings.simplefilter("ignore", LatensWarning)

@@ -35,6 +35,7 @@ __all__ = ["FitSearch", "all_or_sample"]
 # what components must gain in columns of heavy tails: so many times what they gain in the same columns shuffled, and so
 # many nats more, by which luck may change either
 TIMES_BY_CHANCE, NATS_BEYOND_CHANCE = 2.0, 10.0
+ROUGH_NATS = 0.5  # gain of an iteration below which moves are tried, however few the rows
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 MOST_TENTHS = 2  # times that the tolerance per row is divided by 10 where rows are many
 ROW_POSTERIORS = ("auto", "keep", "recompute")
@@ -64,6 +65,7 @@ class FitSearch:
     glance: ClassVar[int] = (
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
+    roughly: ClassVar[float] = 0.0  # times the usual tolerance: where moves are first tried; 0: not before it is met
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -242,9 +244,19 @@ class FitSearch:
             fixed=self._keeps_all,
             over=context.over,
             journal=context.journal,
+            rough=self._rough_tolerance(context.data.n),
             finer=tuple(finer),
             glance=self.glance,
         )
+
+    def _rough_tolerance(self, n: float) -> float:
+        """That to which an ascent goes before moves are first tried; 0: they wait for the usual one.
+
+        Moves gain nats and not nats per row: where rows are few, less of an iteration is nothing to them.
+        """
+        if not self.roughly:
+            return 0.0
+        return max(self.roughly * _usual_tolerance(type(self).__init__), ROUGH_NATS / max(n, 1.0))
 
     def _tolerances(self, n: float) -> list[float]:
         """That of the search, which is the usual one or a larger one that was asked for; then each a tenth of the last.

@@ -128,6 +128,7 @@ class NoisyICA(VariationalTransformer):
     mixing_: Floats
     unmixing_: Floats
     _component_noun: ClassVar[str] = "source"
+    roughly: ClassVar[float] = 100.0
 
     def __init__(
         self,
@@ -322,12 +323,17 @@ class NoisyICA(VariationalTransformer):
 
     def _most(self, context: FitContext) -> int:
         """Sources that may be looked for where their number is not given."""
+        return min(self._identified(context), context.growth * 24)
+
+    def _identified(self, context: FitContext) -> int:
+        """Sources that so many rows and columns could tell of."""
         n, d = context.sample.x.shape
-        return int(max(1, min(d, n // 4, context.growth * 24)))
+        return int(max(1, min(d, n // 4)))
 
     def _default_size(self, context: FitContext) -> int:
-        most = self._most(context)
-        return int(min(most, likely_number(context.sample, most) * context.growth))
+        most, columns = self._most(context), self._identified(context)
+        likely = likely_number(context.sample, most, columns)
+        return likely if likely == columns else min(most, likely * context.growth)
 
     def _supported(self, context: FitContext) -> int:
         size = self._starting_size(context)  # was found from the same number, which is kept

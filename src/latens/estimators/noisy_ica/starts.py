@@ -17,7 +17,7 @@ from latens.families.gamma import Gamma
 from latens.families.normal_gamma import NormalGamma
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance
-from latens.models.factor_analysis.newton import best_rank, most_likely
+from latens.models.factor_analysis.newton import N_RISES, best_rank, most_likely
 from latens.models.factor_analysis.newton_wide import Root
 from latens.models.factor_analysis.sums import Scatter, summed
 from latens.models.factor_analysis.sums_wide import FewRows, rows_or_sums
@@ -64,18 +64,25 @@ def supported_number(sample: Rows, most: int) -> int:
 
     Of complete rows: pairwise sums vary by more than their number of rows tells.
     """
-    return int(sample.cached(f"supported number up to {most}", lambda: _supported_number(sample, most)))
+    found: dict[int, int] = sample.cached("supported numbers, by how many were allowed", dict)
+    for allowed, number in found.items():
+        if allowed == most or number + N_RISES <= allowed <= most:  # the criterion has risen before that limit was met
+            return number
+    found[most] = _supported_number(sample, most)
+    return found[most]
 
 
-def likely_number(sample: Rows, most: int) -> int:
-    """One more than that, from which a search may begin; `most` where the covariance cannot tell.
+def likely_number(sample: Rows, most: int, columns: int = 0) -> int:
+    """One more than that, from which a search may begin; `most`, or all columns, where the covariance cannot tell.
 
     So many factors as Ledermann's bound fit any covariance of d sensors: beyond it only the shapes of sources
-    distinguish them.
+    distinguish them, and there may be as many as sensors.
     """
     d = sample.x.shape[1]
     shown, identified = supported_number(sample, most), int((2 * d + 1 - math.sqrt(8 * d + 1)) / 2)
-    return most if shown >= identified or len(_complete(sample)) <= d else min(most, shown + 1)
+    if len(_complete(sample)) <= d:
+        return most
+    return max(most, columns) if shown >= identified else min(most, shown + 1)
 
 
 def _supported_number(sample: Rows, most: int) -> int:

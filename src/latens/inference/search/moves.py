@@ -222,9 +222,13 @@ class _Screen:
 
 def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps: int, n: float) -> Fit:
     """The ascent by which a candidate is judged."""
-    if isinstance(candidate, Removal):
+    if not isinstance(candidate, Removal):
+        return ascent(start, n_steps, _Hopeless(target, n_steps, shrinking=start.locals is not None))
+    if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
-    return ascent(start, n_steps, _Hopeless(target, n_steps, shrinking=start.locals is not None))
+    # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
+    near = target - FAR_PER_ROW * n - NEAR
+    return ascent(start, REMOVAL_STEPS, _Hopeless(near, REMOVAL_STEPS, shrinking=True))
 
 
 def _trial_start(candidate: Any, state: State) -> State:

@@ -28,6 +28,8 @@ ALL, FIRST, FURTHER = "all", "first", "further"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
+TRIAL_STEPS = 10  # iterations after which a candidate is judged
+MOST_ROUGHLY_TRIED = 8  # candidates in one round of a rough search: the likeliest come first
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -47,6 +49,7 @@ class Search:
     # fewest components; None where there was no time to tell
     alone: Callable[[Fit, Fit], bool | None] | None = None
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
+    rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -169,7 +172,11 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
-        fits = self._ascended(ascent, starts, notify, map_)
+        if self.moves and self.rough > self.tol:
+            fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
+            fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
+        else:
+            fits = self._ascended(ascent, starts, notify, map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         chosen, interrupted, stopped = distinct(fits, self.tol), False, False
@@ -186,6 +193,26 @@ class Search:
             if interrupted or stopped:
                 break
         return [*chosen[:-1], replace(chosen[-1], interrupted=interrupted, stopped=stopped)]
+
+    def _found_roughly(
+        self,
+        ascent: Ascent,
+        sample: Any,
+        starts: Sequence[State],
+        stage: int,
+        notify: OnIteration | None,
+        map_: Map,
+    ) -> list[Fit]:
+        """Starts moved while they still rise, where a component that is not needed takes long to vanish.
+
+        A candidate must gain more than as many iterations of the fit itself may have left.
+        """
+        fits, tol = self._ascended(ascent, starts, notify, map_), TRIAL_STEPS * self.rough
+        for number, fit in enumerate(fits):
+            if any(one.interrupted or one.stopped for one in fits):
+                break
+            fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, most=MOST_ROUGHLY_TRIED)
+        return fits
 
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
         """Starts to their ends; after a glance only those that are higher than all before them."""
@@ -212,6 +239,7 @@ class Search:
         rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
         notify: OnIteration | None,
         tier: str = ALL,
+        most: int | None = None,
     ) -> Fit:
         """The fit after moves, which depend on nothing but it: not on how many other starts there were."""
         model, n = self.model, fit.state.stats.n
@@ -221,9 +249,12 @@ class Search:
         return improve(
             fit,
             # where the first candidates were tried, and none was better, the further ones go on
-            lambda state: self._candidates(state, sample, rng, tier if tier == FIRST or state is begun else ALL),
+            lambda state: islice(
+                self._candidates(state, sample, rng, tier if tier == FIRST or state is begun else ALL), most
+            ),
             ascent,
             screens=screens,
+            n_steps=TRIAL_STEPS,
             rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,

@@ -31,7 +31,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from latens.array import Floats
 from latens.models.factor_analysis.newton_wide import Profile, Root, ThinPoint
 
-__all__ = ["best_rank", "leading", "most_likely"]
+__all__ = ["N_RISES", "best_rank", "leading", "most_likely"]
 
 MOST_FULL = 300  # columns up to which all eigenvectors, and with them the exact Hessian, are cheap
 MOST_DENSE = 700  # columns beyond which a few leading eigenvectors come cheaper by Lanczos steps
@@ -40,6 +40,8 @@ LONGEST_STEP = 3.0  # e-folds of noise in one step
 NEAR_FLOOR = 1e-9  # e-folds from the floor that are on it
 LEAST_DAMPING, MOST_DAMPING = 1e-11, 1e8  # damping, in units of each column's curvature
 FLAT_SLOPE = 1e-12  # largest slope, in nats per row and e-fold of noise, that is rounding
+ROUGH_SLOPE = 1e-5  # the same, that is enough to compare numbers of factors by
+N_RISES = 2  # of the criterion for a number of factors, one after the other, beyond which none is looked for
 FIRST_PLAIN_STEPS = 3  # steps without a Hessian that may go a long way before the slope falls
 MOST_LEFT = 0.5  # of a step without a Hessian that is made up for in the next
 SLOW_SHARE = 0.3  # of the slope left by a step without a Hessian from which on Newton's are cheaper
@@ -170,10 +172,10 @@ def best_rank(cov: Floats | Root, n: float, floor: Floats, most: int, criterion:
     varies, _, corr, lowest = _standardised(cov, floor)
     d, log_psi, costs = len(corr), np.zeros(int(varies.sum())), [float(np.count_nonzero(varies)) * n]
     for k in range(1, min(most, d) + 1):
-        point = _ascend(corr, k, lowest, np.minimum(log_psi, np.log(0.5)))
+        point = _ascend(corr, k, lowest, np.minimum(log_psi, np.log(0.5)), ROUGH_SLOPE)
         log_psi = point.log_psi
         costs.append(n * point.height + (d * k - 0.5 * k * (k - 1)) * price)
-        if k > 1 and costs[-1] > costs[-2] > costs[-3]:
+        if np.all(np.diff(costs[-N_RISES - 1 :]) > 0) and k >= N_RISES:
             break
     return int(np.argmin(costs))
 
@@ -206,7 +208,7 @@ def _is_large(d: int, k: int) -> bool:
     return d > MOST_DENSE and 4 * k < d
 
 
-def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Profile:
+def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats, flat: float = FLAT_SLOPE) -> Profile:
     """Projected Newton steps, damped as needed; columns held at their floor wait until the slope frees them."""
     log_psi, damping = np.maximum(log_psi, lowest), LEAST_DAMPING
     point: Profile
@@ -217,7 +219,7 @@ def _ascend(corr: Floats | Root, k: int, lowest: Floats, log_psi: Floats) -> Pro
         point = _ascend_plainly(start, lowest) if start.stands_out else start
     for _ in range(N_STEPS):
         slope = _free_slope(point, lowest)
-        if np.max(np.abs(slope)) < FLAT_SLOPE:
+        if np.max(np.abs(slope)) < flat:
             break
         step = point.step(slope)
         while damping < MOST_DAMPING:

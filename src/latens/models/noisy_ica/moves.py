@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latens.array import Index
-from latens.core import Rows
+from latens.core import Removal, Rows
 from latens.models.binary_factors.moves import deletions
 from latens.models.noisy_ica.priors import GAUSSIAN, lighter_than_gaussian
 
@@ -21,16 +21,21 @@ __all__ = ["propose"]
 NEARLY_GAUSSIAN = 14.0  # degrees of freedom from which a source might as well have light tails
 
 
-def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows) -> Iterator[IcaPosterior]:
+def propose(model: NoisyIca, q: IcaPosterior, stats: IcaStatistics, sample: Rows) -> Iterator[Any]:
     """Deletions, the weakest sources first and down to `least`; then sources of the other kind.
+
+    Where one source is taken out, the others may take long to turn to where it was.
 
     Point estimates keep their number of sources: their bound grows with it and cannot judge.
     """
     strength = model.strength(q)
     order = np.argsort(strength, kind="stable")
     if not model.points and q.n_components > model.least:
-        fewer = deletions(model, q, stats, order, strength[order])
-        yield from (candidate for candidate in fewer if candidate.n_components >= model.least)
+        for fewer in deletions(model, q, stats, order, strength[order]):
+            if fewer.n_components == q.n_components - 1:
+                yield Removal(fewer.q, fewer.of)
+            elif fewer.n_components >= model.least:
+                yield fewer
     if not model.both or model.diagonal:
         return
     # two levels that nearly meet are a Gaussian, which the looser bound of a Student-t must not lose to

@@ -121,6 +121,15 @@ class Sources:
     lean: Array = transient()  # (n, K, number of light sources)
     spread: Any = transient()  # Full | Diagonal
 
+    def follow(self, of: Index) -> Sources:
+        """What is kept of sources that are what of[k] were; new ones, marked by -1, are heavy."""
+        xp, old = array_namespace(self.quiet), of >= 0
+        quiet = take(self.quiet, np.maximum(of, 0), axis=1)
+        quiet = quiet if old.all() else xp.where(like(old, quiet) > 0, quiet, xp.ones_like(quiet))
+        light = np.flatnonzero(np.isin(of, self.light))
+        signs = self.signs.follow(np.searchsorted(self.light, of[light])) if len(light) else None
+        return Sources(quiet, light, signs, None, None, None)
+
     @property
     def heavy(self) -> Array:
         """(K,), 1 where a source is heavy, else 0."""
