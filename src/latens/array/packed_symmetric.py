@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats, Index
-from latens.array.transfer import is_on_gpu, take
+from latens.array.transfer import is_on_gpu, namespace, take
 
 __all__ = [
     "diagonal_places",
@@ -101,11 +101,7 @@ def multiplicity(d: int) -> Floats:
 
 def unpacked(sums: Floats, d: int) -> Floats:
     """(K, D, D), sums of xx' from sums of the products (K, D (D + 1) / 2)."""
-    rows, columns = upper_indices(d)
-    full = np.empty((len(sums), d, d))
-    full[:, rows, columns] = sums
-    full[:, columns, rows] = sums
-    return full
+    return np.take(sums, pair_places(d), axis=1)
 
 
 def times_vectors(products: Floats, vectors: Floats) -> Floats:
@@ -136,16 +132,23 @@ def pair_places(d: int) -> Index:
     return places
 
 
+@lru_cache(maxsize=64)
 def diagonal_places(d: int) -> Index:
     """(D,), where the squares stand among the products."""
     return np.diagonal(pair_places(d))
 
 
+@lru_cache(maxsize=64)
+def _flat_places(d: int) -> Index:
+    """(D (D + 1) / 2,), where the pairs stand in a matrix, row after row."""
+    rows, columns = upper_indices(d)
+    return rows * d + columns
+
+
 def upper(matrices: Array) -> Array:
     """(n, D (D + 1) / 2), entries (a, b) with a <= b of symmetric matrices, in the order of the products."""
     n, d, _ = matrices.shape
-    rows, columns = upper_indices(d)
-    return take(array_namespace(matrices).reshape(matrices, (n, d * d)), rows * d + columns, axis=1)
+    return take(namespace(matrices).reshape(matrices, (n, d * d)), _flat_places(d), axis=1)
 
 
 def square(products: Array, d: int) -> Array:

@@ -13,7 +13,7 @@ import scipy.special
 from array_api_compat import array_namespace, is_cupy_array, is_numpy_array, is_torch_array
 
 from latens.array import Array, Floats
-from latens.array.transfer import is_on_gpu
+from latens.array.transfer import is_on_gpu, namespace
 
 __all__ = [
     "digamma",
@@ -72,7 +72,7 @@ def softplus_and_log(x: Array) -> tuple[Array, Array]:
 
 def xlogx(x: Array) -> Array:
     """x log x, 0 at 0."""
-    if is_numpy_array(x):
+    if isinstance(x, np.ndarray):
         return -scipy.special.entr(x)
     xp = array_namespace(x)
     return x * xp.log(x + float(xp.finfo(x.dtype).smallest_normal))  # adds nothing but at 0
@@ -83,7 +83,7 @@ def softmax_entropy(x: Array) -> tuple[Array, Array]:
 
     Divided, not subtracted, so that large x still add up to 1.
     """
-    xp = array_namespace(x)
+    xp = namespace(x)
     if is_on_gpu(x) and x.ndim == 2:
         from latens.array.kernels.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
 

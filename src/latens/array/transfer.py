@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import array_api_compat.numpy
 import numpy as np
 from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
 from scipy.sparse import csr_array, issparse
@@ -21,6 +22,7 @@ __all__ = [
     "is_on_gpu",
     "is_sparse",
     "like",
+    "namespace",
     "of_library",
     "product_sums",
     "short_indices",
@@ -74,6 +76,11 @@ def of_library(values: Any, x: Array) -> Array:
 def detached(x: Array) -> Array:
     """The same numbers without the graph of derivatives that torch may keep with them."""
     return x.detach() if is_torch_array(x) else x
+
+
+def namespace(x: Array) -> Any:
+    """The functions of x's library, found at once for arrays of NumPy: asking may take longer than a small sum does."""
+    return array_api_compat.numpy if isinstance(x, np.ndarray) else array_namespace(x)
 
 
 def is_sparse(x: Any) -> bool:
@@ -152,5 +159,7 @@ def _sums_by_chunks(a: Array, b: Array) -> Array:
 
 def total(values: Array) -> float:
     """The sum of all entries as a Python number, accumulated in float64."""
+    if isinstance(values, np.ndarray):
+        return float(values.sum(dtype=np.float64))
     xp = array_namespace(values)
     return float(xp.sum(values, dtype=xp.float64))

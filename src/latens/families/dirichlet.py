@@ -5,6 +5,7 @@ pi ~ Dirichlet(concentration)
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class Dirichlet:
     def mean(self) -> Floats:
         return np.asarray(self.concentration / self.concentration.sum())
 
-    @property
+    @cached_property
     def mean_log(self) -> Floats:
         """E[log pi]."""
         return np.asarray(digamma(self.concentration) - digamma(self.concentration.sum()))

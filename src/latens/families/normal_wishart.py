@@ -20,7 +20,7 @@ from latens.array.linalg import cholesky, inverse, log_determinant
 from latens.array.missing_normals import Holes, conditioned
 from latens.array.packed_symmetric import packed, unpacked
 from latens.array.special import trigamma
-from latens.array.transfer import cast, host, like, take
+from latens.array.transfer import cast, host, like, namespace, take
 from latens.families.normals import Normals
 from latens.families.point_normal_gamma import LOG_2PI
 
@@ -75,7 +75,7 @@ class NormalWishart:
     def natural(self) -> tuple[Floats, Floats]:
         """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,); tied: theta'x and the pairs apart."""
         d, linear = self.mean.shape[1], (self.precision @ self.mean[:, :, None])[:, :, 0]
-        level = 0.5 * (self.log_det - d * LOG_2PI - d / self.strength - np.sum(self.mean * linear, axis=1))
+        level = 0.5 * (self.log_det - d * LOG_2PI - d / self.strength - (self.mean * linear).sum(axis=1))
         theta = linear if self.tied else np.concatenate([linear, packed(-0.5 * self.precision)], axis=1)
         return np.asarray(theta), np.asarray(level)
 
@@ -90,7 +90,7 @@ class NormalWishart:
         count = seen[:, 0]
         strength = self.strength + count
         mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
-        about = self._pooled(_outer(self.strength, self.mean) - _outer(strength, mean))
+        about = self._pooled(self._square - _outer(strength, mean))
         scatter = self.scatter + unpacked(xx, mean.shape[1]) + about
         dof = self.dof + self._pooled(count)
         return NormalWishart(mean, strength, dof, 0.5 * (scatter + np.swapaxes(scatter, 1, 2)), self.tied)
@@ -114,9 +114,9 @@ class NormalWishart:
         """KL(self || other), summed over clusters."""
         d, shift, ratio = self.mean.shape[1], self.mean - other.mean, other.strength / self.strength
         normal = d * (ratio - 1 - np.log(ratio)) + other.strength * _quadratic(self.precision, shift)
-        traces = np.sum(other.scatter * self.precision, axis=(1, 2))
+        traces = (other.scatter * self.precision).sum(axis=(1, 2))
         wishart = 0.5 * ((self.dof - other.dof) * self.log_det - self.dof * d + traces)
-        return float(0.5 * np.sum(normal) + np.sum(wishart + self._log_norm - other._log_norm))
+        return float(0.5 * normal.sum() + (wishart + self._log_norm - other._log_norm).sum())
 
     def slopes(self, prior: NormalWishart, seen: Floats, x: Floats, xx: Floats) -> dict[str, Floats]:
         """Derivatives of the objective that `observe` from the prior maximises: Fisher matrices times the way there."""
@@ -168,16 +168,16 @@ class NormalWishart:
         Both have the quadratic form of what was seen under the same precision, but for a factor. Where something is
         missing, `volume` (n, K) is the log determinant of the precision of it, in expectation.
         """
-        xp, d = array_namespace(expected), self.mean.shape[1]
+        xp, d = namespace(expected), self.mean.shape[1]
         seen = float(d) if observed is None else cast(observed, expected)[:, None]
         missing = 0.0 if volume is None else volume
         level = like(self.log_det - d / self.strength, expected)
         form = xp.maximum(level - LOG_2PI * seen - missing - 2 * expected, xp.zeros_like(expected))
         dof, free = like(self.dof, expected), np.broadcast_to(self.dof + 1 - d, self.strength.shape)
         width = like(self.strength / (self.strength + 1), expected)
-        columns = np.arange(d + 1)[:, None]
+        columns = d if observed is None else np.arange(d + 1)[:, None]
         norm = like(gammaln(0.5 * (free + columns)) - gammaln(0.5 * free), expected)
-        norm = norm[d] if observed is None else take(norm, host(observed).astype(np.intp))
+        norm = norm if observed is None else take(norm, host(observed).astype(np.intp))
         spread = like(self.log_volume, expected) + missing - (d - seen) * xp.log(dof)
         stretch = 0.5 * (seen * (xp.log(width) - math.log(math.pi)) - spread)
         return norm + stretch - 0.5 * (like(free, expected) + seen) * xp.log1p(form * width / dof)
@@ -200,6 +200,11 @@ class NormalWishart:
         return np.asarray(each.sum(axis=0, keepdims=True) if self.tied else each)
 
     @cached_property
+    def _square(self) -> Floats:
+        """(K, D, D), strength mm': what a prior adds to sums of squares, with which it is asked for in every step."""
+        return _outer(self.strength, self.mean)
+
+    @cached_property
     def log_volume(self) -> Floats:
         """(K or 1,), log |scatter|."""
         return log_determinant(self.scatter)
@@ -218,4 +223,4 @@ def _outer(scale: Floats, v: Floats) -> Floats:
 
 def _quadratic(matrices: Floats, v: Floats) -> Floats:
     """(K,), v_k' M_k v_k, or with one matrix for all."""
-    return np.asarray(np.sum((matrices @ v[:, :, None])[:, :, 0] * v, axis=1))
+    return np.asarray(((matrices @ v[:, :, None])[:, :, 0] * v).sum(axis=1))

@@ -29,6 +29,7 @@ from latens.core import (
     Stretching,
     Underway,
     Unkept,
+    offers,
     without_transients,
 )
 from latens.errors import BoundNotFinite, ElboDecreased, warn
@@ -94,9 +95,8 @@ def ascend(
     first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
-    # asked once: `isinstance` of a protocol takes as long as a small step
-    expanding, stretching = isinstance(model, Expanding), isinstance(model, Stretching)
-    leaping = model if leaps and isinstance(model, Leaping) else None
+    expanding, stretching = offers(model, Expanding), offers(model, Stretching)
+    leaping = model if leaps and offers(model, Leaping) else None
     n_still = 1 if leaping is None else STILL_BETWEEN_LEAPS
     try:
         with one_blas_thread():
@@ -209,7 +209,7 @@ def _with_stretch(state: State, before: Any, stretch: float) -> Underway:
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:
     """One global step; statistics that depend on the posterior are carried to the new one."""
     new = model.global_step(q, stats)
-    return new, model.carry(stats, q, new) if isinstance(model, Carrying) else stats
+    return new, model.carry(stats, q, new) if offers(model, Carrying) else stats
 
 
 def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> tuple[L | None, S]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -313,17 +313,14 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
             of_fit = False
         return error_rates(self._model, self.posterior_, rows, share, float(self._state.stats.n), of_fit)
 
-    def _classify(self, data: Data | Rows, *, each: float = 1.0, add: bool = False) -> None:
+    def _classify(self, data: Data, *, each: float = 1.0, add: bool = False) -> None:
         """Count to which clusters rows were assigned, and to which they may belong; each stands for so many rows."""
         k = self.n_components_
         table, entropy = np.zeros((k, k)), 0.0
         if add and getattr(self, "classification_", table[:0]).shape == table.shape:
             table, entropy = self.classification_, self.membership_entropy_
         step = _CountMembers(to_be_sent(self) if isinstance(data, InBlocks) else self)
-        if isinstance(data, InBlocks):
-            parts = [data.source.total(step)]
-        else:
-            parts = step.counted(data.rows if isinstance(data, InMemory) else data)
+        parts = [data.source.total(step)] if isinstance(data, InBlocks) else step.counted(cast("InMemory", data).rows)
         for part in parts:
             table, entropy = table + each * part.table, entropy + each * part.entropy
         self.classification_, self.membership_entropy_ = table, entropy
@@ -332,7 +329,7 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         self._classify(data, each=each)
 
     def _tell_batch(self, rows: Rows) -> None:
-        self._classify(rows, add=True)
+        self._classify(InMemory(rows), add=True)
 
     def _n_free(self) -> int:
         return self.n_parameters_

@@ -19,7 +19,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 
 from latens.array import Array, Floats
 from latens.array.packed_symmetric import upper_indices, with_pairs, with_squares
-from latens.array.transfer import cast, is_on_gpu, is_sparse, like, product_sums
+from latens.array.transfer import cast, is_on_gpu, is_sparse, like, namespace, product_sums
 from latens.core import Rows
 from latens.families.mixed_columns import MixedColumns
 from latens.models.mixture.missing import fill
@@ -144,7 +144,7 @@ def _products(values: Array, theta: Array, level: Array | None = None) -> Array:
     if is_on_gpu(values):  # there sums over clusters are taken of a row at once, and levels cost nothing
         return values @ theta.T if level is None else level.addmm(values, theta.T)
     # single precision, whose transposed product is the slower by half, and CSR rows
-    if is_sparse(values) or (is_numpy_array(values) and values.dtype == np.float32):
+    if is_sparse(values) or (isinstance(values, np.ndarray) and values.dtype == np.float32):
         found = np.ascontiguousarray((values @ theta.T).T).T
     else:
         found = (theta @ values.T).T
@@ -166,7 +166,7 @@ def _in_safe_precision(clusters: Any, x: Array) -> Array:
     """The rows, in double precision where single would cancel: clusters far from the origin beside their width."""
     if is_sparse(x):  # binary: clusters lie within their width of the origin
         return x
-    xp = array_namespace(x)
+    xp = namespace(x)
     if x.dtype != xp.float32:
         return x
     d = x.shape[1]

@@ -30,9 +30,9 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized
-from latens.array.packed_symmetric import packed, upper_indices
+from latens.array.packed_symmetric import diagonal_places, packed, upper_indices
 from latens.array.special import logsumexp, softmax_entropy, xlogx
-from latens.array.transfer import column_sums, host, is_sparse, like, total
+from latens.array.transfer import column_sums, host, is_sparse, like, namespace, total
 from latens.core import Rows, Statistics, transient
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
@@ -87,7 +87,7 @@ class Memberships:
         """(n,)."""
         if self.solved is not None and self.solved[0] is self.mean:
             return self.solved[1]
-        return -array_namespace(self.mean).sum(xlogx(self.mean), axis=1)
+        return -namespace(self.mean).sum(xlogx(self.mean), axis=1)
 
 
 @record
@@ -108,7 +108,7 @@ class ClusterStatistics(Statistics):
 
     def regroup(self, groups: Floats, tied: bool = False) -> ClusterStatistics:
         """Clusters replaced by sums of clusters, groups (new, old); tied ones have one sum of squares for all."""
-        xx = self.xx if tied else np.tensordot(groups, self.xx, axes=1)
+        xx = self.xx if tied else groups @ self.xx
         return replace(self, counts=groups @ self.counts, seen=groups @ self.seen, x=groups @ self.x, xx=xx)
 
 
@@ -137,8 +137,9 @@ class Mixture:
     def pairs_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
         """Memberships of rows in clusters 0 and 1, and by themselves in 2 and 3, and so on."""
         joint, view = self._look(q, batch)
-        pairs = array_namespace(joint).reshape(joint, (joint.shape[0], -1, 2))
-        return Memberships(array_namespace(joint).reshape(softmax_entropy(pairs)[0], joint.shape), view)
+        xp = namespace(joint)
+        pairs = xp.reshape(joint, (joint.shape[0], -1, 2))
+        return Memberships(xp.reshape(softmax_entropy(pairs)[0], joint.shape), view)
 
     def statistics(self, batch: Rows, local: Memberships) -> ClusterStatistics:
         view = local.view or self._complete(batch)
@@ -146,7 +147,7 @@ class Mixture:
         counts = column_sums(weighted)
         seen, x, xx, entropy = view.sums(batch, weighted, counts)
         if (rounding := self._rounding_of(batch)) is not None:
-            xx = xx + self._spread(seen.sum(axis=0, keepdims=True) if self.tied else seen, rounding)
+            xx = self._spread(xx, seen.sum(axis=0, keepdims=True) if self.tied else seen, rounding)
         entropy += total(batch.weigh(local.entropy))
         base = self._base_sums(batch) if isinstance(self.clusters, MixedColumns) else np.zeros(0)
         return ClusterStatistics(batch.n, batch.counts, counts, seen, x, xx, entropy, base)
@@ -163,22 +164,22 @@ class Mixture:
         else:
             clusters: Any = q.clusters
             each = clusters.natural[0][:, d:]
-            each = each[:, _diagonal(d)] if self.clusters.joint else np.broadcast_to(each, (q.n_components, d))
+            each = each[:, diagonal_places(d)] if self.clusters.joint else np.broadcast_to(each, (q.n_components, d))
         return joint + batch.mask @ like((each * rounding).T, batch.x), view
 
     def _rounding_of(self, batch: Rows) -> Floats | None:
         """None also where entries are filled in jointly: there rounding is left out."""
         return None if self.clusters.joint and batch.seen is not None else self.rounding
 
-    def _spread(self, seen: Floats, rounding: Floats) -> Floats:
-        """What rounding adds to sums of squares (K, Q) over `seen` (K, 1 or D) entries, as the family asks for them."""
+    def _spread(self, xx: Floats, seen: Floats, rounding: Floats) -> Floats:
+        """Sums of squares (K, Q) over `seen` (K, 1 or D) entries with what rounding adds, as the family asks for it."""
         d = len(rounding)
         each = seen * rounding
         if not self.clusters.joint:
-            return each if self.clusters.natural[0].shape[1] == 2 * d else each.sum(axis=1, keepdims=True)
-        spread = np.zeros((len(seen), d * (d + 1) // 2))
-        spread[:, _diagonal(d)] = each
-        return spread
+            return xx + (each if self.clusters.natural[0].shape[1] == 2 * d else each.sum(axis=1, keepdims=True))
+        xx = np.array(xx)
+        xx[:, diagonal_places(d)] += each
+        return xx
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
@@ -444,16 +445,10 @@ def _log_weights(q: MixturePosterior) -> Floats:
     return np.asarray(np.log(np.maximum(q.weights.mean, 1e-300)))
 
 
-def _diagonal(d: int) -> Index:
-    """Where squares stand among packed pairs of d columns."""
-    rows, columns = upper_indices(d)
-    return np.flatnonzero(rows == columns)
-
-
 def _log_likelihood(clusters: Any, seen: Floats, x: Floats, xx: Floats) -> float:
     """sum E[log p(x | theta_k)], linear in the sums."""
     theta, level = clusters.natural
     d = x.shape[1]
     squares = packed(-0.5 * clusters.precision) if theta.shape[1] == d and clusters.joint else theta[:, d:]
     levels = seen[:, 0] @ level if clusters.joint else np.sum(level * seen)
-    return float(np.sum(theta[:, :d] * x) + np.sum(squares * xx) + levels)
+    return float((theta[:, :d] * x).sum() + (squares * xx).sum() + levels)

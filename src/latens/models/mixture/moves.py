@@ -39,6 +39,7 @@ N_SWAPS = 6  # swaps and transfers tried
 N_DEALS = 6  # times that rows are dealt
 HOPELESS, HOPELESS_PER_ROW = 50.0, 0.01  # nats, and nats a row, that sums may say a candidate loses
 KEPT_NUMBERS = 2**20  # of halves that are kept beyond a round
+PAIRED_NUMBERS = 2**16  # sums of pairs of clusters whose evidence is found at once
 N_ROUNDS = 3  # steps of the two-cluster fit that a split is
 N_POWERS = 12  # of the matrix of sparse rows, towards their widest direction
 MOST_SCATTER = 0.8  # of the scatter that clusters share, which may lie between the halves of one
@@ -109,18 +110,21 @@ def agglomerated(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, 
     k = q.n_components
     alive, groups, gain = list(range(k)), np.eye(k), [0.0]
     level, joined = _free_energy(model, q, stats, groups), np.full((k, k), -np.inf)
-    for i in range(k - 1):  # in turn: all pairs together would be K times as many covariances as there are clusters
-        joined[i, i + 1 :] = joined[i + 1 :, i] = _free_energy(model, q, stats, groups[i] + groups[i + 1 :])
+    first, second = np.triu_indices(k, 1)
+    at_once = max(k, PAIRED_NUMBERS // (stats.x.shape[1] + stats.xx.shape[1]))  # all have K times what clusters have
+    for start in range(0, len(first), at_once):
+        i, j = first[start : start + at_once], second[start : start + at_once]
+        joined[i, j] = joined[j, i] = _free_energy(model, q, stats, groups[i] + groups[j])
     path = [groups.copy()]
     while len(alive) > 1:
         gains = (joined - level[:, None] - level)[np.ix_(alive, alive)]
-        i, j = (alive[at] for at in sorted(divmod(int(np.argmax(gains)), len(alive))))
-        gain.append(gain[-1] + float(joined[i, j] - level[i] - level[j]))
-        groups[i], level[i] = groups[i] + groups[j], joined[i, j]
-        alive.remove(j)
-        others = [other for other in alive if other != i]
-        if others:
-            joined[i, others] = joined[others, i] = _free_energy(model, q, stats, groups[i] + groups[others])
+        one, other = (alive[at] for at in sorted(divmod(int(np.argmax(gains)), len(alive))))
+        gain.append(gain[-1] + float(joined[one, other] - level[one] - level[other]))
+        groups[one], level[one] = groups[one] + groups[other], joined[one, other]
+        alive.remove(other)
+        rest = [left for left in alive if left != one]
+        if rest:
+            joined[one, rest] = joined[rest, one] = _free_energy(model, q, stats, groups[one] + groups[rest])
         path.append(groups[alive])
     best = k - int(len(gain) - 1 - np.argmax(gain[::-1]))  # clusters; of equals, the fewest
     return _regrouped(model, q, stats, path[k - min(int(np.ceil(times * best)), k)])
