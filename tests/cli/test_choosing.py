@@ -79,7 +79,6 @@ def test_auto_falls_back_to_kinds_of_columns_and_says_why(home: Path) -> None:
         (["suggest", "--view", "a=data.csv", "--view", "b=test.csv"], "suggest takes one table"),
         (["stability", "one.latens", "--data", "missing.csv"], "no file missing.csv"),
         (["fit", "data.csv", "--max-time", "-1"], "--max-time -1 leaves no time"),
-        (["fit", "data.csv", "--model", "gaussian-mixture", "-k", "2", "--component-names", "a"], "2 different names"),
     ],
 )
 def test_mistakes_meet_one_line(home: Path, monkeypatch: pytest.MonkeyPatch, typed: list[str], words: str) -> None:
