@@ -326,10 +326,11 @@ def test_rare_ones_are_taken_to_be_caused(tmp_path: Path, monkeypatch: pytest.Mo
     assert json.loads(done("fit", "wide.npy", "--dry-run", "--json").stdout)["model"] == "factor-analysis"
 
 
-def test_names_of_components_that_are_too_few_do_not_cost_the_fit(numbers: Path) -> None:
+def test_names_of_components_that_do_not_suit_do_not_cost_the_fit(numbers: Path) -> None:
     options = ("--model", "gaussian-mixture", "-k", "2", "--report", "none")
-    result = done("fit", numbers, *options, "--component-names", "small,large,huge")
-    assert "Warning: --component-names small,large,huge are not 2 different names" in result.output
+    result = call("fit", numbers, *options, "--component-names", "small,large,huge")
+    assert result.exit_code == 2
+    assert "Error: --component-names small,large,huge are not 2 different names" in result.output
     assert list(latens.load("n.latens").get_feature_names_out()) == ["cluster0", "cluster1"]
     done("fit", numbers, *options, "--component-names", "small,large")
     assert list(latens.load("n.latens").get_feature_names_out()) == ["small", "large"]

@@ -157,8 +157,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
     _fit_sizes(job, sizes, parameters, budget, before, quiet, device)
     if job.interrupted and report is not None:
         click.echo("interrupted: the page about the best state so far is written; Ctrl-C again leaves it out", err=True)
-    if component_names is not None:
-        _name_components(job, component_names)
+    unsuitable = "" if component_names is None else _name_components(job, component_names)
     paths = _write(job, out, report, mofa2, known)
     if as_json:
         click.echo(json.dumps(record(job, paths), indent=1))
@@ -170,6 +169,8 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         open_page(paths["page"])
     if job.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
+    if unsuitable:
+        raise Refused(unsuitable)
 
 
 def _chosen(
@@ -474,15 +475,15 @@ def _loaded_to_go_on(path: Path, like: Any) -> Any:
     return model.set_params(warm_start=True, **own)
 
 
-def _name_components(job: Job, given: str) -> None:
-    """Name the components where names are as many as they; a fit is not thrown away for the lack of one."""
+def _name_components(job: Job, given: str) -> str:
+    """Name the components where names are as many as they; else what to say once the fit is safe."""
     names, count = [name.strip() for name in given.split(",")], getattr(job.model, "n_components_", 0)
     if count == len(set(names)) == len(names):
         job.model.set_component_names(names)
-        return
-    job.warnings.append(
-        f"--component-names {quote(given)} are not {count} different names, one for each component found, so none is "
-        "named. In Python, model.set_component_names([...]) names them, and latens.save keeps that."
+        return ""
+    return (
+        f"--component-names {quote(given)} are not {count} different names, one for each component found; the fit is "
+        "kept, and none is named. In Python, model.set_component_names([...]) names them, and latens.save keeps that."
     )
 
 

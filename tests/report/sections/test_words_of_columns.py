@@ -133,5 +133,6 @@ def test_four_measurements_in_an_array_are_a_table_and_no_image(tmp_path: Path) 
     model = latens.GaussianMixture(3, random_state=0).fit(X)
     text = latens.report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
     assert ">Columns by components<" in text
+    assert re.search(r"@media print \{ table\.heat td[^}]*[^-]print-color-adjust: exact", text)  # signs are colours
     assert "as images" not in text
     assert "as images" in latens.report(model, X, tmp_path / "page.html", shape=(2, 2)).read_text(encoding="utf-8")
