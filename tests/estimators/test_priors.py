@@ -193,3 +193,15 @@ def test_a_bad_prior_is_refused_with_a_remedy(name: str) -> None:
 def test_a_regression_refuses_a_prior_of_what_is_not_learnt_by_it() -> None:
     with pytest.raises(ValueError, match=r"noise_variance_prior needs noise_precision='gamma'"):
         latens.BayesianLinearRegression(noise_variance_prior=(1, 1)).fit(REAL, REAL[:, 0])
+
+
+def test_intervals_of_a_regression_whose_prior_was_given_are_not_called_integrated() -> None:
+    """q takes precisions as known: of a few rows it is surer than the posterior."""
+    y = REAL[:, 0] + np.random.default_rng(0).normal(size=len(REAL))
+    own = latens.BayesianLinearRegression("gamma", "gamma", weight_variance_prior=(1.0, 2.0)).fit(REAL[:, 1:], y)
+    table = own.intervals()
+    assert table.method == "mean-field"
+    assert set(table["why"]) == {"precisions taken as known"}
+    plain = latens.BayesianLinearRegression("gamma", "gamma").fit(REAL[:, 1:], y).intervals()
+    assert plain.method == "integration"
+    assert all(plain["sound"])

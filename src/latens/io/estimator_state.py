@@ -160,7 +160,7 @@ def _check_parts(name: str, fitted: EstimatorState) -> None:
     check_finite(model.global_terms(state.q), "terms")
     stream = fitted.attributes.get("stream_")
     if stream is not None:
-        check_stream(estimator_class(name), stream, d)
+        check_stream(estimator_class(name), stream, columns)  # of levels, rows have more columns than tables
     if isinstance(model, MultiView):
         check_samples(model, state, fitted.attributes)
     elif isinstance(model, Mixture):

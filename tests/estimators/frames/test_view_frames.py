@@ -223,3 +223,16 @@ def test_what_cannot_be_used_is_refused_with_the_remedy() -> None:
         model.impute(frame, quantiles=[1.5])
     with pytest.raises(ValueError, match="n_draws"):
         model.impute(frame, n_draws=0)
+
+
+def test_a_stream_of_frames_with_levels_is_saved_and_goes_on(tmp_path: Path) -> None:
+    frame, _ = people()
+    frame = frame.drop(columns=["born", "note"])
+    model = latens.MultiViewFactorAnalysis(2, random_state=0)
+    for at in range(0, N, 100):
+        model.partial_fit(frame.iloc[at : at + 100])
+    latens.save(model, tmp_path / "stream.latens")
+    again = latens.load(tmp_path / "stream.latens")
+    assert again.impute(frame).equals(model.impute(frame))
+    more = frame.iloc[:50]
+    assert again.partial_fit(more).transform(frame) == pytest.approx(model.partial_fit(more).transform(frame))

@@ -71,7 +71,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
     weight_variance_prior, noise_variance_prior : (float, float), optional
         With "gamma": a variance in data units and how many weights, or rows, that is worth; 1 / variance
         ~ Gamma(n / 2, n variance / 2). None: what the data suggest, worth next to nothing. Where one is given, weights
-        are as sure as q(theta) says.
+        are as sure as q(theta) says, which is too sure of few rows: `intervals` says so.
     fit_intercept : bool
         Whether there is an intercept, with a flat prior; rows are then centred.
     standardize : bool
@@ -458,11 +458,14 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         return spread * ratio * ratio[:, None]
 
     @property
+    def _prior_given(self) -> bool:
+        """Whether the caller told of precisions that are not integrated out then."""
+        return self.weight_variance_prior is not None or self.noise_variance_prior is not None
+
+    @property
     def _precisions_given(self) -> bool:
         """Whether the posterior given precisions answers: they were given, or the caller's prior tells of them."""
-        if self.weight_variance_prior is not None or self.noise_variance_prior is not None:
-            return True
-        return not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
+        return self._prior_given or not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
 
     def _build(self, sums: Moments, units: RegressionUnits) -> LinearRegression:
         return model_of(self, sums, units)
