@@ -106,6 +106,17 @@ def test_a_cluster_of_one_row_is_not_in_the_half_without_it() -> None:
     assert agreement(*[Codes(lone)] * 3) == pytest.approx(1)
 
 
+def test_humps_that_shuffled_columns_keep_are_no_chance() -> None:
+    class Named:
+        def get_feature_names_out(self) -> list[str]:
+            return ["cluster0"]
+
+    agreement, humps = np.full((25, 1), 0.85), [np.array([0.99])] * 8
+    agreement[0] = 0.0
+    rate = halves._result(Named(), agreement, humps, []).return_rate[0]
+    assert 0.9 <= rate < 0.96
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_empty_classes_on_noise_do_not_return(seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(100, 4))

@@ -65,6 +65,45 @@ def test_what_is_stated_is_no_farther_from_what_is_in(kind: str) -> None:
     assert np.mean(asked) < 1.02 * np.mean(of_fit)
 
 
+def test_the_share_is_integrated_out() -> None:
+    """Beside sums over all sets of three loadings, each as probable as a uniform share makes it."""
+    bayes = np.array([2.0, -0.5, 0.3])
+    sets = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], dtype=float)
+    size = sets.sum(axis=1)
+    weight = np.exp(sets @ bayes + gammaln(size + 1) + gammaln(4 - size))
+    chances, log_odds = module._shared_out(bayes, 1.0, 1.0)
+    assert chances == pytest.approx(weight @ sets / weight.sum(), abs=1e-12)
+    assert expit(log_odds) == pytest.approx(weight @ (size + 1) / weight.sum() / 5, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "poisson"])  # of measurements a column alone may be one
+def test_a_factor_that_rows_do_not_show_has_few_loadings(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    x, _ = drawn(kind, 2, n=150)
+    noise = rng.permuted(x, axis=0)  # nothing in common is left
+    model = fitted(noise, kind, k=2)
+    codes = model.transform({"x": noise})
+    absent = np.mean(codes**2, axis=0) < module.LEAST_SEEN
+    assert absent.any()
+    odds = model.inclusion_probabilities({"x": noise})["x"][absent]
+    assert odds.min() > 0
+    assert odds.max() < 0.2
+
+
+def test_more_rows_leave_less_unseen() -> None:
+    class Said:
+        bend = np.full((4, 5), 0.25)
+
+    def share(n: int) -> float:
+        codes = type("Codes", (), {"rows": Rows(np.zeros((n, 5)))})
+        return module._share_unseen([codes], [Said], 1.0, 40, 1.0, 1.0)  # type: ignore[arg-type, list-item]
+
+    shares = [share(n) for n in (10, 100, 1000)]
+    assert np.all(np.diff(shares) < 0)
+    assert shares[0] < 0.5
+    assert share(100_000) > 0.01  # none, or one, which nothing has to do with
+
+
 def test_a_row_of_weight_2_counts_as_two() -> None:
     x, _ = drawn("poisson", 5, n=40, d=8)
     once, weight = fitted(np.vstack([x, x[:10]]), "poisson"), np.repeat([2.0, 1.0], [10, 30])

@@ -64,8 +64,10 @@ class LoadingFindings:
 
         `inclusion_` is what the fit itself believes: of counts it says too little, since the fit bounds their
         likelihood by one that is several times as narrow. Here each feature is judged by its likelihood itself, and
-        by factor values that it had no part in; of counts the share of features that belong to a factor is learnt
-        anew, too. It costs about as much as a short fit. The axes are taken as known.
+        by factor values that it had no part in; how large loadings are, alike for all factors of a view, and the
+        share of features that belong to a factor are learnt anew, too. Of a factor that the samples do not show, it is
+        the share of features that it may have unseen. It costs about as much as a short fit. The axes are taken as
+        known.
 
         Parameters
         ----------

@@ -61,7 +61,6 @@ class Counts(Likelihood):
 
     learns_noise: ClassVar[bool] = True
     takes_exposure: ClassVar[bool] = True
-    loose: ClassVar[bool] = True  # ten times as curved, of rare columns without dispersion
     prior: ClassVar[tuple[float, float]] = (1.0, 1e-3)  # shape and rate of tau
     common: ClassVar[float] = COMMON
 

@@ -141,7 +141,6 @@ class Likelihood:
     takes_exposure: ClassVar[bool] = False  # whether e^eta is a rate, which an exposure multiplies
     takes_precision: ClassVar[bool] = False  # whether rows bring the precision of each entry
     has_unit: ClassVar[bool] = False  # whether values are measurements, which may be moved and scaled
-    loose: ClassVar[bool] = False  # whether its parabola may be several times as curved as it is itself
 
     @classmethod
     def for_rows(cls, rows: Rows) -> Self:

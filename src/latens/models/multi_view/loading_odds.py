@@ -7,8 +7,14 @@ curved (counts), and lets a column judge codes that it has pulled itself. Here e
     its entries  y_nd = eta_nd + g / c  ~  Normal(w'z_ + levels,  1 / c + w'C_ w)
 
 mu being the fitted loadings of the column, g and c the expected slope and curvature of its log likelihood (`matched`),
-found anew where eta is. The density of the entries is a parabola in w, in which spikes and slabs are found as in a
-fit. What the parabolas of a fit have made of the priors (`loose` likelihoods) is learnt anew, too.
+found anew where eta is. The density of the entries is a parabola in w, in which spikes and slabs are found as in a fit.
+The priors are learnt anew, too:
+
+    sizes   one precision alpha of slabs for all factors of a view. Of its own, a factor that fits noise makes its slab
+            as narrow as its loadings are small, and then it costs nothing to be in
+    shares  integrated, not at their posterior mean:  p(theta) prod_d (1 - theta + theta B_d),  B_d the Bayes factors
+
+A factor whose codes the rows do not tell has no Bayes factors: `_share_unseen` says how many loadings it may have.
 
 What is left out: that the loadings of the other columns, and with them the axes, are not known either.
 """
@@ -19,10 +25,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
 
 from latens.array import Floats
 from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import upper
+from latens.array.special import expit
 from latens.array.transfer import host
 from latens.core import Rows
 from latens.models.likelihoods import Columns
@@ -36,6 +45,12 @@ __all__ = ["loading_odds"]
 ROUNDS, SWEEPS = 15, 3  # of slopes and curvatures, and over the coefficients in each
 AT_ONCE = 4_000_000  # numbers, for as many columns as are done together
 LEAST_LEFT = 0.05  # of the information about a code that must be other columns': a column that alone makes a factor
+LEAST_SEEN = 0.01  # of a code's variance that the rows must tell
+SHARES, MASSES = (0.5 * (each + shift) for each, shift in zip(np.polynomial.legendre.leggauss(32), (1, 0), strict=True))
+LOADINGS_OF_FIT = (
+    4  # that the size of slabs in the fit counts for: columns that a code tells apart have no end of theirs
+)
+LEAST_CHANCE = 1e-15  # of what is nearly certain
 
 
 def loading_odds(
@@ -63,24 +78,73 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
     if p.theta is None or prior.theta is None or p.parameters is not None or not on.size:
         return on  # all loadings are in, or the likelihood has parameters of its own
     (d, k), mean, square = on.shape, p.mean.copy(), p.square.copy()
-    alpha, (log_on, log_off) = p.alpha.mean, p.theta.mean_log
-    said = [_said(view, p, part) for part in codes]
+    said, seen = [_said(view, p, part) for part in codes], _seen(codes, k)
+    log_odds = np.where(seen, p.theta.mean_log[0] - p.theta.mean_log[1], -np.inf)
+    widest = float(p.alpha.mean[seen].min()) if seen.any() else 1.0
+    bayes, size = np.zeros((d, k)), widest
     for _ in range(ROUNDS):
-        odds = np.concatenate([log_on - log_off, np.full(mean.shape[1] - k, np.inf)])
+        used, power = on[:, seen].sum(), square[:, :k][:, seen].sum()
+        size = (LOADINGS_OF_FIT + used) / (LOADINGS_OF_FIT / widest + power)
+        odds = np.concatenate([log_odds, np.full(mean.shape[1] - k, np.inf)])
         for columns in _together(d, codes):
             pull, gram = _sums(view, p, codes, said, columns, mean[columns], square[columns])
             wide = np.broadcast_to(prior.given_precision, (d, mean.shape[1] - k))[columns]
-            precision = np.concatenate([np.broadcast_to(alpha, (len(wide), k)), wide], axis=1)
+            precision = np.concatenate([np.full((len(wide), k), size), wide], axis=1)
             for _ in range(SWEEPS):
                 found = sweep_spikes(pull, gram, np.ones(len(wide)), precision, odds[None], mean[columns])
                 mean[columns] = found.mean
-            on[columns] = found.on[:, :k]
-            square[columns] = found.on * (found.slab**2 + found.variance)
-        if view.likelihood.loose:
-            used = on.sum(axis=0)
-            alpha = (prior.alpha.shape + 0.5 * used) / (prior.alpha.rate + 0.5 * square[:, :k].sum(axis=0))
-            log_on, log_off = prior.theta.observe(used, d - used).mean_log
+            mean[columns], square[columns] = found.slab, found.slab**2 + found.variance  # where they are in
+            bayes[columns] = _logit(found.on[:, :k]) - np.where(seen, log_odds, 0.0)
+        for j in np.flatnonzero(seen):
+            on[:, j], log_odds[j] = _shared_out(bayes[:, j], prior.theta.on[j], prior.theta.off[j])
+        within = np.where(seen, on, 0.0)
+        mean[:, :k] *= within
+        square[:, :k] *= within
+    for j in np.flatnonzero(~seen):
+        on[:, j] = _share_unseen(codes, said, size, d, prior.theta.on[j], prior.theta.off[j])
     return on
+
+
+def _seen(codes: Sequence[_Codes], k: int) -> NDArray[np.bool_]:
+    """(K,), whether rows tell anything of a code."""
+    power = sum(np.sum(host(part.at.mean)[:, :k] ** 2, axis=0) for part in codes)
+    return np.asarray(power > LEAST_SEEN * sum(len(part.rows) for part in codes))
+
+
+def _logit(chance: Floats) -> Floats:
+    chance = np.clip(chance, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    return np.asarray(np.log(chance) - np.log1p(-chance))
+
+
+def _shared_out(bayes: Floats, a: float, b: float) -> tuple[Floats, float]:
+    """(D,) chances of being in, the share ~ Beta(a, b) integrated out, and the log odds of its posterior mean.
+
+    `bayes` are the logarithms of the Bayes factors of the D loadings.
+    """
+    within = np.log(SHARES) + bayes[:, None]
+    either = np.logaddexp(within, np.log1p(-SHARES))
+    log_mass = np.log(MASSES) + (a - 1) * np.log(SHARES) + (b - 1) * np.log1p(-SHARES) + either.sum(axis=0)
+    mass = np.exp(log_mass - log_mass.max())
+    mass /= mass.sum()
+    return np.exp(within - either) @ mass, float(_logit(SHARES @ mass))
+
+
+def _share_unseen(codes: Sequence[_Codes], said: Sequence[_Said], size: float, d: int, a: float, b: float) -> float:
+    """Expected share of the loadings that are in, of a factor that the rows do not show.
+
+    It has fewer than are worth their cost: with m of them in, n rows gain n (m log(1 + r) - log(1 + m r)) / 2, what m
+    columns have in common of which a code explains r = c / alpha times the noise, and pay log(1 + n r) / 2 for each
+    loading and for the choice of them.
+    """
+    n = sum(float(np.sum(host(part.rows.weight))) if part.rows.weight is not None else len(part.rows) for part in codes)
+    bend = sum(float(each.bend.sum()) for each in said) / sum(each.bend.size for each in said)
+    m, r = np.arange(d + 1), bend / size
+    log_choice = betaln(m + a, d - m + b)
+    gain = 0.5 * n * (m * np.log1p(r) - np.log1p(m * r))
+    cost = 0.5 * m * np.log1p(n * r) + log_choice[0] - log_choice
+    log_mass = log_choice - betaln(m + 1, d - m + 1) + np.log(expit(cost - gain) + np.finfo(float).tiny)
+    mass = np.exp(log_mass - log_mass.max())
+    return float(m @ mass / mass.sum() / d)
 
 
 def _together(d: int, codes: Sequence[_Codes]) -> Iterator[slice]:
@@ -90,22 +154,30 @@ def _together(d: int, codes: Sequence[_Codes]) -> Iterator[slice]:
     yield from (slice(start, min(start + step, d)) for start in range(0, d, step))
 
 
-def _said(view: View, p: ViewPosterior, part: _Codes) -> tuple[Floats, Floats]:
-    """(n, D) each: what every column said of the codes in the fit, g / (1 - c mu'C mu) and c / (1 - c mu'C mu)."""
+@dataclass(frozen=True, eq=False)
+class _Said:
+    """(n, D) each: what every column said of the codes in the fit."""
+
+    pull: Floats  # g / (1 - c mu'C mu)
+    stiff: Floats  # c / (1 - c mu'C mu)
+    bend: Floats  # c
+
+
+def _said(view: View, p: ViewPosterior, part: _Codes) -> _Said:
     regressors, (d, k) = host(part.at.mean), p.weights.on.shape
     eta = regressors @ p.mean.T
     lean = np.einsum("nij,di,dj->nd", part.spread, p.mean[:, :k], p.mean[:, :k], optimize=True)
     known = regressors**2 @ (p.square - p.mean**2).T
     slope, bend = _matched(view, p, part.rows, slice(0, d), eta, lean + known)
     left = np.maximum(1 - bend * lean, LEAST_LEFT)
-    return slope / left, bend / left
+    return _Said(slope / left, bend / left, bend)
 
 
 def _sums(
     view: View,
     p: ViewPosterior,
     codes: Sequence[_Codes],
-    said: Sequence[tuple[Floats, Floats]],
+    said: Sequence[_Said],
     columns: slice,
     mean: Floats,
     square: Floats,
@@ -113,14 +185,14 @@ def _sums(
     """Pull (D, K + G) and packed Gram (D, P) of the columns' parabolas, their coefficients being these."""
     (d, width), k = mean.shape, p.n_components
     pull, gram = np.zeros((d, width)), np.zeros((d, width, width))
-    for part, (pulled, stiff) in zip(codes, said, strict=True):
+    for part, own in zip(codes, said, strict=True):
         moved = np.einsum("nij,dj->ndi", part.spread, p.mean[columns, :k])  # C mu
         without = np.repeat(host(part.at.mean)[:, None], d, axis=1)
-        without[:, :, :k] -= moved * pulled[:, columns, None]
+        without[:, :, :k] -= moved * own.pull[:, columns, None]
         eta = np.einsum("ndi,di->nd", without, mean)
         across = np.einsum("ndi,di->nd", moved, mean[:, :k])
         doubt = np.einsum("nij,di,dj->nd", part.spread, mean[:, :k], mean[:, :k], optimize=True)
-        doubt = doubt + stiff[:, columns] * across**2  # w'C_ w
+        doubt = doubt + own.stiff[:, columns] * across**2  # w'C_ w
         known = np.einsum("ndi,di->nd", without**2, square - mean**2)
         slope, bend = _matched(view, p, part.rows, columns, eta, doubt + known)
         weight = 1 / (1 + bend * doubt)
