@@ -292,7 +292,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     ) -> CausePosterior | RatePosterior:
         sample, rng = context.sample, context.rng
         q = self._start_at(model, context, self._strengths(model, context))
-        if isinstance(q, RatePosterior) or model.n_profiles == 1:
+        if isinstance(q, RatePosterior) or isinstance(model, JensenNoisyOr) or model.n_profiles == 1:
             return q
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
@@ -386,8 +386,12 @@ def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
 def _whole_rows(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
     """(K, D), the same where each cause begins as a row."""
     which = rng.choice(len(sample), size=k, replace=len(sample) < k)
-    x = sample.x[which].toarray() if is_sparse(sample.x) else filled(sample)[which]
-    return np.asarray(np.clip(0.8 * np.asarray(x, dtype=np.float64), 0.02, 0.9))
+    x = np.zeros((k, sample.x.shape[1])) if is_sparse(sample.x) else np.asarray(filled(sample)[which], dtype=np.float64)
+    if is_sparse(sample.x):
+        bounds, columns = sample.ones
+        for cause, row in enumerate(which):
+            x[cause, columns[bounds[row] : bounds[row + 1]]] = 1.0
+    return np.asarray(np.clip(0.8 * x, 0.02, 0.9))
 
 
 def _posterior_at(model: NoisyOrCauses, usage: Floats, strength: Floats, leak: Floats) -> CausePosterior:
