@@ -40,8 +40,8 @@ FEW_EXACT = 8  # up to which "auto" lists them all
 FEW_CAUSES = 8  # that a search begins with at least
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
-N_STEPS_OF_PARTS = 50  # of the factorisation that they begin with: causes move on from there in any case
 N_RACE = 20  # iterations that tell where causes begin best
+AHEAD = 0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
 
 
@@ -292,7 +292,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
     ) -> CausePosterior | RatePosterior:
         sample, rng = context.sample, context.rng
         q = self._start_at(model, context, self._strengths(model, context))
-        if isinstance(q, RatePosterior) or model.n_profiles == 1:
+        if isinstance(q, RatePosterior) or isinstance(model, JensenNoisyOr) or model.n_profiles == 1:
             return q
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
@@ -328,7 +328,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
         return _whole_rows(sample, k, rng) if whole else _parts(sample, k, rng)
 
     def _prefers_rows(self, model: NoisyOrCauses, context: FitContext, k: int) -> bool:
-        """Whether causes that begin as whole rows lead further than parts of rows, also if these go on as they do.
+        """Whether causes that begin as whole rows lead far beyond parts of rows, also if these go on as they do.
 
         Parts are where rows have several causes each; where most have one, as pictures of digits, it takes parts
         hundreds of iterations to grow together.
@@ -340,7 +340,7 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             for strength in (_parts(sample, k, rng), _whole_rows(sample, k, rng))
         )
         last = parts.trace[-1].elbo - parts.trace[-2].elbo if len(parts.trace) > 1 else 0.0
-        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0))
+        return bool(rows.elbo > parts.elbo + N_RACE * max(last, 0.0) + AHEAD * abs(parts.elbo))
 
     @property
     def _usual(self) -> Floats:
@@ -378,7 +378,7 @@ def _column_means(sample: Rows) -> Floats:
 def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
     """(K, D), chances of ones under causes that are non-negative parts of the rows."""
     x: Array = sample.x if is_sparse(sample.x) else filled(sample)
-    parts = positive_parts(x, k, rng, N_STEPS_OF_PARTS)
+    parts = positive_parts(x, k, rng)
     largest = parts.max(axis=1, keepdims=True)
     return np.asarray(np.clip(0.8 * parts / np.where(largest > 0, largest, 1.0), 0.02, 0.9))
 
@@ -386,8 +386,12 @@ def _parts(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
 def _whole_rows(sample: Rows, k: int, rng: np.random.Generator) -> Floats:
     """(K, D), the same where each cause begins as a row."""
     which = rng.choice(len(sample), size=k, replace=len(sample) < k)
-    x = sample.x[which].toarray() if is_sparse(sample.x) else filled(sample)[which]
-    return np.asarray(np.clip(0.8 * np.asarray(x, dtype=np.float64), 0.02, 0.9))
+    x = np.zeros((k, sample.x.shape[1])) if is_sparse(sample.x) else np.asarray(filled(sample)[which], dtype=np.float64)
+    if is_sparse(sample.x):
+        bounds, columns = sample.ones
+        for cause, row in enumerate(which):
+            x[cause, columns[bounds[row] : bounds[row + 1]]] = 1.0
+    return np.asarray(np.clip(0.8 * x, 0.02, 0.9))
 
 
 def _posterior_at(model: NoisyOrCauses, usage: Floats, strength: Floats, leak: Floats) -> CausePosterior:
