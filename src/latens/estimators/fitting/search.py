@@ -64,6 +64,7 @@ class FitSearch:
     glance: ClassVar[int] = (
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
+    pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -244,6 +245,8 @@ class FitSearch:
             journal=context.journal,
             finer=tuple(finer),
             glance=self.glance,
+            pause=self.pause,
+            rival=context.rival,
         )
 
     def _tolerances(self, n: float) -> list[float]:
