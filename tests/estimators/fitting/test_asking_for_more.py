@@ -84,6 +84,26 @@ def test_more_starts_end_no_lower_where_a_part_of_the_rows_is_searched(monkeypat
     assert all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])), bounds
 
 
+def test_causes_that_die_out_slowly_are_taken_out_before_iterations_are_used_up() -> None:
+    """Each of the 21 that are not needed would cost 12 nats; the ascent to their end takes more than 500 iterations."""
+    rng = np.random.default_rng(3)
+    X = (rng.random((1000, 3)) < 0.3) @ (1.5 * rng.normal(size=(3, 20))) + 0.5 * rng.normal(size=(1000, 20))
+    few, any_number = (
+        latens.BinaryFactorAnalysis(k, fit_intercept=False, n_init=1, random_state=0).fit(X) for k in (6, None)
+    )
+    assert few.n_components_ == any_number.n_components_ == 3
+    assert any_number.converged_
+    assert any_number.elbo_ >= few.elbo_ - 0.5
+
+
+def test_more_starts_of_causes_end_no_lower_where_a_part_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latens.BinaryFactorAnalysis, "sample_size", 120)
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 6)) + 0.4 * rng.normal(size=(400, 6))
+    bounds = [latens.BinaryFactorAnalysis(8, n_init=n, random_state=2).fit(X).elbo_ for n in (1, 2, 3)]
+    assert all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])), bounds
+
+
 ESTIMATORS = [
     latens.BinaryFactorAnalysis,
     latens.GaussianMixture,

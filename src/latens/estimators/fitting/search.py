@@ -66,6 +66,7 @@ class FitSearch:
         0  # iterations that tell which starts are worth going on from; 0: nothing but their end does
     )
     roughly: ClassVar[float] = 0.0  # times the usual tolerance: where moves are first tried; 0: not before it is met
+    pause: ClassVar[int] = 0  # iterations after which moves begin, though the bound still rises; 0: it has settled
     settled_by: ClassVar[float] = math.inf  # rows from which on the tolerance per row falls as their number grows
 
     if TYPE_CHECKING:
@@ -247,6 +248,8 @@ class FitSearch:
             rough=self._rough_tolerance(context.data.n),
             finer=tuple(finer),
             glance=self.glance,
+            pause=self.pause,
+            rival=context.rival,
         )
 
     def _rough_tolerance(self, n: float) -> float:

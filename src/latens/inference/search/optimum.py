@@ -7,6 +7,7 @@ a row is counted. From what the search finds there it ascends on all rows, and m
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,6 +51,10 @@ class Search:
     alone: Callable[[Fit, Fit], bool | None] | None = None
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
+    pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
+    # the bound of a fit to another question that the answer has to exceed: below it no rare component is looked for,
+    # since rows that are badly explained are the same to both, and that fit has found none for them
+    rival: float = -math.inf
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -179,7 +184,9 @@ class Search:
             fits = self._ascended(ascent, starts, notify, map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
-        chosen, interrupted, stopped = distinct(fits, self.tol), False, False
+        # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
+        chosen = records(fits, self.tol) if self.pause and screens else distinct(fits, self.tol)
+        interrupted = stopped = False
         for tier in (FIRST, FURTHER) if isinstance(self.model, Tiered) else (ALL,):
             waiting, moved = chosen, list[Fit]()
             try:
@@ -218,7 +225,8 @@ class Search:
         """Starts to their ends; after a glance only those that are higher than all before them."""
         # also of a single start: with more of them it must come to the same end
         n_first = min(self.glance, self.max_iter) if self.moves else 0
-        fits = ascend_all(starts, lambda start, on: ascent(start, n_first or self.max_iter, on), notify, map_=map_)
+        steps = n_first or (min(self.pause or self.max_iter, self.max_iter) if self.moves else self.max_iter)
+        fits = ascend_all(starts, lambda start, on: ascent(start, steps, on), notify, map_=map_)
         if not n_first or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         ended = list[Fit]()
@@ -255,7 +263,7 @@ class Search:
             ascent,
             screens=screens,
             n_steps=TRIAL_STEPS,
-            rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
+            rare=None if rare is None or tier == FIRST or fit.elbo < self.rival else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,
             on_iteration=notify,
