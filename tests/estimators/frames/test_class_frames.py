@@ -306,3 +306,11 @@ def test_deviations_of_a_frame_have_the_names_of_the_columns_that_are_used() -> 
     _, std = model.impute(frame, return_std=True)
     assert list(std.columns) == list(model.feature_names_in_)
     assert ((std > 0) == frame[std.columns].isna()).all().all()
+
+
+def test_exposures_of_classes_are_refused_in_words_that_help() -> None:
+    frame, _, _ = people(n=60)
+    with pytest.raises(ValueError, match="exposure is a dict, which is for several views; give one number for each"):
+        fitted(frame, likelihoods={"visits": "poisson"}).set_params(max_iter=2).fit(frame, exposure={"x": np.ones(60)})
+    with pytest.raises(ValueError, match=r"such as likelihoods=\{'age': 'poisson'\}"):
+        fitted(frame[["species", "age"]]).fit(frame[["species", "age"]], exposure=np.ones(60))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from latens.core import Rows
 from latens.estimators.mixtures.column_kinds import COUNTS, ColumnKinds
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.rows.exposures import exposure_numbers, log_exposures
+from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.features import EXPOSURE
 
 __all__ = ["ExposureSums", "check_counted", "exposure_step", "row_names_of", "with_exposure"]
@@ -26,9 +28,10 @@ def check_counted(columns: ColumnKinds) -> list[int]:
     """Columns of counts, without which there are no exposures."""
     counted = [d for d, kind in enumerate(columns.kinds) if kind in COUNTS]
     if not counted:
+        numbers = [name for name, kind in zip(columns.names, columns.kinds, strict=True) if kind in MEASUREMENTS]
         raise ValueError(
             "exposure is for counts; no column is 'poisson' or 'negative-binomial'. Say which hold counts, such as "
-            f"likelihoods={{{columns.names[0]!r}: 'poisson'}}, or leave exposure out."
+            f"likelihoods={{{(numbers or columns.names)[0]!r}: 'poisson'}}, or leave exposure out."
         )
     return counted
 
@@ -36,6 +39,8 @@ def check_counted(columns: ColumnKinds) -> list[int]:
 def with_exposure(rows: Rows, columns: ColumnKinds, exposure: Any, row_names: tuple[str, ...] | None) -> Rows:
     """Rows with the logarithms of their exposures: positive numbers (n,), or "total", what a row shows of counts."""
     counted = check_counted(columns)
+    if isinstance(exposure, Mapping):
+        raise ValueError("exposure is a dict, which is for several views; give one number for each row.")
     n, x = len(rows), host(rows.x)[:, counted]
     seen = np.ones(x.shape, dtype=bool) if rows.seen is None else host(rows.seen)[:, counted] > 0
     if isinstance(exposure, str):  # missing entries are taken to be like the others
