@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
+from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
 from latens.inference.ascent import OnIteration
 from latens.inference.search.journal import UNRECORDED, Record
 from latens.inference.search.moves import Ascent, closed_after, improve, longer
@@ -24,9 +24,8 @@ from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Search"]
 
-ALL, FIRST, FURTHER = "all", "first", "further"  # candidates that are tried
+ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
-MOST_ROUGHLY_TRIED = 8  # candidates in one round of a rough search: the likeliest come first
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -169,7 +168,7 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
-        if self.moves and self.rough > self.tol:
+        if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
             fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
@@ -200,15 +199,16 @@ class Search:
         notify: OnIteration | None,
         map_: Map,
     ) -> list[Fit]:
-        """Starts moved while they still rise, where a component that is not needed takes long to vanish.
+        """Starts that still rise, without components which may take a hundred iterations to vanish.
 
-        A candidate must gain more than as many iterations of the fit itself may have left.
+        Others stay: while they rise nobody knows how far. What is without them must gain more than as many iterations
+        of the fit itself may have left.
         """
         fits, tol = self._ascended(ascent, starts, notify, map_), TRIAL_STEPS * self.rough
         for number, fit in enumerate(fits):
             if any(one.interrupted or one.stopped for one in fits):
                 break
-            fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, most=MOST_ROUGHLY_TRIED)
+            fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, FADING)
         return fits
 
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
@@ -236,7 +236,6 @@ class Search:
         rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
         notify: OnIteration | None,
         tier: str = ALL,
-        most: int | None = None,
     ) -> Fit:
         """The fit after moves, which depend on nothing but it: not on how many other starts there were."""
         model, n = self.model, fit.state.stats.n
@@ -246,8 +245,8 @@ class Search:
         return improve(
             fit,
             # where the first candidates were tried, and none was better, the further ones go on
-            lambda state: islice(
-                self._candidates(state, sample, rng, tier if tier == FIRST or state is begun else ALL), most
+            lambda state: self._candidates(
+                state, sample, rng, tier if tier in (FIRST, FADING) or state is begun else ALL
             ),
             ascent,
             screens=screens,
@@ -267,6 +266,9 @@ class Search:
         model, k = self.model, state.q.n_components
         if not isinstance(model, Movable):
             return
+        if tier == FADING:
+            yield from self._without_fading(state, sample, rng)
+            return
         propose = model.candidates
         if isinstance(model, Tiered) and tier != ALL:
             propose = model.first_candidates if tier == FIRST else model.further_candidates
@@ -279,6 +281,15 @@ class Search:
         fewest = None if tier == FIRST else self._fewest(state)
         if fewest is not None:
             yield fewest
+
+    def _without_fading(self, state: State, sample: Any, rng: np.random.Generator) -> Iterator[Any]:
+        fading = self.model.fading(state.q)
+        if not fading.any():
+            return
+        with closed_after(self.model.candidates(state.q, state.stats, sample, rng, self.limit)) as proposed:
+            for candidate in proposed:
+                if isinstance(candidate, Proposal) and fading[np.delete(np.arange(len(fading)), candidate.of)].all():
+                    yield candidate
 
     def _without_dead(self, state: State) -> Iterator[Any]:
         """What would be published, where some components are dead: moves go on from there if it is better."""
