@@ -150,8 +150,7 @@ def test_an_ascent_that_is_broken_off_leaps_as_it_would_have() -> None:
     model, states = NoisyIca(6, intercept=True), []
     begin = State(start("heavy", model, 3, x, rng))
     whole = ascend(model, [Rows(x)], begin, max_iter=14, tol=0, on_state=lambda *seen: states.append(seen))
-    state, so_far = states[7]
-    assert len(state.path) > 1
+    state, so_far = next(seen for seen in states[5:-2] if len(seen[0].path) > 1)
     rest = ascend(model, [Rows(x)], state, max_iter=14, tol=0, so_far=so_far)
     assert [event.elbo for event in rest.trace] == [event.elbo for event in whole.trace]
     assert np.array_equal(rest.state.q.loadings.mean, whole.state.q.loadings.mean)

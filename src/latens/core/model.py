@@ -24,6 +24,7 @@ __all__ = [
     "EvidenceBound",
     "Expanding",
     "Facts",
+    "Fading",
     "Following",
     "L",
     "Leaping",
@@ -205,6 +206,13 @@ class Proposal:
 @dataclass(frozen=True)
 class Removal(Proposal):
     """One that lacks a component, and is judged where its ascent ends: the others may be slow to take its place."""
+
+
+@runtime_checkable
+class Fading(Protocol):
+    """A model that tells components which are likely to vanish: moves take these out before an ascent has settled."""
+
+    def fading(self, q: Any) -> NDArray[np.bool_]: ...  # (K,)
 
 
 @runtime_checkable

@@ -18,19 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
+from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
 from latens.inference.ascent import OnIteration
 from latens.inference.search.moves import UNRECORDED, Ascent, Record, closed_after, improve, labelled, longer
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
-ALL, FIRST, FURTHER = "all", "first", "further"  # candidates that are tried
+ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
-MOST_ROUGHLY_TRIED = 8  # candidates in one round of a rough search: the likeliest come first
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -177,7 +176,7 @@ class Search:
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
-        if self.moves and self.rough > self.tol:
+        if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
             fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
@@ -210,15 +209,16 @@ class Search:
         notify: OnIteration | None,
         map_: Map,
     ) -> list[Fit]:
-        """Starts moved while they still rise, where a component that is not needed takes long to vanish.
+        """Starts that still rise, without components which may take a hundred iterations to vanish.
 
-        A candidate must gain more than as many iterations of the fit itself may have left.
+        Others stay: while they rise nobody knows how far. What is without them must gain more than as many iterations
+        of the fit itself may have left.
         """
         fits, tol = self._ascended(ascent, starts, notify, map_), TRIAL_STEPS * self.rough
         for number, fit in enumerate(fits):
             if any(one.interrupted or one.stopped for one in fits):
                 break
-            fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, most=MOST_ROUGHLY_TRIED)
+            fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, FADING)
         return fits
 
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
@@ -247,7 +247,6 @@ class Search:
         rare: Callable[[State, np.random.Generator], Iterator[Any]] | None,
         notify: OnIteration | None,
         tier: str = ALL,
-        most: int | None = None,
     ) -> Fit:
         """The fit after moves, which depend on nothing but it: not on how many other starts there were."""
         model, n = self.model, fit.state.stats.n
@@ -257,8 +256,8 @@ class Search:
         return improve(
             fit,
             # where the first candidates were tried, and none was better, the further ones go on
-            lambda state: islice(
-                self._candidates(state, sample, rng, tier if tier == FIRST or state is begun else ALL), most
+            lambda state: self._candidates(
+                state, sample, rng, tier if tier in (FIRST, FADING) or state is begun else ALL
             ),
             ascent,
             screens=screens,
@@ -278,6 +277,9 @@ class Search:
         model, k = self.model, state.q.n_components
         if not isinstance(model, Movable):
             return
+        if tier == FADING:
+            yield from self._without_fading(state, sample, rng)
+            return
         propose = model.candidates
         if isinstance(model, Tiered) and tier != ALL:
             propose = model.first_candidates if tier == FIRST else model.further_candidates
@@ -290,6 +292,15 @@ class Search:
         fewest = None if tier == FIRST else self._fewest(state)
         if fewest is not None:
             yield fewest
+
+    def _without_fading(self, state: State, sample: Any, rng: np.random.Generator) -> Iterator[Any]:
+        fading = self.model.fading(state.q)
+        if not fading.any():
+            return
+        with closed_after(self.model.candidates(state.q, state.stats, sample, rng, self.limit)) as proposed:
+            for candidate in proposed:
+                if isinstance(candidate, Proposal) and fading[np.delete(np.arange(len(fading)), candidate.of)].all():
+                    yield candidate
 
     def _without_dead(self, state: State) -> Iterator[Any]:
         """What would be published, where some components are dead: moves go on from there if it is better."""

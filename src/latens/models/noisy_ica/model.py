@@ -51,6 +51,7 @@ from latens.models.student_tails import best_tail
 
 __all__ = ["IcaPosterior", "IcaStatistics", "NoisyIca"]
 
+FAINT = 2.0  # times the noise of one sensor: variance at all sensors of a source that may well vanish
 TRUSTED = 1e-2  # nats per row from which a gain tells of the turn of sources that are all but hidden in noise
 
 
@@ -175,7 +176,7 @@ class NoisyIca:
     intercept: bool = False
     diagonal: bool = False  # mean field: a diagonal covariance of each row's sources
     floor: float = 1e-9  # smallest noise variance of a point estimate
-    n_turns: int = 5  # steps of a turn at most; 0: never turn
+    n_turns: int = 2  # steps of a turn at most, in one iteration; 0: never turn
     n_sweeps: int = 1
     both: bool = True  # whether moves may exchange the two kinds of sources
     least: int = 1  # sources that moves leave: a loose bound must not give up what the covariance shows
@@ -407,6 +408,9 @@ class NoisyIca:
         """(K,), variance that each source makes at all sensors, in units of their noise."""
         power: Floats = q.size**2 * np.sum(q.loadings.tau * q.loadings.mean[: q.n_components] ** 2, axis=1)
         return power
+
+    def fading(self, q: IcaPosterior) -> NDArray[np.bool_]:
+        return np.asarray(self.strength(q) < FAINT)
 
     def exact_local(self, q: IcaPosterior) -> bool:
         return False
