@@ -39,7 +39,6 @@ from latens.core.model import (
     Stretching,
     Tiered,
     Walking,
-    offers,
 )
 from latens.core.rows import Rows, blocks
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
@@ -91,7 +90,6 @@ __all__ = [
     "Watch",
     "blocks",
     "in_parts",
-    "offers",
     "survey_rows",
     "transient",
     "without_transients",
