@@ -42,7 +42,6 @@ from latens.core.model import (
     Stretching,
     Tiered,
     Walking,
-    offers,
 )
 from latens.core.rows import Rows, blocks
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts
@@ -97,7 +96,6 @@ __all__ = [
     "Watch",
     "blocks",
     "in_parts",
-    "offers",
     "survey_rows",
     "transient",
     "without_transients",

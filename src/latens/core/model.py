@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,6 @@ __all__ = [
     "Stretching",
     "Tiered",
     "Walking",
-    "offers",
 ]
 
 
@@ -67,22 +66,6 @@ B = TypeVar("B", contravariant=True)
 Q = TypeVar("Q", bound=Posterior)
 L = TypeVar("L", bound=Local)
 S = TypeVar("S", bound=Statistics)
-
-
-P = TypeVar("P")
-_offered: dict[tuple[type, Any], bool] = {}
-
-
-def offers(model: Any, protocol: Callable[..., P]) -> TypeGuard[P]:
-    """Whether a model has what a protocol asks for; its class tells, once: `isinstance` takes as long as a small step.
-
-    >>> offers(1.0, Coded)
-    False
-    """
-    key = (type(model), protocol)
-    if key not in _offered:
-        _offered[key] = isinstance(model, cast("type[P]", protocol))
-    return _offered[key]
 
 
 class Steps(Protocol[B, Q, L, S]):

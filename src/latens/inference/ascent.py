@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from latens.core import (
     Stretching,
     Underway,
     Unkept,
-    offers,
     without_transients,
 )
 from latens.errors import BoundNotFinite, ElboDecreased, warn
@@ -48,6 +47,7 @@ STRETCH_GROWTH, LONGEST_STRETCH = (
 STILL_BETWEEN_LEAPS = 3  # iterations that gain nothing: after one of them a leap may find where to go on
 UNKEPT_STEPS = 10  # local steps of a row whose posterior is not kept from pass to pass
 
+P = TypeVar("P")
 OnIteration = Callable[[Iteration], bool | None]  # return True to stop
 OnState = Callable[[State, Sequence[Iteration]], None]  # a state, and the iterations that led to it
 
@@ -95,8 +95,8 @@ def ascend(
     first, state, best, trace = start.step, start, start, list(so_far)
     peak, n_to_peak = start, 0
     converged = interrupted = stopped = False
-    expanding, stretching = offers(model, Expanding), offers(model, Stretching)
-    leaping = model if leaps and offers(model, Leaping) else None
+    expanding, stretching = _offers(model, Expanding), _offers(model, Stretching)
+    leaping = model if leaps and _offers(model, Leaping) else None
     n_still = 1 if leaping is None else STILL_BETWEEN_LEAPS
     try:
         with one_blas_thread():
@@ -134,6 +134,17 @@ def ascend(
     if n_to_peak and trace[n_to_peak - 1].elbo > trace[-1].elbo:
         state, trace = peak, trace[:n_to_peak]
     return Fit(_at_rest(state), tuple(trace), converged, interrupted, stopped)
+
+
+_offered: dict[tuple[type, Any], bool] = {}
+
+
+def _offers(model: Any, protocol: Callable[..., P]) -> TypeGuard[P]:
+    """Whether a model has what a protocol asks for: told by its class, once, since asking takes as long as a step."""
+    key = (type(model), protocol)
+    if key not in _offered:
+        _offered[key] = isinstance(model, cast("type[P]", protocol))
+    return _offered[key]
 
 
 def _rests(trace: Sequence[Iteration], least: float, n: int) -> bool:
@@ -209,7 +220,7 @@ def _with_stretch(state: State, before: Any, stretch: float) -> Underway:
 def advance(model: Steps[B, Q, L, S], q: Q, stats: S) -> tuple[Q, S]:
     """One global step; statistics that depend on the posterior are carried to the new one."""
     new = model.global_step(q, stats)
-    return new, model.carry(stats, q, new) if offers(model, Carrying) else stats
+    return new, model.carry(stats, q, new) if _offers(model, Carrying) else stats
 
 
 def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> tuple[L | None, S]:
