@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
+from sklearn.datasets import load_digits
 
 import latens
 from latens.errors import ValuesCut
+from latens.estimators import noisy_or
 from latens.estimators.noisy_or import NoisyOr
 from latens.metrics import match_components
 from tests.estimators.conventions.verdict import complaints
@@ -299,3 +302,24 @@ def test_fits_of_many_rows_have_settled() -> None:
     end = NoisyOr(3, init=causes, moves=False, random_state=0, tol=1e-6).fit(X)
     assert model.n_components_ == 3
     assert model.elbo_ > end.elbo_ - 1e-4 * n
+
+
+@pytest.mark.parametrize("options", [{"e_step": "jensen"}, {"n_components": 12}], ids=["jensen", "truncated"])
+def test_rows_that_settle_elsewhere_are_still_those_of_the_fit(options: dict[str, Any]) -> None:
+    X, _ = latens.datasets.make_noisy_or(200, random_state=1)
+    model = latens.NoisyOr(**{"n_components": 4, **options}, moves=False, prune=False, random_state=0).fit(X)
+    assert model._rows_in_blocks(X, {})
+    with pytest.raises(ValueError, match="not the data of the fit"):
+        model._rows_in_blocks(1 - X, {})
+
+
+def test_causes_begin_as_whole_rows_where_most_rows_have_one() -> None:
+    digits = (load_digits().data[:400] > 7.5).astype(float)
+    images, _ = latens.datasets.make_noisy_or(400, random_state=0)
+    chosen = []
+    for x in (digits, images):
+        model = latens.NoisyOr(12, moves=False, n_init=1, max_iter=2, random_state=0)
+        with patch.object(noisy_or, "_whole_rows", wraps=noisy_or._whole_rows) as rows:
+            model.fit(x)
+        chosen.append(rows.call_count == 2)  # in the race, and for the start
+    assert chosen == [True, False]
