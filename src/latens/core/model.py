@@ -195,7 +195,7 @@ class Removal(Proposal):
 class Fading(Protocol):
     """A model that tells components which are likely to vanish: moves take these out before an ascent has settled."""
 
-    def fading(self, q: Any) -> NDArray[np.bool_]: ...  # (K,)
+    def fading(self, q: Any, stats: Any) -> NDArray[np.bool_]: ...  # (K,)
 
 
 @runtime_checkable

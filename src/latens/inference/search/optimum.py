@@ -294,7 +294,7 @@ class Search:
             yield fewest
 
     def _without_fading(self, state: State, sample: Any, rng: np.random.Generator) -> Iterator[Any]:
-        fading = self.model.fading(state.q)
+        fading = self.model.fading(state.q, state.stats)
         if not fading.any():
             return
         with closed_after(self.model.candidates(state.q, state.stats, sample, rng, self.limit)) as proposed:

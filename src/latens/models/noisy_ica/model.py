@@ -409,8 +409,8 @@ class NoisyIca:
         power: Floats = q.size**2 * np.sum(q.loadings.tau * q.loadings.mean[: q.n_components] ** 2, axis=1)
         return power
 
-    def fading(self, q: IcaPosterior) -> NDArray[np.bool_]:
-        return np.asarray(self.strength(q) < FAINT)
+    def fading(self, q: IcaPosterior, stats: IcaStatistics) -> NDArray[np.bool_]:
+        return np.asarray((self.strength(q) < FAINT) | (self.importance(q, stats) == 0))
 
     def exact_local(self, q: IcaPosterior) -> bool:
         return False
