@@ -53,6 +53,8 @@ def _profile(
 
 def standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Floats) -> Floats:
     """(K, M), of the columns with normal noise in each class, in data units."""
+    if "gaussian" not in columns.places:
+        return np.empty((len(clusters.mean), 0))
     part: Any = clusters.parts["gaussian"]
     places = list(columns.places["gaussian"])
     return np.asarray(scale[places] * np.sqrt(np.broadcast_to(part.covariance, part.mean.shape)))
@@ -61,7 +63,7 @@ def standard_deviations(columns: ColumnKinds, clusters: MixedColumns, scale: Flo
 def level_probabilities(columns: ColumnKinds, clusters: MixedColumns) -> Floats:
     """(K, L), the probabilities of all levels in each class, in the order of `named_levels`."""
     parts: list[Any] = [clusters.parts[kind] for kind in LEVELS if kind in columns.places]
-    return np.concatenate([part.chance for part in parts], axis=1)
+    return np.concatenate([np.empty((len(clusters.mean), 0)), *(part.chance for part in parts)], axis=1)
 
 
 def named_levels(columns: ColumnKinds) -> list[tuple[str, str]]:

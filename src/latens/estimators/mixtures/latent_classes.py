@@ -132,6 +132,10 @@ class LatentClassAnalysis(ClassAnswers):
         The kind of each column, as given or guessed.
     means_ : array (K, D)
         Expected entries; of levels, the expected number of the level from 0, of counts with exposures their rate.
+    standard_deviations_ : array (K, M)
+        Of the columns with normal noise, in their order, in each class.
+    level_probabilities_ : array (K, L)
+        Of the levels of all categories, then of all scales, in each class; `profiles_` has their names.
     share_ : array (K,)
         Share of the rows in each class.
     n_parameters_, entropy_, classification_table_
@@ -314,6 +318,19 @@ class LatentClassAnalysis(ClassAnswers):
         classes = [str(name) for name in self.get_feature_names_out()]
         scale = np.ldexp(1.0, self._units.exponent)
         return class_profiles(classes, self.columns_, self.posterior_.clusters, self.means_, scale)
+
+    @property
+    def standard_deviations_(self) -> Floats:
+        """(K, M), of the columns with normal noise in each class."""
+        check_is_fitted(self)
+        scale = np.ldexp(1.0, self._units.exponent)
+        return standard_deviations(self.columns_, self.posterior_.clusters, scale)
+
+    @property
+    def level_probabilities_(self) -> Floats:
+        """(K, L), of all levels in each class."""
+        check_is_fitted(self)
+        return level_probabilities(self.columns_, self.posterior_.clusters)
 
     def top_features(self, n: int = 5) -> dict[str, list[str]]:
         """For each class, the columns in which it differs most from all rows together.
