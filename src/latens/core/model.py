@@ -266,7 +266,7 @@ class Leaping(Protocol):
 class Ambiguous(Protocol):
     """A model whose rows may settle in one of several optima, by where their local steps begin."""
 
-    def has_local_optima(self, q: Any) -> bool: ...
+    def gap_of_optima(self, q: Any) -> float: ...  # share of the bound by which rows that settle anew may differ
 
 
 @runtime_checkable

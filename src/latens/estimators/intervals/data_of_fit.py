@@ -25,7 +25,6 @@ __all__ = ["DataOfFit"]
 
 OTHER_DATA = 1e-6  # of the bound: it differs by more where X is not the data of the fit
 STREAMED = 1e-2  # of the bound, that it may have moved since the batch at which it was taken
-OTHER_OPTIMUM = 2e-2  # of the bound, by which rows that settle anew may come to another optimum than in the fit
 REPEATED_STEPS = 10  # iterations' gain that local steps may have left where one of them does not settle a row
 
 
@@ -108,8 +107,8 @@ class DataOfFit:
     def _check_same_data(self, stats: Any) -> None:
         """Refuse statistics of other rows than those of the fit."""
         bound = measure(self._model, self._state.q, stats, 0, 0.0, self._units.log_scale).elbo
-        several = isinstance(self._model, Ambiguous) and self._model.has_local_optima(self._state.q)
-        rounding, gain = (OTHER_OPTIMUM if several else OTHER_DATA) * abs(self.elbo_), bound - self.elbo_
+        gap = self._model.gap_of_optima(self._state.q) if isinstance(self._model, Ambiguous) else 0.0
+        rounding, gain = max(gap, OTHER_DATA) * abs(self.elbo_), bound - self.elbo_
         same_weight = np.isclose(stats.n, self._state.stats.n, rtol=1e-9)
         # codes of the same rows at their best can only raise the bound, by what the ascent had left
         if not (same_weight and -rounding <= gain <= rounding + self._left_to_gain()):

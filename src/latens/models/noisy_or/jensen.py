@@ -46,6 +46,8 @@ from latens.models.noisy_or.moves import fewer_causes, other_causes
 
 __all__ = ["Attributions", "JensenNoisyOr", "RatePosterior", "RateStatistics"]
 
+GAP_OF_OPTIMA = 2e-2  # of the bound, by which rows that settle anew may come to another optimum than in the fit
+
 
 @record
 class RatePosterior:
@@ -240,8 +242,8 @@ class JensenNoisyOr:
     def exact_local(self, q: RatePosterior) -> bool:
         return False
 
-    def has_local_optima(self, q: RatePosterior) -> bool:
-        return True
+    def gap_of_optima(self, q: RatePosterior) -> float:
+        return GAP_OF_OPTIMA
 
     def floats_per_row(self, k: int) -> int:
         return 8 * k + (3 * 2**k if k <= MOST_ENUMERATED else 0)

@@ -71,6 +71,7 @@ __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
 FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
 WIDER = 4  # times as many states are kept where it cannot
+GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
 
 
 @record
@@ -405,8 +406,8 @@ class NoisyOrCauses:
     def exact_local(self, q: CausePosterior) -> bool:
         return q.n_components <= self.most_exact
 
-    def has_local_optima(self, q: CausePosterior) -> bool:
-        return not self.exact_local(q)
+    def gap_of_optima(self, q: CausePosterior) -> float:
+        return 0.0 if self.exact_local(q) else GAP_OF_LISTS
 
     def floats_per_row(self, k: int) -> int:
         return int(3 * 2**k if k <= max(MOST_ENUMERATED, self.most_exact) else 4 * self.n_states) + k
