@@ -140,11 +140,16 @@ _offered: dict[tuple[type, Any], bool] = {}
 
 
 def _offers(model: Any, protocol: Callable[..., P]) -> TypeGuard[P]:
-    """Whether a model has what a protocol asks for: told by its class, once, since asking takes as long as a step."""
-    key = (type(model), protocol)
-    if key not in _offered:
-        _offered[key] = isinstance(model, cast("type[P]", protocol))
-    return _offered[key]
+    """Whether a model has what a protocol asks for: told by its class, once, since asking takes as long as a step.
+
+    A class that hands on what it is asked for (`__getattr__`) does not tell: each of its models is asked.
+    """
+    kind, asked = type(model), cast("type[P]", protocol)
+    if any("__getattr__" in vars(base) for base in kind.__mro__):
+        return isinstance(model, asked)
+    if (kind, protocol) not in _offered:
+        _offered[kind, protocol] = isinstance(model, asked)
+    return _offered[kind, protocol]
 
 
 def _rests(trace: Sequence[Iteration], least: float, n: int) -> bool:
