@@ -51,7 +51,7 @@ def components(
     >>> from types import SimpleNamespace
     >>> import numpy as np
     >>> from latens import plots
-    >>> ax = plots.components(SimpleNamespace(components_=np.eye(9)[:3]))
+    >>> ax = plots.components(SimpleNamespace(components_=np.eye(16)[:3]))
     >>> [text.get_text() for text in ax.texts]
     ['0', '1', '2']
     """
