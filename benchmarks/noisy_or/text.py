@@ -19,7 +19,7 @@ __all__ = ["default", "run"]
 
 NAME = "text/20news_w100.mat"
 N_TEST, N_VALIDATION = 3000, 2500
-SIZES = ((40, 1), (40, 20), (40, 30), (40, 50), (60, 30))  # causes, profiles
+SIZES = ((40, 1), (40, 20), (40, 30), (40, 50), (60, 30), (60, 50))  # causes, profiles
 ABSENT = f"no file {NAME}; set LATENS_DATA to the folder of data sets"
 MIXTURE = -13.842  # 40 Bernoulli components, on the same split
 
