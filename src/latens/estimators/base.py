@@ -5,7 +5,6 @@ A subclass has three hooks: `_build` a model, `_start` a posterior, `_publish` a
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from abc import abstractmethod
@@ -181,13 +180,11 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
         until: float | None = None,
         centred: bool | None = None,
         in_stream: bool = False,
-        rival: float = -math.inf,
     ) -> tuple[FitContext, Fit]:
         """Search and keep; with `spare`, X is rows that may be written over.
 
         `until` is when the time of the fit is over, by the monotonic clock, where that is not `max_time` from now;
-        `centred` whether the model has a location of its own, where that is not `_centred`; `rival` the bound of a fit
-        of the same rows that this one is compared with.
+        `centred` whether the model has a location of its own, where that is not `_centred`.
         """
         with all_or_nothing(self), one_blas_thread():
             self._check_common()
@@ -211,7 +208,6 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 over=over,
                 centred=centred,
                 in_stream=in_stream,
-                rival=rival,
                 smaller=smaller_fit(self),
             )
             model = self._build(context)

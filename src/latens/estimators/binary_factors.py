@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -220,12 +219,11 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         until: float | None = None,
         centred: bool | None = None,
         in_stream: bool = False,
-        rival: float = -math.inf,
     ) -> tuple[FitContext, Fit]:
         """Without an intercept and with one, where the bound is to decide; a warm start goes on as it was."""
         one = partial(super()._fit, moves=moves, rng=rng, checkpoint=checkpoint, in_stream=in_stream)
         if centred is not None or not (isinstance(self.fit_intercept, str) and self.fit_intercept == "auto"):
-            return one(X, sample_weight, spare=spare, known=known, until=until, centred=centred, rival=rival)
+            return one(X, sample_weight, spare=spare, known=known, until=until, centred=centred)
         with all_or_nothing(self):
             self._check_common()
             if until is None and self.max_time is not None:
@@ -245,9 +243,8 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
                 self.__dict__.pop("posterior_", None)  # neither goes on from the other
             with warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("always")
-                rival = max((fitted["elbo_"] for fitted, _, _ in tried), default=-math.inf)
                 try:
-                    outcome = one(centred=intercept, rival=rival)
+                    outcome = one(centred=intercept)
                 except KeyboardInterrupt:
                     if not tried:
                         raise

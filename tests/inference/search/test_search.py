@@ -81,15 +81,6 @@ def test_a_cluster_that_the_part_has_not_met_is_found_on_all_rows() -> None:
     assert sorted(np.round(fit.state.stats.counts)) == [12, 2000, 2000]
 
 
-def test_rare_rows_are_not_looked_into_by_a_fit_that_another_is_above() -> None:
-    rng, model = np.random.default_rng(2), two_columns()
-    x = clumps(rng, [2000, 2000, 12], [-6.0, 6.0, 0.0])
-    x[-12:] += [8.0, -8.0]
-    rows, part = Rows(x), Rows(x[:4000:10])
-    fit = searching(model, rival=0.0).by_part(part, [rows], rows.n, worst(model, rows), [State(at(model, [-6.0, 6.0]))])
-    assert fit.state.q.n_components == 2
-
-
 @pytest.mark.parametrize("pause", [0, 3])
 def test_a_start_that_pauses_goes_on_to_its_end(pause: int) -> None:
     rng, model = np.random.default_rng(4), two_columns()

@@ -6,7 +6,6 @@ both reach it by a context variable.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -39,7 +38,6 @@ class FitContext:
     centred: bool = False  # whether the model has a location of its own, so that the origin of the data was moved
     in_stream: bool = False  # whether rows come in batches, of which these are the first
     growth: int = 1  # how many times the usual components are allowed, while their number is searched for
-    rival: float = -math.inf  # the bound of a fit of the same rows to another question: only what is higher counts
     smaller: Any = None  # a fit of the same rows with one component fewer, to start from as well
 
     @classmethod

@@ -52,7 +52,6 @@ class KnownCodes(FitSearch):
             until: float | None = None,
             centred: bool | None = None,
             in_stream: bool = False,
-            rival: float = ...,
         ) -> tuple[FitContext, Fit]: ...
 
     @keywords_after_y("sample_weight")

@@ -249,7 +249,6 @@ class FitSearch:
             finer=tuple(finer),
             glance=self.glance,
             pause=self.pause,
-            rival=context.rival,
         )
 
     def _rough_tolerance(self, n: float) -> float:

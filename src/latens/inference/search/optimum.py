@@ -7,7 +7,6 @@ a row is counted. From what the search finds there it ascends on all rows, and m
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,9 +50,6 @@ class Search:
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
-    # the bound of a fit to another question that the answer has to exceed: below it no rare component is looked for,
-    # since rows that are badly explained are the same to both, and that fit has found none for them
-    rival: float = -math.inf
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -262,7 +258,7 @@ class Search:
             ascent,
             screens=screens,
             n_steps=TRIAL_STEPS,
-            rare=None if rare is None or tier == FIRST or fit.elbo < self.rival else lambda state: rare(state, rng),
+            rare=None if rare is None or tier == FIRST else lambda state: rare(state, rng),
             max_iter=self.max_iter,
             tol=tol,
             on_iteration=notify,
