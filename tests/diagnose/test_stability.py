@@ -106,15 +106,31 @@ def test_a_cluster_of_one_row_is_not_in_the_half_without_it() -> None:
     assert agreement(*[Codes(lone)] * 3) == pytest.approx(1)
 
 
-def test_humps_that_shuffled_columns_keep_are_no_chance() -> None:
-    class Named:
-        def get_feature_names_out(self) -> list[str]:
-            return ["cluster0"]
+class Named:
+    def get_feature_names_out(self) -> list[str]:
+        return ["cluster0"]
 
+
+def test_humps_that_shuffled_columns_keep_are_no_chance() -> None:
     agreement, humps = np.full((25, 1), 0.85), [np.array([0.99])] * 8
     agreement[0] = 0.0
-    rate = halves._result(Named(), agreement, humps, []).return_rate[0]
+    rate = halves._result(Named(), agreement, np.ones(1), humps, []).return_rate[0]
     assert 0.9 <= rate < 0.96
+
+
+@pytest.mark.parametrize(("reliability", "returns"), [(0.6, True), (1.0, False)])
+def test_halves_need_not_be_surer_of_a_weak_component_than_all_rows_are(reliability: float, returns: bool) -> None:
+    agreement, humps = np.full((25, 1), 0.5), [np.array([0.9])] * 8
+    rate = halves._result(Named(), agreement, np.array([reliability]), humps, []).return_rate[0]
+    assert rate == (1.0 if returns else 0.0)
+
+
+def test_reliability_is_the_correlation_of_two_draws() -> None:
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(200_000, 1))
+    codes = halves._codes(Codes(mean, sd=0.7), mean, {})
+    one, other = (mean[:, 0] + 0.7 * rng.normal(size=len(mean)) for _ in range(2))
+    assert codes.reliability()[0] == pytest.approx(np.corrcoef(one, other)[0, 1], abs=0.01)
 
 
 @pytest.mark.parametrize("seed", range(3))

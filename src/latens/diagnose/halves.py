@@ -12,7 +12,8 @@ how good that is goes by the row's distance from the centre, in every half alike
 a cluster of one extreme row is found again by a half without it, in the component that it left empty. How well chance
 agrees is found from rows whose columns were shuffled one by one: by the component that agrees best there. Columns that
 have humps of their own keep them when they are shuffled, and clusters at these humps return by right, not by chance:
-hence what is asked for has a most, and chance is never taken for more than it may be.
+hence what is asked for has a most, and chance is never taken for more than it may be. That most is a share of what
+draws from the fit to all rows would agree by with each other: of a weak component no half can say more than all rows.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ __all__ = ["Stability", "stability"]
 
 N_SHUFFLED = 8  # pairs of shuffled halves that show what chance does
 CHANCE = 0.1  # of shuffled tables whose best component agrees better than is asked for
-LEAST_AGREEMENT, MOST_AGREEMENT = 0.3, 0.7  # correlations of draws between which that is asked for
+LEAST_AGREEMENT = 0.3  # correlation of draws that is always asked for
+MOST_AGREEMENT = 0.7  # the most that is asked for, as a share of how well a component agrees with itself
 N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN = 0.1  # share of the cells that are hidden there
 LEVEL = 0.9
@@ -151,7 +153,8 @@ def _compared(
             covered.append(_covered(fits[0], _rows_of(X, other), rng, beside))
         if at < N_SHUFFLED and whole.n_components_:
             shuffled.append(_by_chance(alike, X, halves, rng, fit_params))
-    return _result(whole, np.array(agreement), shuffled, covered)
+    reliability = _codes(whole, X, fit_params).reliability()
+    return _result(whole, np.array(agreement), reliability, shuffled, covered)
 
 
 def _fitted(model: Any, X: Any, rows: Index | None, fit_params: dict[str, Any]) -> Any:
@@ -180,6 +183,11 @@ class _Codes:
         """(K, L), of draws from two fits, without their signs; 0 for what never varies."""
         a, b = (codes.mean - codes.mean.mean(axis=0) for codes in (self, other))
         return np.asarray(np.abs(a.T @ b) / np.outer(self._length(a), other._length(b)))
+
+    def reliability(self) -> Floats:
+        """(K,), the correlation of two draws of the same codes: 1 where every row is sure of them."""
+        centred = self.mean - self.mean.mean(axis=0)
+        return np.asarray(np.sum(centred**2, axis=0) / self._length(centred) ** 2)
 
     def _length(self, centred: Floats) -> Floats:
         """(K,), root sums of squares of draws about their mean."""
@@ -279,11 +287,17 @@ def _numeric(view: Floats, name: str, likelihoods: Any, columns: Any) -> Any:
     return np.array([len(np.unique(column[~np.isnan(column)])) > 2 for column in view.T])
 
 
-def _result(whole: Any, agreement: Floats, shuffled: Sequence[Floats], covered: Sequence[tuple[int, int]]) -> Stability:
+def _result(
+    whole: Any,
+    agreement: Floats,
+    reliability: Floats,
+    shuffled: Sequence[Floats],
+    covered: Sequence[tuple[int, int]],
+) -> Stability:
     names = tuple(map(str, whole.get_feature_names_out()))
     by_chance = np.array([*(each.max(initial=0.0) for each in shuffled), 0.0])
-    asked = float(np.clip(np.quantile(by_chance, 1 - CHANCE), LEAST_AGREEMENT, MOST_AGREEMENT))
-    chance = min(float(np.mean(by_chance >= asked)), CHANCE) if len(shuffled) else 0.0
+    asked = np.minimum(np.quantile(by_chance, 1 - CHANCE), MOST_AGREEMENT * reliability).clip(LEAST_AGREEMENT)
+    chance = np.minimum(np.mean(by_chance[:, None] >= asked, axis=0), CHANCE) if len(shuffled) else 0.0
     returned = (agreement >= asked).mean(axis=0) if len(agreement) and len(names) else np.zeros(len(names))
     rate = np.clip((returned - chance) / (1 - chance), 0.0, 1.0)
     middle = np.median(agreement, axis=0) if len(names) else np.zeros(0)
