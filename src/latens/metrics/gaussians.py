@@ -158,7 +158,8 @@ def _trace_of_root(a: LowRankNormal, b: LowRankNormal) -> float:
 def _log_det_beside_one(x: Floats) -> float:
     """log|I + x|, with the digits of x where that is small."""
     if np.linalg.norm(x) < 0.5:
-        return float(np.sum(np.log1p(np.linalg.eigvals(x))).real)
+        values = np.linalg.eigvals(x)  # complex in new releases of NumPy, whose log1p of complex numbers loses digits
+        return 0.5 * float(np.sum(np.log1p(2 * values.real + np.abs(values) ** 2)))
     return float(np.linalg.slogdet(np.eye(len(x)) + x)[1])
 
 
