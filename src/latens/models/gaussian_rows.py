@@ -34,7 +34,7 @@ def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tup
         gram = like(w.gram[None], x)
     else:
         gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (len(batch), rows, rows))
-    pull = x @ like((w.tau * w.mean).T, x) if pull is None else pull
+    pull = x @ like(w.scaled.T, x) if pull is None else pull
     drive = pull[:, :k]
     if rows > k:
         drive = drive - gram[:, :k, k]

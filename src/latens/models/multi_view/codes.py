@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from latens.array.special import xlogx
 from latens.array.transfer import host, like, take
 from latens.core import transient
 from latens.models.likelihoods import Tangent
+from latens.system.cached_value import cached_value
 
 __all__ = ["JointCodes", "SparseCodes"]
 
@@ -95,7 +95,7 @@ class JointCodes:
         """(n, K), how far each is on."""
         return array_namespace(self.mean).ones_like(self.mean)
 
-    @cached_property
+    @cached_value
     def volume(self) -> Array:
         """(1, kinds or n,), log determinants of the spread."""
         return log_determinants(self.spread)

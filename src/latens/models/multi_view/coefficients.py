@@ -35,6 +35,7 @@ from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
 from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.codes import JointCodes, SparseCodes
+from latens.system.cached_value import cached_value
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
 
@@ -54,12 +55,12 @@ class Regressors:
     def of(cls, local: JointCodes | SparseCodes, given: Array) -> Regressors:
         return cls(local.mean, local.spread, given, local.kind)
 
-    @cached_property
+    @cached_value
     def mean(self) -> Array:
         """(n, K + G)."""
         return array_namespace(self.codes).concat([self.codes, self.given], axis=1)
 
-    @cached_property
+    @cached_value
     def pairs(self) -> Array:
         """(n, P), expected products."""
         return moment_pairs(self.mean, self.spread if self.kind is None else self.spread[self.kind])

@@ -13,7 +13,6 @@ of them while they are few, mean field beyond. Both kinds have mean 0; a light s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from latens.array.transfer import like, take
 from latens.core import transient
 from latens.families.point_normal_gamma import LOG_2PI
 from latens.models.binary_factors.posteriors import Automatic, States, Switches
+from latens.system.cached_value import cached_value
 
 __all__ = ["Diagonal", "Full", "Shapes", "Sources", "infer"]
 
@@ -148,7 +148,7 @@ class Sources:
         expected = digamma(self.shape) - self.log_rate
         return self.heavy * expected if len(self.light) else expected
 
-    @cached_property
+    @cached_value
     def log_rate(self) -> Array:
         """(n, K), taken once: it is what costs most of the two that ask for it."""
         return array_namespace(self.rate).log(self.rate)
