@@ -1,6 +1,7 @@
 """Softmax of rows and entropies, compiled: a block is one call, in which threads do not wait for each other.
 
-Arrays of the softmax are (what, rows): the numbers of many rows lie together, and loops over some rows at once are vectorised.
+Arrays of the softmax are (what, rows): the numbers of many rows lie together, and loops over some rows at once are
+vectorised.
 """
 
 # mypy: allow-untyped-defs

@@ -25,6 +25,7 @@ from latens.array.packed_symmetric import (
     unpacked,
     upper,
 )
+from latens.array.row_matrices import side_by_side
 from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -58,7 +59,7 @@ class Regressors:
     @cached_value
     def mean(self) -> Array:
         """(n, K + G)."""
-        return array_namespace(self.codes).concat([self.codes, self.given], axis=1)
+        return side_by_side(self.codes, self.given)
 
     @cached_value
     def pairs(self) -> Array:
@@ -75,14 +76,17 @@ class Regressors:
         return found
 
     def _summed(self, batch: Rows, present: Array | None = None) -> Floats:
-        weight = batch.weigh(
-            array_namespace(self.mean).ones_like(self.mean[:, :1]) if present is None else present[:, None]
-        )
-        if self.kind is None and self.spread.shape[0] > 1:
-            return cross_sums(weight, self.pairs)
-        (kinds, k, _), full = self.spread.shape, cross_sums(weight * self.mean, self.mean)  # no product per sample
-        times = column_sums(weight) if self.kind is None else _by_kind(host(weight)[:, 0], self.kind, kinds)
-        full[:k, :k] += np.tensordot(times, host(self.spread), 1)
+        if self.kind is None and self.spread.shape[0] == 1 and present is None and batch.weight is None:
+            full, times = cross_sums(self.mean, self.mean), np.array([batch.n])  # no product per sample
+        else:
+            ones = array_namespace(self.mean).ones_like(self.mean[:, :1])
+            weight = batch.weigh(ones if present is None else present[:, None])
+            if self.kind is None and self.spread.shape[0] > 1:
+                return cross_sums(weight, self.pairs)
+            full, kinds = cross_sums(weight * self.mean, self.mean), self.spread.shape[0]
+            times = column_sums(weight) if self.kind is None else _by_kind(host(weight)[:, 0], self.kind, kinds)
+        k = self.spread.shape[1]
+        full[:k, :k] += (times @ host(self.spread).reshape(len(times), k * k)).reshape(k, k)
         return np.asarray(upper(full[None]))
 
 

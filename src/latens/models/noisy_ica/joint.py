@@ -14,7 +14,6 @@ References: equation 12 of the source.
 
 from __future__ import annotations
 
-
 import numpy as np
 from array_api_compat import array_namespace
 

@@ -23,8 +23,9 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
 from latens.array.row_matrices import log_determinants, normal_given, plus_products, times_rows
 from latens.array.special import digamma, gammaln
-from latens.array.transfer import like, take
-from latens.core import transient
+from latens.array.student_scales import student_scales
+from latens.array.transfer import host, like, sums_together, take, total
+from latens.core import Rows, transient
 from latens.families.point_normal_gamma import LOG_2PI
 from latens.models.binary_factors.posteriors import Automatic, States, Switches
 from latens.system.cached_value import cached_value
@@ -137,7 +138,7 @@ class Sources:
         mask[self.light] = 0.0
         return like(mask, self.centre)
 
-    @property
+    @cached_value
     def u(self) -> Array:
         """(n, K), E[u]."""
         expected = self.shape / self.rate
@@ -208,11 +209,26 @@ class Sources:
     @property
     def entropy(self) -> Array:
         """(n,)."""
-        xp, shape = array_namespace(self.rate), self.shape
-        gamma = shape + gammaln(shape) + (1 - shape) * digamma(shape) - self.log_rate
+        xp, level = array_namespace(self.rate), self._level_of_entropy
+        gamma = level - self.log_rate
         normal = self.spread.log_determinant + self.centre.shape[1] * (1 + LOG_2PI)
         total = 0.5 * normal + xp.sum(self.heavy * gamma if len(self.light) else gamma, axis=1)
         return total if self.signs is None else total + self.signs.entropy
+
+    @property
+    def _level_of_entropy(self) -> Array:
+        """(K,), entropy of u where its rate is 1."""
+        shape = self.shape
+        return shape + gammaln(shape) + (1 - shape) * digamma(shape)
+
+    def scale_sums(self, rows: Rows) -> tuple[Floats, float]:
+        """(K,) and a number, weighted sums over rows of E[log u] and of the entropy; nothing is formed for each row."""
+        logs, volume = sums_together(rows.weigh(self.log_rate), rows.weigh(self.spread.log_determinant[:, None]))
+        heavy, n = host(self.heavy), rows.n
+        log_u = heavy * (n * host(digamma(self.shape)) - logs)
+        entropy = 0.5 * (float(volume[0]) + n * self.centre.shape[1] * (1 + LOG_2PI))
+        entropy += float(np.sum(heavy * (n * host(self._level_of_entropy) - logs)))
+        return log_u, entropy if self.signs is None else entropy + total(rows.weigh(self.signs.entropy))
 
 
 def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_sweeps: int, diagonal: bool) -> Sources:
@@ -233,6 +249,11 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
             spread = Diagonal(1 / (precision + xp.linalg.diagonal(gram)))
         if len(light):
             lean, signs = _signs(shapes, centre, inverse, local.signs)
+        if not (diagonal or len(light)):
+            rate, quiet, log_rate = student_scales(centre, inverse, tails, shape)
+            local = Sources(quiet, light, signs, centre, shape, rate, lean, spread)
+            vars(local).update(u=quiet, log_rate=log_rate)  # cached values: taken once
+            continue
         now = Sources(local.quiet, light, signs, centre, shape, None, lean, spread)
         rate = 0.5 * (tails + now.mean**2 + now.variance)
         quiet = shape / rate
