@@ -1,4 +1,4 @@
-"""Scales of Student-t variables: compiled for NumPy, else plain array operations."""
+"""Scales of Student-t variables: compiled for NumPy and on a GPU, else plain array operations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from latens.array import Array
+from latens.array.transfer import is_on_gpu
 
 __all__ = ["student_scales", "student_scales_plain"]
 
@@ -15,6 +16,12 @@ def student_scales(mean: Array, spread: Array, tails: Array, shape: Array) -> tu
 
     mean (n, K) and spread (n, K, K) are those of z; tails and shape (K,).
     """
+    if is_on_gpu(mean):
+        from latens.array.kernels.student_triton import student_on_gpu
+
+        if student_on_gpu is not None and mean.shape[0] and mean.shape[1]:
+            there: tuple[Array, Array, Array] = student_on_gpu(mean, spread, tails, shape)
+            return there
     if not isinstance(mean, np.ndarray):
         return student_scales_plain(mean, spread, tails, shape)
     from latens.array.kernels.student_numba import student_columns

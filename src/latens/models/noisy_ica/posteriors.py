@@ -209,25 +209,20 @@ class Sources:
     @property
     def entropy(self) -> Array:
         """(n,)."""
-        xp, level = array_namespace(self.rate), self._level_of_entropy
-        gamma = level - self.log_rate
+        xp, shape = array_namespace(self.rate), self.shape
+        gamma = shape + gammaln(shape) + (1 - shape) * digamma(shape) - self.log_rate
         normal = self.spread.log_determinant + self.centre.shape[1] * (1 + LOG_2PI)
         total = 0.5 * normal + xp.sum(self.heavy * gamma if len(self.light) else gamma, axis=1)
         return total if self.signs is None else total + self.signs.entropy
 
-    @property
-    def _level_of_entropy(self) -> Array:
-        """(K,), entropy of u where its rate is 1."""
-        shape = self.shape
-        return shape + gammaln(shape) + (1 - shape) * digamma(shape)
-
     def scale_sums(self, rows: Rows) -> tuple[Floats, float]:
         """(K,) and a number, weighted sums over rows of E[log u] and of the entropy; nothing is formed for each row."""
         logs, volume = sums_together(rows.weigh(self.log_rate), rows.weigh(self.spread.log_determinant[:, None]))
-        heavy, n = host(self.heavy), rows.n
-        log_u = heavy * (n * host(digamma(self.shape)) - logs)
-        entropy = 0.5 * (float(volume[0]) + n * self.centre.shape[1] * (1 + LOG_2PI))
-        entropy += float(np.sum(heavy * (n * host(self._level_of_entropy) - logs)))
+        (_, k), n, shape, is_heavy = self.centre.shape, rows.n, host(self.shape), np.ones(self.centre.shape[1])
+        is_heavy[self.light] = 0.0
+        log_u = is_heavy * (n * digamma(shape) - logs)
+        gamma = n * (shape + gammaln(shape) + (1 - shape) * digamma(shape)) - logs
+        entropy = 0.5 * (float(volume[0]) + n * k * (1 + LOG_2PI)) + float(is_heavy @ gamma)
         return log_u, entropy if self.signs is None else entropy + total(rows.weigh(self.signs.entropy))
 
 
