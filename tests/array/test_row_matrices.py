@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.row_matrices_numba import N_SIDE
+from latens.array.kernels.row_posteriors.student import student_scales, student_scales_plain
 from latens.array.packed_symmetric import upper
 from latens.array.row_matrices import (
     inverse_rows,
@@ -16,7 +17,6 @@ from latens.array.row_matrices import (
     normal_rows_plain,
     side_by_side,
 )
-from latens.array.student_scales import student_scales, student_scales_plain
 
 
 @pytest.mark.parametrize("k", [1, 2, 7])

@@ -86,13 +86,13 @@ def softmax_entropy(x: Array) -> tuple[Array, Array]:
     Divided, not subtracted, so that large x still add up to 1.
     """
     if is_on_gpu(x) and x.ndim == 2:
-        from latens.array.kernels.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
+        from latens.array.kernels.row_posteriors.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
 
         if softmax_entropy_on_gpu is not None and 0 < x.shape[1] <= MOST_COLUMNS and x.shape[0]:
             found: tuple[Array, Array] = softmax_entropy_on_gpu(x)
             return found
     if isinstance(x, np.ndarray) and x.ndim == 2 and x.size >= LEAST_COMPILED and x.T.flags.c_contiguous:
-        from latens.array.kernels.softmax_numba import N_SIDE, softmax_columns
+        from latens.array.kernels.row_posteriors.softmax_numba import N_SIDE, softmax_columns
 
         share, spread = np.empty_like(x.T), np.empty(x.shape[0], x.dtype)
         softmax_columns(x.T, share, spread, N_SIDE)
@@ -114,7 +114,7 @@ def softmax_entropy_plain(x: Array) -> tuple[Array, Array]:
 def switch_entropy(on: Array) -> Array:
     """(n,), entropy of rows of switches that are on with chances (n, K), each by itself."""
     if isinstance(on, np.ndarray) and on.size >= LEAST_COMPILED and on.flags.c_contiguous:
-        from latens.array.kernels.softmax_numba import N_LANES, switch_entropies
+        from latens.array.kernels.row_posteriors.softmax_numba import N_LANES, switch_entropies
 
         found = np.empty(len(on), on.dtype)
         switch_entropies(on, found, N_LANES)

@@ -153,10 +153,10 @@ def product_sums(a: Array, b: Array) -> Floats:
     return host(_of_rows(a, b)) if isinstance(a, np.ndarray) else cross_sums(a, b)
 
 
-def _of_rows(a: Any, b: Any) -> Any:
+def _of_rows(a: Floats, b: Floats) -> Floats:
     """a.T @ b of NumPy, while which other threads may go on; the operator lets them only where the answer is large."""
     n_sums = a.shape[1] * b.shape[1]
-    return np.dot(a.T, b) if n_sums <= MOST_LOCKED and len(a) * n_sums >= LEAST_UNLOCKED else a.T @ b
+    return np.asarray(np.dot(a.T, b) if n_sums <= MOST_LOCKED and len(a) * n_sums >= LEAST_UNLOCKED else a.T @ b)
 
 
 def _sums_by_chunks(a: Array, b: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.noisy_or.states import Effects, OnesOnGpu, improve, score_kept, share_kept
+from latens.array.kernels.row_posteriors.student import student_scales, student_scales_plain
 from latens.array.packed_symmetric import (
     moment_pairs,
     moment_pairs_plain,
@@ -23,7 +24,6 @@ from latens.array.row_matrices import (
     normal_rows_plain,
 )
 from latens.array.special import softmax_entropy
-from latens.array.student_scales import student_scales, student_scales_plain
 from latens.array.transfer import host, like
 
 pytestmark = pytest.mark.gpu

@@ -21,9 +21,9 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
+from latens.array.kernels.row_posteriors.student import student_scales
 from latens.array.row_matrices import log_determinants, normal_given, plus_products, times_rows
 from latens.array.special import digamma, gammaln
-from latens.array.student_scales import student_scales
 from latens.array.transfer import host, like, sums_together, take, total
 from latens.core import Rows, transient
 from latens.families.point_normal_gamma import LOG_2PI

@@ -17,14 +17,14 @@ def student_scales(mean: Array, spread: Array, tails: Array, shape: Array) -> tu
     mean (n, K) and spread (n, K, K) are those of z; tails and shape (K,).
     """
     if is_on_gpu(mean):
-        from latens.array.kernels.student_triton import student_on_gpu
+        from latens.array.kernels.row_posteriors.student_triton import student_on_gpu
 
         if student_on_gpu is not None and mean.shape[0] and mean.shape[1]:
             there: tuple[Array, Array, Array] = student_on_gpu(mean, spread, tails, shape)
             return there
     if not isinstance(mean, np.ndarray):
         return student_scales_plain(mean, spread, tails, shape)
-    from latens.array.kernels.student_numba import student_columns
+    from latens.array.kernels.row_posteriors.student_numba import student_columns
 
     found = tuple(np.empty((mean.shape[1], len(mean)), mean.dtype) for _ in range(3))
     student_columns(np.ascontiguousarray(mean.T), np.ascontiguousarray(spread.transpose(1, 2, 0)), tails, shape, *found)
