@@ -237,7 +237,7 @@ def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> 
     if isinstance(warm, Unkept):
         local = local_fixed_point(model, q, batch, max_iter=UNKEPT_STEPS, say=False)
         return None, model.statistics(batch, local)
-    if isinstance(model, Averaging) and model.exact_local(q):
+    if _offers(model, Averaging) and model.exact_local(q):
         return None, model.statistics(batch, model.code_moments(q, batch))
     local = model.local_step(q, batch, warm)
     return None if model.exact_local(q) else without_transients(local), model.statistics(batch, local)

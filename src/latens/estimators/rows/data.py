@@ -247,7 +247,7 @@ class InBlocks:
     ) -> Sweep:
         source = self.source
         if pool is not None:
-            source = replace(source, sweep=ThreadedSweep(pool, n_ahead=n_threads))
+            source = replace(source, sweep=ThreadedSweep(pool, n_threads))
         if posteriors == "keep" and source.remote:
             raise ValueError(
                 "row_posteriors='keep' keeps posteriors of rows from pass to pass; chunks on a cluster have no place "
