@@ -65,3 +65,16 @@ def test_single_precision_stays_what_it_is() -> None:
     assert {part.dtype for part in (*state_chances(drive, gram), *switch_moments(drive, gram))} == {np.dtype("float32")}
     double = switch_moments(drive.astype(float), gram.astype(float))
     assert switch_moments(drive, gram)[1] == pytest.approx(double[1], abs=1e-6)
+
+
+def test_moments_do_not_depend_on_where_memory_is_free() -> None:
+    """Compiled sums of arrays that happened to lie close together were added up one by one, to other bits."""
+    rng = np.random.default_rng(0)
+    drive, root = rng.normal(size=(20, 4)), rng.normal(size=(4, 6))
+    problem, between = (drive, (root @ root.T)[None]), list[np.ndarray]()
+    first = switch_moments(*problem)
+    for _ in range(8000):
+        between.append(np.empty(rng.integers(1, 60)))
+        if len(between) > 5 and rng.random() < 0.5:
+            between.pop(rng.integers(len(between)))
+        assert all(np.array_equal(one, two) for one, two in zip(first, switch_moments(*problem), strict=True))
