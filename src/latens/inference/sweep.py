@@ -53,7 +53,8 @@ class ThreadedSweep:
                 done = wait(under_way, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_EXCEPTION).done
                 for future in done:
                     future.result()
-                for n_noted in range(n_noted + 1, share.n_done + 1):
+                while n_noted < share.n_done:
+                    n_noted += 1
                     note_blocks(n_noted, len(batches))
         finally:
             share.is_over = True  # after an error or an interrupt: blocks that have not begun never will

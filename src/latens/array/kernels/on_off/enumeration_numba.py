@@ -15,7 +15,7 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, shrunk
 
-__all__ = ["chance_rows", "moment_rows", "second_rows"]
+__all__ = ["APART", "chance_rows", "moment_rows", "scratch", "second_rows"]
 
 N_TOGETHER = 16  # states whose exponentials are taken together, or not at all
 NEGLIGIBLE = 45.0  # nats below the best state of a row: together such states are less than rounding
@@ -24,7 +24,7 @@ SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order th
 
 
 @nb.njit(**COMPILED)
-def _scratch(size):
+def scratch(size):
     """Three arrays of that size and one of sums of N_TOGETHER, always as far apart.
 
     A compiled sum goes one by one, and is rounded otherwise, where two arrays happen to lie closer than it is wide.
@@ -125,7 +125,7 @@ def chance_rows(drive, gram, chance, entropy):
     """Chances of all states (n, 2^K) and their entropies (n,), from drives (n, K) and Grams (1 or n, K, K)."""
     n, k = drive.shape
     size, last = 1 << k, gram.shape[0] - 1
-    score, field, weight, tops = _scratch(size)
+    score, field, weight, tops = scratch(size)
     for i in range(n):
         _score(drive[i], gram[min(i, last)], score, field)
         total, fallen = _weigh(score, weight, size, tops)
@@ -139,7 +139,7 @@ def moment_rows(drive, gram, mean, second, entropy):
     """E[z] (n, K), E[z z'] (n, K, K) and entropies (n,) of the same."""
     n, k = drive.shape
     size, last = 1 << k, gram.shape[0] - 1
-    score, field, weight, tops = _scratch(size)
+    score, field, weight, tops = scratch(size)
     sums = np.empty((k, k))
     for i in range(n):
         _score(drive[i], gram[min(i, last)], score, field)
@@ -156,7 +156,7 @@ def moment_rows(drive, gram, mean, second, entropy):
 def second_rows(chance, second):
     """E[z z'] (n, K, K) of chances (n, 2^K) that are given."""
     n, size = chance.shape
-    _, spare, weight, _ = _scratch(size)
+    _, spare, weight, _ = scratch(size)
     sums = np.empty(second.shape[1:])
     for i in range(n):
         for s in range(size):
