@@ -202,6 +202,11 @@ class ViewPosterior:
         return self.noise.mean[:, None] * self.mean
 
     @cached_property
+    def scaled_pairs(self) -> Floats:
+        """(D, P), tau_d E[w_d w_d']."""
+        return self.noise.mean[:, None] * self.pairs
+
+    @cached_property
     def gram(self) -> Floats:
         """(1, P), sum_d tau_d E[w_d w_d']."""
         full = self.scaled.T @ self.mean
@@ -426,7 +431,7 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
 
     `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
     """
-    x, tau, free = tangent.response, p.noise.mean[:, None], tangent.free
+    x, free = tangent.response, tangent.free
     if tangent.precision is not None and free is not None and free.response is not None:  # in one product
         scale = like(p.noise.mean, x)
         response, precision = scale * x + free.response, scale * tangent.precision + free.precision
@@ -435,11 +440,11 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
     if free is not None and free.response is not None:
         pull = pull + (like(p.mean[:, : p.n_components].T, x) @ free.response.T).T
     if tangent.precision is not None:
-        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
+        return pull, (like(p.scaled_pairs.T, x) @ tangent.precision.T).T
     if part.whole:
         present = part.present if rows is None else part.present[rows]
         return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)
-    return pull, _over_seen_columns(part, like(tau * p.pairs, x), like(p.gram, x))
+    return pull, _over_seen_columns(part, like(p.scaled_pairs, x), like(p.gram, x))
 
 
 def _over_seen_columns(part: Rows, values: Array, whole: Array) -> Array:
