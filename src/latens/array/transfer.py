@@ -150,6 +150,8 @@ def cross_sums(a: Array, b: Array) -> Floats:
 
 def product_sums(a: Array, b: Array) -> Floats:
     """The same in the precision of the rows where these are of NumPy."""
+    if is_sparse(b):
+        return host(a.T @ b)
     return host(_of_rows(a, b)) if isinstance(a, np.ndarray) else cross_sums(a, b)
 
 
