@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.row_matrices_numba import N_SIDE
+from latens.array.kernels.row_posteriors.student import student_scales, student_scales_plain
 from latens.array.packed_symmetric import upper
 from latens.array.row_matrices import (
     inverse_rows,
@@ -14,6 +15,7 @@ from latens.array.row_matrices import (
     normal_given,
     normal_rows,
     normal_rows_plain,
+    side_by_side,
 )
 
 
@@ -83,3 +85,24 @@ def test_normal_posteriors_of_whole_matrices(grams: int) -> None:
     assert mean == pytest.approx(np.einsum("nab,nb->na", expected, drive), rel=1e-9, abs=1e-12)
     assert volume is not None
     assert volume == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [0, 1, 5])
+def test_compiled_scales_of_student_variables_equal_the_plain_ones(k: int) -> None:
+    rng = np.random.default_rng(k)
+    root = rng.normal(size=(70, k, k))
+    mean, spread = rng.normal(size=(70, k)), root @ np.swapaxes(root, 1, 2)
+    tails, shape = rng.gamma(3.0, size=k), rng.gamma(2.0, size=k)
+    plain = student_scales_plain(mean, spread, tails, shape)
+    for found, expected in zip(student_scales(mean, spread, tails, shape), plain, strict=True):
+        assert found == pytest.approx(expected, rel=1e-13, abs=1e-14)
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_side_by_side(rows: int, order: str) -> None:
+    rng = np.random.default_rng(0)
+    first, second = np.array(rng.normal(size=(30, 3)), order=order), rng.normal(size=(rows, 2))
+    joined = side_by_side(first, second)
+    assert np.array_equal(joined, np.concatenate([first, np.broadcast_to(second, (30, 2))], axis=1))
+    assert joined.flags.f_contiguous == (order == "F")

@@ -53,6 +53,39 @@ def test_entropy_of_a_softmax_needs_no_logarithm_of_chances(library: str) -> Non
     assert entropy == pytest.approx(scipy.special.entr(chance).sum(axis=1), rel=1e-13, abs=1e-15)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_softmax_equals_the_plain_one(dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    x = (30 * rng.normal(size=(7, 3001))).astype(dtype).T
+    x[0], x[1, 1:], x[2] = 5.0, -1e30, [3e4, 3e4 - 1, -3e4, 0, 0, 0, 0]
+    share, entropy = special.softmax_entropy(x.copy(order="K"))
+    expected = special.softmax_entropy_plain(x.copy(order="K"))
+    within = 1e-14 if dtype is np.float64 else 2e-6
+    assert share.dtype == entropy.dtype == dtype
+    assert share == pytest.approx(expected[0], abs=within)
+    assert entropy == pytest.approx(expected[1], abs=within)
+    assert share.sum(axis=1) == pytest.approx(1.0, abs=within)
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_compiled_softmax_hides_nothing_that_is_no_number(broken: float) -> None:
+    x = np.zeros((4, 3000)).T
+    x[7, 0], x[9, 3] = broken, broken
+    share, entropy = special.softmax_entropy(x)
+    assert np.flatnonzero(np.isnan(entropy)).tolist() == [7, 9]
+    assert np.flatnonzero(np.isnan(share).any(axis=1)).tolist() == [7, 9]
+
+
+def test_compiled_entropy_of_switches_equals_the_plain_one() -> None:
+    on = np.random.default_rng(0).random((500, 19)) ** 3
+    on[0], on[1], on[2, 3], on[3, 4] = 0.0, 1.0, 1e-300, np.nan
+    found = special.switch_entropy(on)
+    assert found == pytest.approx(
+        scipy.special.entr(on).sum(axis=1) + scipy.special.entr(1 - on).sum(axis=1), nan_ok=True
+    )
+    assert found[:2].tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_sums_accumulate_in_double_precision(library: str) -> None:
     xp = importlib.import_module(library)

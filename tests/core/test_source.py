@@ -10,6 +10,7 @@ import pytest
 
 from latens.core import Rows, Source
 from latens.core import source as source_module
+from latens.core.rows import rows_of_block
 from latens.inference.sweep import serial_sweep
 
 X = np.random.default_rng(0).normal(size=(500, 3))
@@ -47,3 +48,19 @@ def test_a_later_change_of_whole_blocks_comes_after_the_earlier_one() -> None:
     source = blocks().then(lambda rows: Rows(2 * rows.x), by_row=True).then(lambda rows: Rows(rows.x + 1))
     _, total = source.sweep(source.on_parts(sums, lambda parts: reduce(add, parts), 0), source.handles, (None, None))
     np.testing.assert_allclose(total, (2 * X + 1).sum(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("n_rows", [500, 48 * 64, 48 * 64 + 1, 10**9])
+def test_parts_are_cut_as_blocks_of_as_many_rows_in_memory(n_rows: int) -> None:
+    """Blocks of rows that are very many are twice as large, of which parts of files and of chunks are to know."""
+    parts = list[int]()
+
+    def count(rows: Rows, _: object) -> tuple[None, int]:
+        parts.append(len(rows))
+        return None, 0
+
+    source = blocks()
+    source.sweep(source.on_parts(count, sum, 0, n_rows), source.handles, (None, None))
+    size = rows_of_block(n_rows, 3, 3 * 64)
+    assert size == (64 if n_rows <= 48 * 64 else 128)
+    assert parts == [size] * (300 // size) + [300 % size] + [size] * (200 // size) + [200 % size]

@@ -125,8 +125,8 @@ MODELS = (
     Mutant(
         "noisy ICA: the second moment is the covariance alone",
         "models/noisy_ica/model.py",
-        "pairs = batch.weigh(moment_pairs(mean, spread))",
-        "pairs = batch.weigh(moment_pairs(0 * mean, spread))",
+        "pairs = batch.weigh(moment_pairs(full, local.covariance()))",
+        "pairs = batch.weigh(moment_pairs(with_ones(0 * mean, True), local.covariance()))",
         "tests/contract/test_bound.py -k ica-heavy",
     ),
     Mutant(
@@ -159,9 +159,9 @@ MODELS = (
     ),
     Mutant(
         "views: a group's entropy is not weighted",
-        "models/multi_view/model.py",
-        "total(batch.weigh(local.entropy)),",
-        "total(local.entropy),",
+        "models/multi_view/codes.py",
+        "total(rows.weigh(self._each(self.volume)))",
+        "total(self._each(self.volume))",
         "tests/contract/test_statistics.py -k views-groups",
     ),
     Mutant(

@@ -17,6 +17,7 @@ __all__ = [
     "diagonal_places",
     "moment_pairs",
     "multiplicity",
+    "of_pairs",
     "packed",
     "pair_places",
     "square",
@@ -148,7 +149,16 @@ def _flat_places(d: int) -> Index:
 def upper(matrices: Array) -> Array:
     """(n, D (D + 1) / 2), entries (a, b) with a <= b of symmetric matrices, in the order of the products."""
     n, d, _ = matrices.shape
+    if n == 1 and isinstance(matrices, np.ndarray):
+        return matrices.reshape(-1)[_flat_places(d)][None]
     return take(namespace(matrices).reshape(matrices, (n, d * d)), _flat_places(d), axis=1)
+
+
+def of_pairs(products: Array, places: Index) -> Array:
+    """(n, ...), those of the products (n, P) that stand there; numbers of many rows lie together."""
+    if isinstance(products, np.ndarray) and len(products) == 1:  # at once: other threads are not even asked
+        return products[0][places][None]
+    return take(products.T, places).T
 
 
 def square(products: Array, d: int) -> Array:

@@ -20,6 +20,7 @@ __all__ = [
     "normal_rows",
     "normal_rows_plain",
     "plus_products",
+    "side_by_side",
     "times_kinds",
     "times_rows",
 ]
@@ -70,6 +71,19 @@ def plus_products(matrices: Array, left: Array, right: Array) -> Array:
             out[a] += left[:, a, one] * across[one]
         out[a] += base[a]
     return out.transpose(2, 0, 1)
+
+
+def side_by_side(first: Array, second: Array) -> Array:
+    """(n, K + G), columns of first (n, K) and of second (1 or n, G); numbers of many rows lie together if they did."""
+    n, k = first.shape
+    if isinstance(first, np.ndarray) and first.T.flags.c_contiguous:
+        from latens.array.kernels.row_matrices_numba import side_columns
+
+        out = np.empty((k + second.shape[1], n), first.dtype)
+        side_columns(first.T, np.ascontiguousarray(second.T), out)
+        return out.T
+    xp = array_namespace(first)
+    return xp.concat([first, xp.broadcast_to(second, (n, second.shape[1]))], axis=1)
 
 
 def times_kinds(matrices: Array, vectors: Array, kind: Array) -> Array:

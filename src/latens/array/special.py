@@ -24,11 +24,13 @@ __all__ = [
     "softplus",
     "softplus_and_log",
     "stretched",
+    "switch_entropy",
     "trigamma",
     "xlogx",
 ]
 
 FURTHEST = 10.0  # times a number, that a stretched step goes beyond it
+LEAST_COMPILED = 2**13  # entries from which a compiled loop is worth loading a compiler for
 LEAST_SOFTPLUS_ARGUMENT = -80.0  # below it softplus(x) = exp(x) would leave the range of single precision
 
 
@@ -83,13 +85,23 @@ def softmax_entropy(x: Array) -> tuple[Array, Array]:
 
     Divided, not subtracted, so that large x still add up to 1.
     """
-    xp = namespace(x)
     if is_on_gpu(x) and x.ndim == 2:
-        from latens.array.kernels.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
+        from latens.array.kernels.row_posteriors.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
 
         if softmax_entropy_on_gpu is not None and 0 < x.shape[1] <= MOST_COLUMNS and x.shape[0]:
             found: tuple[Array, Array] = softmax_entropy_on_gpu(x)
             return found
+    if isinstance(x, np.ndarray) and x.ndim == 2 and x.size >= LEAST_COMPILED and x.T.flags.c_contiguous:
+        from latens.array.kernels.row_posteriors.softmax_numba import N_SIDE, softmax_columns
+
+        share, spread = np.empty_like(x.T), np.empty(x.shape[0], x.dtype)
+        softmax_columns(x.T, share, spread, N_SIDE)
+        return share.T, spread
+    return softmax_entropy_plain(x)
+
+
+def softmax_entropy_plain(x: Array) -> tuple[Array, Array]:
+    xp = namespace(x)
     x -= xp.max(x, axis=-1, keepdims=True)
     grown = xp.exp(x)
     size = xp.sum(grown, axis=-1, keepdims=True)
@@ -97,6 +109,17 @@ def softmax_entropy(x: Array) -> tuple[Array, Array]:
     entropy = xp.log(size) - xp.sum(x, axis=-1, keepdims=True) / size
     grown /= size
     return grown, entropy[..., 0]
+
+
+def switch_entropy(on: Array) -> Array:
+    """(n,), entropy of rows of switches that are on with chances (n, K), each by itself."""
+    if isinstance(on, np.ndarray) and on.size >= LEAST_COMPILED and on.flags.c_contiguous:
+        from latens.array.kernels.row_posteriors.softmax_numba import N_LANES, switch_entropies
+
+        found = np.empty(len(on), on.dtype)
+        switch_entropies(on, found, N_LANES)
+        return found
+    return -namespace(on).sum(xlogx(on) + xlogx(1 - on), axis=1)
 
 
 def logsumexp(x: Array) -> Array:

@@ -11,6 +11,8 @@ from scipy.sparse import csr_array, issparse
 
 from latens.array import Array, Floats
 
+MOST_LOCKED = 500  # numbers of an answer up to which NumPy's operators do not let other threads go on
+LEAST_UNLOCKED = 2**17  # multiplications in which it pays to let them
 LEAST_CHUNK = 512  # rows whose products are added in single precision before double takes over
 
 __all__ = [
@@ -128,10 +130,18 @@ def column_sums(values: Array) -> Floats:
     return host(xp.sum(values, axis=0, dtype=xp.float64))
 
 
+def sums_together(*parts: Array) -> list[Floats]:
+    """The same of several arrays (n, .); elsewhere than in NumPy at once, since the host waits for each answer."""
+    if isinstance(parts[0], np.ndarray):
+        return [column_sums(part) for part in parts]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    return np.split(column_sums(array_namespace(*parts).concat(parts, axis=1)), ends)
+
+
 def cross_sums(a: Array, b: Array) -> Floats:
     """(K, D), sum over rows of a (n, K) times b (n, D), on the host; float64, since residuals are its differences."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return np.asarray(a, dtype=np.float64).T @ np.asarray(b, dtype=np.float64)
+        return _of_rows(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
     xp = array_namespace(a, b)
     if is_torch_array(a) and a.dtype == b.dtype == xp.float32:
         return host(_sums_by_chunks(a, b))
@@ -140,7 +150,15 @@ def cross_sums(a: Array, b: Array) -> Floats:
 
 def product_sums(a: Array, b: Array) -> Floats:
     """The same in the precision of the rows where these are of NumPy."""
-    return host(a.T @ b) if isinstance(a, np.ndarray) else cross_sums(a, b)
+    if is_sparse(b):
+        return host(a.T @ b)
+    return host(_of_rows(a, b)) if isinstance(a, np.ndarray) else cross_sums(a, b)
+
+
+def _of_rows(a: Floats, b: Floats) -> Floats:
+    """a.T @ b of NumPy, while which other threads may go on; the operator lets them only where the answer is large."""
+    n_sums = a.shape[1] * b.shape[1]
+    return np.asarray(np.dot(a.T, b) if n_sums <= MOST_LOCKED and len(a) * n_sums >= LEAST_UNLOCKED else a.T @ b)
 
 
 def _sums_by_chunks(a: Array, b: Array) -> Array:

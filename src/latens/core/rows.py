@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
 
 import numpy as np
@@ -16,10 +15,12 @@ from latens.array import Array, Floats, Index
 from latens.array.missing_normals import Holes, holes_of
 from latens.array.special import gammaln
 from latens.array.transfer import column_sums, host, is_on_gpu, is_sparse, take
+from latens.system.cached_value import cached_value
 
-__all__ = ["Rows", "blocks"]
+__all__ = ["Rows", "blocks", "rows_of_block"]
 
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
+MANY_BLOCKS = 48  # of all rows, from which blocks are twice as large: threads wait for each other once a block
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
 BLOCKS_IN_MEMORY = 16  # that a GPU could hold; the fewer the blocks, the less it waits for the host
 
@@ -84,7 +85,7 @@ class Rows:
         xp = array_namespace(values)
         return values * xp.reshape(self.weight, (-1, *(1,) * (values.ndim - 1)))
 
-    @cached_property
+    @cached_value
     def mask(self) -> Array:
         """(1 or n, D), 1.0 where an entry was seen: one row of ones if all were."""
         if is_sparse(self.x):
@@ -92,7 +93,7 @@ class Rows:
         xp = array_namespace(self.x)
         return xp.ones_like(self.x[:1, :]) if self.seen is None else xp.astype(self.seen, self.x.dtype)
 
-    @cached_property
+    @cached_value
     def observed(self) -> Array:
         """(n,), how many entries of each row were seen."""
         if is_sparse(self.x):
@@ -100,13 +101,13 @@ class Rows:
         xp = array_namespace(self.x)
         return xp.zeros_like(self.x[:, 0]) + xp.sum(self.mask, axis=1)
 
-    @cached_property
+    @cached_value
     def present(self) -> Array:
         """(n,), 1.0 for the rows that show anything."""
         xp = array_namespace(self.x)
         return xp.ones_like(self.x[:, 0]) if self.seen is None else xp.astype(xp.any(self.seen, axis=1), self.x.dtype)
 
-    @cached_property
+    @cached_value
     def whole(self) -> bool:
         """Whether every row shows all of its columns or none."""
         if self.seen is None:
@@ -114,7 +115,7 @@ class Rows:
         xp = array_namespace(self.seen)
         return bool(xp.all(xp.all(self.seen, axis=1) == xp.any(self.seen, axis=1)))
 
-    @cached_property
+    @cached_value
     def gaps(self) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
         """What the rows that show anything lack: columns row by row, then rows column by column, as CSR lists."""
         lacking = csr_array(~np.asarray(self.seen) & (np.asarray(self.present) > 0)[:, None])
@@ -122,17 +123,17 @@ class Rows:
         # SciPy's indices may be of 32 bits, which all that reads them takes
         return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
 
-    @cached_property
+    @cached_value
     def holes(self) -> Holes:
         """The same as normals with missing entries ask for it, of all rows and wherever they are."""
         return holes_of(self.mask > 0)
 
-    @cached_property
+    @cached_value
     def log_factorials(self) -> Floats:
         """(D,), weighted sum of log x! of the counts in each column."""
         return column_sums(self.weigh(gammaln(self.x + 1)))
 
-    @cached_property
+    @cached_value
     def patterns(self) -> list[tuple[Index, Index, Index]]:
         """Rows with the same holes together: their numbers, the columns they show, the columns they lack."""
         seen = host(self.mask) > 0
@@ -143,12 +144,12 @@ class Rows:
         groups = np.split(order, np.cumsum(np.bincount(which.reshape(-1)))[:-1])
         return [(rows, np.flatnonzero(kind), np.flatnonzero(~kind)) for rows, kind in zip(groups, kinds, strict=True)]
 
-    @cached_property
+    @cached_value
     def n(self) -> float:
         """Sum of weights."""
         return float(len(self)) if self.weight is None else float(host(self.weight).sum())
 
-    @cached_property
+    @cached_value
     def counts(self) -> Floats:
         """(D,), sum of weights over the rows in which each column was seen."""
         if self.seen is None:
@@ -156,13 +157,13 @@ class Rows:
         xp = array_namespace(self.x)
         return column_sums(self.weigh(xp.astype(self.seen, self.x.dtype)))  # not the mask, which would be kept
 
-    @cached_property
+    @cached_value
     def ones(self) -> tuple[Index, Index]:
         """Where NumPy or CSR rows are not 0: CSR bounds (n + 1,) and columns."""
         x = self.x if is_sparse(self.x) else csr_array(self.x)
         return x.indptr.astype(np.intp), x.indices.astype(np.intp)
 
-    @cached_property
+    @cached_value
     def squares(self) -> Floats:
         """(D,), weighted sum of x^2 in each column."""
         return column_sums(self.weigh(self.x**2))
@@ -177,9 +178,17 @@ def blocks(rows: Rows, floats_per_row: int) -> list[Rows]:
     sparse = is_sparse(rows.x)
     stored = -(-rows.x.nnz // max(len(rows), 1)) if sparse else int(rows.x.shape[1])
     stored += sum(math.prod(values.shape[1:]) for values in rows.aux.values())
-    budget = BLOCK_FLOATS if sparse or is_numpy_array(rows.x) else _device_floats(rows.x)
-    size = max(64, budget // max(stored + floats_per_row, 1))
+    if sparse or is_numpy_array(rows.x):
+        size = rows_of_block(len(rows), stored + floats_per_row, BLOCK_FLOATS)
+    else:
+        size = max(64, _device_floats(rows.x) // max(stored + floats_per_row, 1))
     return [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)]
+
+
+def rows_of_block(n: int, floats_per_row: int, budget: int) -> int:
+    """How many of n rows are a block of about `budget` numbers on the host, or twice that where blocks are many."""
+    size = max(64, budget // max(floats_per_row, 1))
+    return size if n <= MANY_BLOCKS * size else 2 * size
 
 
 def _device_floats(x: Array) -> int:

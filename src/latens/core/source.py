@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from latens.core.rows import Rows
+from latens.core.rows import Rows, rows_of_block
 from latens.core.survey import Survey, survey_rows
 
 __all__ = ["Forgetful", "OnBlock", "Source", "Step", "SumOnly", "Sweep", "Unkept", "in_parts"]
@@ -76,14 +76,17 @@ class Source:
         """
         return replace(self, load=Then(self.load, change, by_row))
 
-    def on_parts(self, step: Step, add: Callable[[Sequence[Any]], Any], floats_per_row: int) -> OnBlock:
+    def on_parts(
+        self, step: Step, add: Callable[[Sequence[Any]], Any], floats_per_row: int, n_rows: int = 0
+    ) -> OnBlock:
         """The step on parts of a block that fit the caches, and there the last change, which costs next to nothing.
 
-        A changed copy of a whole block would have to be fetched from memory twice.
+        A changed copy of a whole block would have to be fetched from memory twice. Parts are cut as blocks of `n_rows`
+        in memory are.
         """
         if isinstance(self.load, Then) and self.load.by_row:
-            return OnBlock(self.load.first, in_parts(Changed(self.load.second, step), add, floats_per_row))
-        return OnBlock(self.load, in_parts(step, add, floats_per_row))
+            return OnBlock(self.load.first, in_parts(Changed(self.load.second, step), add, floats_per_row, n_rows))
+        return OnBlock(self.load, in_parts(step, add, floats_per_row, n_rows))
 
     @cached_property
     def survey(self) -> Survey:
@@ -149,9 +152,10 @@ class in_parts:  # noqa: N801 (used as a function: a step made of a step)
     step: Step
     add: Callable[[Sequence[Any]], Any]  # sums in a fixed order
     floats_per_row: int
+    n_rows: int  # of all blocks
 
     def __call__(self, rows: Rows, carried: Any) -> tuple[Any, Any]:
-        size = max(64, PART_FLOATS // max(int(rows.x.shape[1]) + self.floats_per_row, 1))
+        size = rows_of_block(self.n_rows, int(rows.x.shape[1]) + self.floats_per_row, PART_FLOATS)
         parts = [rows[slice(at, min(at + size, len(rows)))] for at in range(0, len(rows), size)] or [rows]
         carried = (carried,) * len(parts) if carried is None or isinstance(carried, Unkept) else carried
         pairs = [self.step(part, kept) for part, kept in zip(parts, carried, strict=True)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,11 @@ class PointNormalGamma:
     @property
     def mean_noise(self) -> Floats:
         return self.noise
+
+    @cached_property
+    def scaled(self) -> Floats:
+        """(K, D), tau_d w_d."""
+        return np.asarray(self.tau * self.mean)
 
     @property
     def grams(self) -> Floats:

@@ -53,6 +53,11 @@ class Relevance:
     def mean_noise(self) -> Floats:
         return self.weights.mean_noise
 
+    @cached_property
+    def scaled(self) -> Floats:
+        """(K, D), tau_d w_d."""
+        return np.asarray(self.tau * self.mean)
+
     @property
     def grams(self) -> Floats:
         return self.weights.grams

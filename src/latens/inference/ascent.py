@@ -237,8 +237,9 @@ def infer(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | Unkept | None) -> 
     if isinstance(warm, Unkept):
         local = local_fixed_point(model, q, batch, max_iter=UNKEPT_STEPS, say=False)
         return None, model.statistics(batch, local)
-    if isinstance(model, Averaging) and model.exact_local(q):
-        return None, model.statistics(batch, model.code_moments(q, batch))
+    steps = model  # what is asked for beside them does not tell that it has them
+    if _offers(model, Averaging) and steps.exact_local(q):
+        return None, steps.statistics(batch, model.code_moments(q, batch))
     local = model.local_step(q, batch, warm)
     return None if model.exact_local(q) else without_transients(local), model.statistics(batch, local)
 

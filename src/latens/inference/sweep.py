@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import count
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 from latens.core import Sweep
@@ -26,6 +27,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+SECONDS_BETWEEN_LOOKS = 0.1  # at a pass: how far it is, and whether somebody wants to stop it
+
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (batch, warm) -> (local, statistics)
 
 
@@ -37,26 +40,70 @@ def serial_sweep(step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tup
 
 @dataclass(frozen=True)
 class ThreadedSweep:
-    """Blocks on a pool of threads, no more of them under way than keep the threads busy."""
+    """Blocks on a pool of threads, each of which takes the next one as soon as it is done with one."""
 
     pool: ThreadPoolExecutor
-    n_ahead: int = 32  # blocks read or worked on while the oldest is waited for
+    n_threads: int = 32  # at most: those of a smaller pool leave nothing to do for the others
 
     def __call__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-        return gather(noted(self._in_order(step, zip(batches, warm, strict=True)), len(batches)))
-
-    def _in_order(self, step: Step, pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        under_way = deque[Future[tuple[Any, Any]]]()
+        share, n_noted = _Share(step, batches, warm), 0
+        under_way = [self.pool.submit(share.work) for _ in range(min(self.n_threads, len(batches)))]
         try:
-            for batch, start in pairs:
-                under_way.append(self.pool.submit(step, batch, start))
-                if len(under_way) > self.n_ahead:
-                    yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
+            while n_noted < len(batches):
+                done = wait(under_way, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_EXCEPTION).done
+                for future in done:
+                    future.result()
+                while n_noted < share.n_done:
+                    n_noted += 1
+                    note_blocks(n_noted, len(batches))
         finally:
-            for future in under_way:  # after an error or an interrupt: those that have not begun never will
-                future.cancel()
+            share.is_over = True  # after an error or an interrupt: blocks that have not begun never will
+        return tuple(share.answers), share.total()
+
+
+class _Share:
+    """The blocks of one pass, which threads take one by one; whoever has the second of two sums adds them.
+
+    Neither a thread nor the one that waits for all hands a block over: each time would be a wait for the interpreter.
+    """
+
+    def __init__(self, step: Step, batches: Sequence[Any], warm: Sequence[Any]) -> None:
+        if len(batches) != len(warm):
+            raise ValueError(f"{len(batches)} blocks and {len(warm)} local posteriors do not belong together.")
+        self.step, self.batches, self.warm = step, batches, warm
+        self.answers: list[Any] = [None] * len(batches)
+        self.is_over, self.n_done = False, 0
+        self._next, self._lock = count(), Lock()
+        self._sums = dict[tuple[int, int], Any]()  # by level and place: of 2^level blocks each
+
+    def work(self) -> None:
+        try:
+            while not self.is_over and (number := next(self._next)) < len(self.batches):
+                self.answers[number], statistics = self.step(self.batches[number], self.warm[number])
+                self._add(number, statistics)
+        except BaseException:
+            self.is_over = True
+            raise
+
+    def _add(self, place: int, total: Any) -> None:
+        """As `tree_sum` does: neighbours in pairs, then pairs of pairs."""
+        level = 0
+        while True:
+            with self._lock:
+                other = self._sums.pop((level, place ^ 1), None)
+                if other is None:
+                    self._sums[level, place] = total
+                    self.n_done += 1
+                    return
+            total = other + total if place % 2 else total + other
+            level, place = level + 1, place // 2
+
+    def total(self) -> Any:
+        """Of what has no neighbour, from right to left."""
+        (*rest, (_, total)) = sorted(self._sums.items(), key=lambda item: -item[0][0])
+        for _, part in reversed(rest):
+            total = part + total
+        return total
 
 
 def tree_sum(parts: Iterable[Any]) -> Any:

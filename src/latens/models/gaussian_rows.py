@@ -12,6 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from latens.array import Array, Floats
+from latens.array.row_matrices import side_by_side
 from latens.array.transfer import column_sums, cross_sums, like
 from latens.core import Rows
 from latens.families.point_normal_gamma import LOG_2PI, PointNormalGamma
@@ -34,7 +35,9 @@ def evidence(w: Loadings, batch: Rows, k: int, pull: Array | None = None) -> tup
         gram = like(w.gram[None], x)
     else:
         gram = xp.reshape(batch.mask @ like(w.grams.reshape(d, rows * rows), x), (len(batch), rows, rows))
-    pull = x @ like((w.tau * w.mean).T, x) if pull is None else pull
+    if pull is None:  # of NumPy numbers of many rows lie together, as compiled local steps want them
+        weights = like(w.scaled[:k], x)
+        pull = (weights @ x.T).T if isinstance(x, np.ndarray) else x @ weights.T
     drive = pull[:, :k]
     if rows > k:
         drive = drive - gram[:, :k, k]
@@ -69,8 +72,8 @@ def with_ones(codes: Array, intercept: bool) -> Array:
     if not intercept:
         return codes
     xp = array_namespace(codes)
-    ones = xp.ones((codes.shape[0], 1), dtype=codes.dtype, device=device(codes))  # like no code: there may be none
-    return xp.concat([codes, ones], axis=1)
+    ones = xp.ones((1, 1), dtype=codes.dtype, device=device(codes))  # like no code: there may be none
+    return side_by_side(codes, ones)
 
 
 def second_with_ones(second: Array, mean: Array, intercept: bool) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.on_off.enumeration import second_moments, state_chances, switch_moments
+from latens.array.kernels.on_off.enumeration_numba import APART, scratch
 from latens.array.states import all_states
 from latens.array.transfer import host
 
@@ -65,3 +66,11 @@ def test_single_precision_stays_what_it_is() -> None:
     assert {part.dtype for part in (*state_chances(drive, gram), *switch_moments(drive, gram))} == {np.dtype("float32")}
     double = switch_moments(drive.astype(float), gram.astype(float))
     assert switch_moments(drive, gram)[1] == pytest.approx(double[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 4, 10])
+def test_scratch_always_lies_as_far_apart(k: int) -> None:
+    """Closer than a compiled sum is wide, arrays are summed one by one, to other bits: it depended on free memory."""
+    for _ in range(3):
+        at = [part.ctypes.data for part in scratch(2**k)]
+        assert set(np.diff(at)) == {8 * (2**k + APART)}

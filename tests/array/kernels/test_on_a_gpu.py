@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from latens.array.kernels.noisy_or.states import Effects, OnesOnGpu, improve, score_kept, share_kept
+from latens.array.kernels.row_posteriors.student import student_scales, student_scales_plain
 from latens.array.packed_symmetric import (
     moment_pairs,
     moment_pairs_plain,
@@ -94,6 +95,18 @@ def test_softmax_and_its_entropy(k: int) -> None:
     expected = softmax_entropy(x.copy())
     assert host(share) == pytest.approx(expected[0], abs=1e-13)
     assert host(entropy) == pytest.approx(expected[1], abs=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_scales_of_student_variables(k: int, dtype: str) -> None:
+    rng = np.random.default_rng(k)
+    root = rng.normal(size=(1003, k, k))
+    mean, spread = tensor(rng.normal(size=(1003, k)), dtype), tensor(root @ np.swapaxes(root, 1, 2), dtype)
+    tails, shape = tensor(rng.gamma(3.0, size=k), dtype), tensor(rng.gamma(2.0, size=k), dtype)
+    plain = student_scales_plain(mean, spread, tails, shape)
+    for found, expected in zip(student_scales(mean, spread, tails, shape), plain, strict=True):
+        assert host(found) == pytest.approx(host(expected), rel=1e-12 if dtype == "float64" else 1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

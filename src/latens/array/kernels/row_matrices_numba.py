@@ -13,7 +13,7 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
 
-__all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns", "packed_times"]
+__all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns", "packed_times", "side_columns"]
 
 N_SIDE = 128  # rows side by side where numbers of many rows lie together
 
@@ -83,6 +83,19 @@ def log_determinant_rows(matrices, out):
             for i in range(k):
                 total += 2.0 * np.log(low[i, i])
         out[r] = total
+
+
+@nb.njit(**COMPILED)
+def side_columns(first, second, out):
+    """Rows of first (K, n) and of second (G, 1 or n), one number for all columns or one each, into `out` (K + G, n)."""
+    k = first.shape[0]
+    for a in range(k):
+        copy(first[a], out[a])
+    for b in range(second.shape[0]):
+        if second.shape[1] == 1:
+            fill(second[b, 0], out[k + b])
+        else:
+            copy(second[b], out[k + b])
 
 
 @nb.njit(**COMPILED)

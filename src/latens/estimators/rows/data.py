@@ -247,7 +247,7 @@ class InBlocks:
     ) -> Sweep:
         source = self.source
         if pool is not None:
-            source = replace(source, sweep=ThreadedSweep(pool, n_ahead=n_threads))
+            source = replace(source, sweep=ThreadedSweep(pool, n_threads))
         if posteriors == "keep" and source.remote:
             raise ValueError(
                 "row_posteriors='keep' keeps posteriors of rows from pass to pass; chunks on a cluster have no place "
@@ -275,7 +275,7 @@ class KeepingSweep:
     def __call__(
         self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
     ) -> tuple[tuple[Any, ...], Any]:
-        on_block = self.source.on_parts(step, tree_sum, self.floats_per_row)
+        on_block = self.source.on_parts(step, tree_sum, self.floats_per_row, self.source.n_rows)
 
         def with_kept(handle: Any, kept: Any) -> tuple[Any, Any]:
             local, stats = on_block(handle, kept.get() if isinstance(kept, PutAside) else kept)
@@ -294,7 +294,7 @@ class ForgetfulSweep(Forgetful):
     def __call__(
         self, step: Callable[[Any, Any], tuple[Any, Any]], handles: Sequence[Any], carried: Sequence[Any], /
     ) -> tuple[tuple[Any, ...], Any]:
-        on_block = self.source.on_parts(step, tree_sum, self.floats_per_row)
+        on_block = self.source.on_parts(step, tree_sum, self.floats_per_row, self.source.n_rows)
         return self.source.sweep(SumOnly(on_block), handles, (Unkept(),) * len(handles))
 
 

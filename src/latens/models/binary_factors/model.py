@@ -328,7 +328,7 @@ class BinaryFactors:
     def _told(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
         """The same as precisely as codes need it, and with what is known of them."""
         batch = sharp(batch, q.loadings.tau)
-        drive, gram = self._evidence(q, batch, batch.x @ like((q.loadings.tau * q.loadings.mean).T, batch.x))
+        drive, gram = self._evidence(q, batch, batch.x @ like(q.loadings.scaled.T, batch.x))
         if KNOWN in batch.aux:
             drive = for_switches(drive, batch.aux[KNOWN], gram)
         return drive, gram

@@ -13,7 +13,6 @@ Each answers with a posterior that offers the same moments, so a model is writte
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -23,10 +22,11 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import record, simplex, unit
 from latens.array.kernels.on_off.enumeration import second_moments, state_chances
 from latens.array.kernels.on_off.sweeps import flips, pair_costs, switches
-from latens.array.special import softmax_entropy, xlogx
+from latens.array.special import softmax_entropy, switch_entropy, xlogx
 from latens.array.states import all_states, chosen, pack, repacked, unpack
 from latens.array.transfer import cast, column_sums, cross_sums, like
 from latens.core import Rows, without_transients
+from latens.system.cached_value import cached_value
 
 __all__ = ["Automatic", "CodeMoments", "Exact", "MeanField", "States", "Switches", "Truncated"]
 
@@ -52,7 +52,7 @@ class Switches:
 
     @property
     def entropy(self) -> Array:  # (n,)
-        return -array_namespace(self.mean).sum(xlogx(self.mean) + xlogx(1 - self.mean), axis=1)
+        return switch_entropy(self.mean)
 
     def energy(self, gram: Array) -> Array:
         """(n,), E[sum_{j != k} gram_jk z_j z_k]."""
@@ -68,7 +68,9 @@ class Switches:
     def summed_second(self, rows: Rows) -> Floats:
         """(K, K), the weighted sum of `second` over rows, without forming it."""
         weighted = rows.weigh(self.mean)
-        return cross_sums(weighted, self.mean) + np.diag(column_sums(weighted * (1 - self.mean)))
+        second = cross_sums(weighted, self.mean)
+        np.fill_diagonal(second, column_sums(weighted))  # a switch is its own square
+        return second
 
 
 @record
@@ -112,7 +114,7 @@ class States:
         """As for `Switches`; sums over rows must not: chances that add up to a hair off 1 make squares negative."""
         return self if self.chance.dtype == x.dtype else replace(self, chance=cast(self.chance, x))
 
-    @cached_property
+    @cached_value
     def mean(self) -> Array:
         bits = self.bits
         if self.words is None:
@@ -124,7 +126,7 @@ class States:
         mean, xp = self.mean, array_namespace(self.chance)
         return xp.maximum(mean * (1 - mean), xp.zeros_like(mean))  # chances may add up to a hair above 1
 
-    @cached_property
+    @cached_value
     def entropy(self) -> Array:
         return -array_namespace(self.chance).sum(xlogx(self.chance), axis=1)
 

@@ -35,7 +35,7 @@ class Gaussian(Likelihood):
         return -0.5 * rows.x**2
 
     def levels(self, rows: Rows, tangent: Tangent) -> Floats:
-        return -0.5 * rows.squares
+        return np.asarray(-0.5 * rows.squares)
 
     def normaliser(self, noise: Any) -> Floats:
         return np.asarray(0.5 * (noise.mean_log - LOG_2PI))

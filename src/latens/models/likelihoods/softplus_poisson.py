@@ -49,7 +49,7 @@ class SoftplusPoisson(Likelihood):
         )  # 0 where y, being unseen, is 0
 
     def levels(self, rows: Rows, tangent: Tangent) -> Floats:
-        return super().levels(rows, tangent) - rows.log_factorials
+        return np.asarray(super().levels(rows, tangent) - rows.log_factorials)
 
     def expect(self, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
         rate, square = averages(mean, variance, lambda eta: ((r := softplus_and_log(eta)[0]), r**2))

@@ -105,7 +105,7 @@ def look(clusters: Any, log_weights: Floats, batch: Rows) -> tuple[Array, View]:
         density += cast(shown(clusters, batch), x) @ like(level.T, x)
         density += like(log_weights, x)
     else:
-        density = _products(view.values, like(theta, x), like(log_weights + _summed(level), x))
+        density = _products(view.values, like(theta, x), like(log_weights + _summed(clusters, level), x))
     if curved:
         density = density + clusters.curved_density(x, cast(shown(clusters, batch), x))
         view = replace(view, clusters=clusters)
@@ -153,8 +153,15 @@ def _products(values: Array, theta: Array, level: Array | None = None) -> Array:
     return found
 
 
-def _summed(level: Floats) -> Floats:
-    return np.asarray(level.sum(axis=1) if level.ndim > 1 else level)
+def _summed(clusters: Any, level: Floats) -> Floats:
+    """(K,), levels over columns; those of columns apart are summed once for all blocks."""
+    if level.ndim == 1:
+        return level
+    kept, summed = vars(clusters).get("summed_level", (None, None))
+    if kept is not level:
+        summed = np.asarray(level.sum(axis=1))
+        vars(clusters)["summed_level"] = (level, summed)
+    return np.asarray(summed)
 
 
 def _form(matrix: Floats, x: Array) -> Array:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +18,10 @@ from latens.array.kernels.spike_slab import sweep_spikes
 from latens.array.packed_symmetric import diagonal_places
 from latens.array.row_matrices import log_determinants, normal_rows, times_kinds
 from latens.array.special import xlogx
-from latens.array.transfer import host, like, take
-from latens.core import transient
+from latens.array.transfer import cross_sums, host, like, take, total
+from latens.core import Rows, transient
 from latens.models.likelihoods import Tangent
+from latens.system.cached_value import cached_value
 
 __all__ = ["JointCodes", "SparseCodes"]
 
@@ -39,9 +39,11 @@ class JointCodes:
     kind: Array | None = None  # (n,), which spread is whose
 
     @classmethod
-    def neutral(cls, blank: Array, precision: Array) -> JointCodes:
-        """The prior of precision (1 or n, K), where `blank` (n, 1) are zeros."""
-        return cls(blank + 0 * precision, (1 / precision)[:, :, None] * like(np.eye(precision.shape[1]), precision))
+    def neutral(cls, n: int, precision: Array) -> JointCodes:
+        """The prior of precision (1 or n, K); what many samples share is there once."""
+        xp, k = array_namespace(precision), precision.shape[1]
+        blank = xp.broadcast_to(xp.zeros_like(precision[:1, :]), (n, k))
+        return cls(blank, (1 / precision)[:, :, None] * like(np.eye(k), precision))
 
     @classmethod
     def best(
@@ -95,7 +97,7 @@ class JointCodes:
         """(n, K), how far each is on."""
         return array_namespace(self.mean).ones_like(self.mean)
 
-    @cached_property
+    @cached_value
     def volume(self) -> Array:
         """(1, kinds or n,), log determinants of the spread."""
         return log_determinants(self.spread)
@@ -105,6 +107,16 @@ class JointCodes:
         """(n,), without K/2 log 2 pi."""
         each = 0.5 * (self._each(self.volume) + self.mean.shape[1])
         return each + array_namespace(self.mean).sum(0 * self.mean, axis=1)  # there may be no first one
+
+    def prior_sums(self, rows: Rows, members: Array, sizes: Floats) -> tuple[Floats | None, Floats, float]:
+        """(G, K) each, over samples of each group, `members` (n, G): `squares` and `used`; and of all the entropy.
+
+        None for the squares where all samples are of one group and share a spread: sums of products have them.
+        """
+        k, alike = self.mean.shape[1], self.kind is None and self.spread.shape[0] == 1
+        volume = rows.n * float(self.volume[0]) if alike else total(rows.weigh(self._each(self.volume)))
+        squares = None if alike and len(sizes) == 1 else cross_sums(rows.weigh(members), self.squares)
+        return squares, np.repeat(sizes[:, None], k, axis=1), 0.5 * (volume + rows.n * k)
 
     def _each(self, values: Array) -> Array:
         return values if self.kind is None else take(values, self.kind)
@@ -178,3 +190,9 @@ class SparseCodes:
         spike = -xlogx(self.on) - xlogx(1 - self.on)
         slab = 0.5 * (self.on * xp.log(self.width) + (1 - self.on) * xp.log(self.idle) + 1)
         return xp.sum(spike + slab, axis=1)
+
+    def prior_sums(self, rows: Rows, members: Array, sizes: Floats) -> tuple[Floats, Floats, float]:
+        """As of joint codes."""
+        weighted = rows.weigh(members)
+        squares, used = (cross_sums(weighted, part) for part in (self.squares, self.used))
+        return squares, used, total(rows.weigh(self.entropy))

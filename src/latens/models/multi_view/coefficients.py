@@ -25,6 +25,7 @@ from latens.array.packed_symmetric import (
     unpacked,
     upper,
 )
+from latens.array.row_matrices import side_by_side
 from latens.array.transfer import column_sums, cross_sums, host, like
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
@@ -35,6 +36,7 @@ from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Likelihood, Tangent
 from latens.models.likelihoods.student import Tails
 from latens.models.multi_view.codes import JointCodes, SparseCodes
+from latens.system.cached_value import cached_value
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
 
@@ -54,12 +56,12 @@ class Regressors:
     def of(cls, local: JointCodes | SparseCodes, given: Array) -> Regressors:
         return cls(local.mean, local.spread, given, local.kind)
 
-    @cached_property
+    @cached_value
     def mean(self) -> Array:
         """(n, K + G)."""
-        return array_namespace(self.codes).concat([self.codes, self.given], axis=1)
+        return side_by_side(self.codes, self.given)
 
-    @cached_property
+    @cached_value
     def pairs(self) -> Array:
         """(n, P), expected products."""
         return moment_pairs(self.mean, self.spread if self.kind is None else self.spread[self.kind])
@@ -74,14 +76,17 @@ class Regressors:
         return found
 
     def _summed(self, batch: Rows, present: Array | None = None) -> Floats:
-        weight = batch.weigh(
-            array_namespace(self.mean).ones_like(self.mean[:, :1]) if present is None else present[:, None]
-        )
-        if self.kind is None and self.spread.shape[0] > 1:
-            return cross_sums(weight, self.pairs)
-        (kinds, k, _), full = self.spread.shape, cross_sums(weight * self.mean, self.mean)  # no product per sample
-        times = column_sums(weight) if self.kind is None else _by_kind(host(weight)[:, 0], self.kind, kinds)
-        full[:k, :k] += np.tensordot(times, host(self.spread), 1)
+        if self.kind is None and self.spread.shape[0] == 1 and present is None and batch.weight is None:
+            full, times = cross_sums(self.mean, self.mean), np.array([batch.n])  # no product per sample
+        else:
+            ones = array_namespace(self.mean).ones_like(self.mean[:, :1])
+            weight = batch.weigh(ones if present is None else present[:, None])
+            if self.kind is None and self.spread.shape[0] > 1:
+                return cross_sums(weight, self.pairs)
+            full, kinds = cross_sums(weight * self.mean, self.mean), self.spread.shape[0]
+            times = column_sums(weight) if self.kind is None else _by_kind(host(weight)[:, 0], self.kind, kinds)
+        k = self.spread.shape[1]
+        full[:k, :k] += (times @ host(self.spread).reshape(len(times), k * k)).reshape(k, k)
         return np.asarray(upper(full[None]))
 
 
@@ -195,6 +200,11 @@ class ViewPosterior:
     def scaled(self) -> Floats:
         """(D, K + G), tau_d E[w_d]."""
         return self.noise.mean[:, None] * self.mean
+
+    @cached_property
+    def scaled_pairs(self) -> Floats:
+        """(D, P), tau_d E[w_d w_d']."""
+        return self.noise.mean[:, None] * self.pairs
 
     @cached_property
     def gram(self) -> Floats:
@@ -421,7 +431,7 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
 
     `rows`, one of each kind of sample, where a sample shows a view wholly or not at all: the Grams of these alone.
     """
-    x, tau, free = tangent.response, p.noise.mean[:, None], tangent.free
+    x, free = tangent.response, tangent.free
     if tangent.precision is not None and free is not None and free.response is not None:  # in one product
         scale = like(p.noise.mean, x)
         response, precision = scale * x + free.response, scale * tangent.precision + free.precision
@@ -430,11 +440,11 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
     if free is not None and free.response is not None:
         pull = pull + (like(p.mean[:, : p.n_components].T, x) @ free.response.T).T
     if tangent.precision is not None:
-        return pull, (like((tau * p.pairs).T, x) @ tangent.precision.T).T
+        return pull, (like(p.scaled_pairs.T, x) @ tangent.precision.T).T
     if part.whole:
         present = part.present if rows is None else part.present[rows]
         return pull, like(p.gram, x) if part.seen is None else present[:, None] * like(p.gram, x)
-    return pull, _over_seen_columns(part, like(tau * p.pairs, x), like(p.gram, x))
+    return pull, _over_seen_columns(part, like(p.scaled_pairs, x), like(p.gram, x))
 
 
 def _over_seen_columns(part: Rows, values: Array, whole: Array) -> Array:

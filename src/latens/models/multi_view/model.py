@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from operator import add
 from typing import Any
 
@@ -42,8 +42,8 @@ from array_api_compat import array_namespace, is_numpy_array
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import each, part, record, sized
-from latens.array.packed_symmetric import pair_places, upper_indices
-from latens.array.transfer import column_sums, cross_sums, host, like, take, total
+from latens.array.packed_symmetric import diagonal_places, of_pairs, pair_places, upper_indices
+from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows, Statistics
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
@@ -162,8 +162,9 @@ class MultiView:
     def local_step(self, q: MultiViewPosterior, batch: Rows, warm: Codes | None = None) -> Codes:
         if warm is None:
             precision, log_odds = self._code_prior(q, self.members(batch))
-            blank = array_namespace(batch.x).zeros_like(batch.x[:, :1])
-            warm = JointCodes.neutral(blank, precision) if log_odds is None else SparseCodes.neutral(precision + blank)
+            xp, n = array_namespace(batch.x), len(batch)
+            each = xp.broadcast_to(precision, (n, precision.shape[1]))
+            warm = JointCodes.neutral(n, precision) if log_odds is None else SparseCodes.neutral(each)
             for _ in range(FIRST_STEPS if self.score_is_bound(q) else 0):
                 warm = self.codes_given(q, batch, self.tangents(q, batch, warm), warm)
         return self.codes_given(q, batch, self.tangents(q, batch, warm), warm)
@@ -182,7 +183,8 @@ class MultiView:
         drive, gram = (reduce(add, sums) for sums in zip(*parts, strict=True))
         inner, cross = _blocks(gram, k, self.n_given)
         for j, pull in enumerate(cross):
-            drive = drive - (pull if kind is None or len(pull) == 1 else take(pull, kind)) * given[:, j : j + 1]
+            pull = pull if kind is None or pull.shape[0] == 1 else take(pull, kind)
+            drive = drive - (pull if j < self.n_groups == 1 else pull * given[:, j : j + 1])  # all are of one group
         if log_odds is None:
             prior = precision if rows is None or self.n_groups == 1 else precision[rows]
             return JointCodes.best(drive, inner, prior, tangents, kind)
@@ -196,15 +198,11 @@ class MultiView:
             view.name: ViewStatistics.of(batch.columns(view.columns), view.likelihood, local.tangents[view.name], at)
             for view in self.views
         }
-        weighted = batch.weigh(members)
-        return MultiViewStatistics(
-            batch.n,
-            column_sums(weighted),
-            cross_sums(weighted, local.squares),
-            cross_sums(weighted, local.used),
-            total(batch.weigh(local.entropy)),
-            views,
-        )
+        sizes = batch.cached("sizes", lambda: column_sums(batch.weigh(members)))
+        squares, used, entropy = local.prior_sums(batch, members, sizes)
+        if squares is None:  # one spread for all samples, and one group
+            squares = of_pairs(at.summed(batch), diagonal_places(at.mean.shape[1])[: at.codes.shape[1]])
+        return MultiViewStatistics(batch.n, sizes, squares, used, entropy, views)
 
     def global_step(self, q: MultiViewPosterior, stats: MultiViewStatistics) -> MultiViewPosterior:
         prior = self.prior(q.n_components)
@@ -573,8 +571,15 @@ class MultiView:
 
 def _blocks(gram: Array, k: int, g: int) -> tuple[Array, list[Array]]:
     """Of packed products of K + G regressors those of the codes, packed, and those with each given one, (1 or n, K)."""
-    places, turned = pair_places(k + g), gram.T  # numbers of many rows lie together
-    return take(turned, places[upper_indices(k)]).T, [take(turned, places[:k, k + j]).T for j in range(g)]
+    inner, cross = _places(k, g)
+    return of_pairs(gram, inner), [of_pairs(gram, beside) for beside in cross]
+
+
+@lru_cache(maxsize=64)
+def _places(k: int, g: int) -> tuple[Index, list[Index]]:
+    """Where products of codes stand among those of K + G regressors, and those with each given one."""
+    places = pair_places(k + g)
+    return places[upper_indices(k)], [places[:k, k + j] for j in range(g)]
 
 
 def _rowwise(values: Array, x: Array) -> Array:

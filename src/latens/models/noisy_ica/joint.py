@@ -14,8 +14,6 @@ References: equation 12 of the source.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from array_api_compat import array_namespace
 
@@ -27,6 +25,7 @@ from latens.families.point_normal_gamma import LOG_2PI
 from latens.models.gaussian_rows import evidence, level, products, with_ones
 from latens.models.noisy_ica.model import IcaPosterior, IcaStatistics, NoisyIca
 from latens.models.noisy_ica.posteriors import Shapes
+from latens.system.cached_value import cached_value
 
 __all__ = ["JointNoisyIca", "ScaledSources"]
 
@@ -42,7 +41,7 @@ class ScaledSources:
     own: Array = positive("n k", transient=True)  # g
     tails: Array = transient()  # (K,)
 
-    @cached_property
+    @cached_value
     def moments(self) -> tuple[Array, ...]:
         """(n, K) each: E[z], E[z^2], E[u], E[log u], E[u z^2] and the entropy of z and u."""
         xp = array_namespace(self.pull)

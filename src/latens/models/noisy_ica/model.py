@@ -35,7 +35,7 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
 from latens.array.packed_symmetric import moment_pairs, unpacked
-from latens.array.transfer import column_sums, host, like, product_sums, total
+from latens.array.transfer import column_sums, cross_sums, host, like, product_sums
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
 from latens.families.point_normal_gamma import PointNormalGamma
@@ -205,34 +205,42 @@ class NoisyIca:
         return infer(q.shapes, drive, gram, warm, self.n_sweeps, self.diagonal)
 
     def statistics(self, batch: Rows, local: Sources) -> IcaStatistics:
-        xp, mean, u = array_namespace(batch.x), local.mean, local.u
-        (n, k), spread = mean.shape, local.covariance()
-        pairs = batch.weigh(moment_pairs(mean, spread))
-        everything = unpacked(column_sums(pairs)[None], k)[0]
+        xp, mean = array_namespace(batch.x), local.mean
+        n, k = mean.shape
+        full = with_ones(mean, True)
+        # 1 beside z and beside u: one product has all sums of both, alone and together
+        pairs = batch.weigh(moment_pairs(full, local.covariance()))
+        sums = unpacked(cross_sums(with_ones(local.u, True), pairs), k + 1)
+        everything, each = sums[k], sums[:k]
         zs = np.zeros((k, k))
         if local.signs is not None:
             zs[local.light] = column_sums(batch.weigh(xp.reshape(local.signed(), (n, -1)))).reshape(k, -1).T
+        log_u, entropy = local.scale_sums(batch)
+        size = k + self.intercept
+        whole = everything[None, :size, :size]
         return IcaStatistics(
             n=batch.n,
             seen=batch.counts,
-            zz=products(batch, mean, local.second, lambda: everything, self.intercept),
-            zx=product_sums(batch.weigh(with_ones(mean, self.intercept)), batch.x),
+            zz=whole if batch.seen is None else products(batch, mean, local.second, lambda: everything, self.intercept),
+            zx=product_sums(batch.weigh(full if self.intercept else mean), batch.x),
             xx=batch.squares,
-            second=everything,
-            uzz=unpacked(product_sums(u, pairs), k),
+            second=everything[:k, :k],
+            uzz=each[:, :k, :k],
             zs=zs,
-            u=column_sums(batch.weigh(u)),
-            log_u=column_sums(batch.weigh(local.log_u)),
-            entropy=total(batch.weigh(local.entropy)),
-            **(self._for_shifts(batch, local) if self.intercept else {}),
+            u=each[:, k, k],
+            log_u=log_u,
+            entropy=entropy,
+            **(
+                {"z": everything[:k, k], "uz": each[:, :k, k], "s": self._signs(batch, local)} if self.intercept else {}
+            ),
         )
 
-    def _for_shifts(self, batch: Rows, local: Sources) -> dict[str, Floats]:
-        mean = batch.weigh(local.mean)
-        s = np.zeros(mean.shape[1])
+    def _signs(self, batch: Rows, local: Sources) -> Floats:
+        """(K,), sums of E[s] of light sources."""
+        s = np.zeros(local.mean.shape[1])
         if local.signs is not None:
             s[local.light] = column_sums(batch.weigh(local.sign))
-        return {"z": column_sums(mean), "uz": product_sums(local.u, mean), "s": s}
+        return s
 
     def global_step(self, q: IcaPosterior, stats: IcaStatistics) -> IcaPosterior:
         """Tails, loadings and noise, then the turn and levels: each where the bound is highest given the others."""

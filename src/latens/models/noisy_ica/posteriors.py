@@ -13,7 +13,6 @@ of them while they are few, mean field beyond. Both kinds have mean 0; a light s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,14 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
+from latens.array.kernels.row_posteriors.student import student_scales
 from latens.array.row_matrices import log_determinants, normal_given, plus_products, times_rows
 from latens.array.special import digamma, gammaln
-from latens.array.transfer import like, take
-from latens.core import transient
+from latens.array.transfer import host, like, sums_together, take, total
+from latens.core import Rows, transient
 from latens.families.point_normal_gamma import LOG_2PI
 from latens.models.binary_factors.posteriors import Automatic, States, Switches
+from latens.system.cached_value import cached_value
 
 __all__ = ["Diagonal", "Full", "Shapes", "Sources", "infer"]
 
@@ -137,7 +138,7 @@ class Sources:
         mask[self.light] = 0.0
         return like(mask, self.centre)
 
-    @property
+    @cached_value
     def u(self) -> Array:
         """(n, K), E[u]."""
         expected = self.shape / self.rate
@@ -148,7 +149,7 @@ class Sources:
         expected = digamma(self.shape) - self.log_rate
         return self.heavy * expected if len(self.light) else expected
 
-    @cached_property
+    @cached_value
     def log_rate(self) -> Array:
         """(n, K), taken once: it is what costs most of the two that ask for it."""
         return array_namespace(self.rate).log(self.rate)
@@ -214,6 +215,16 @@ class Sources:
         total = 0.5 * normal + xp.sum(self.heavy * gamma if len(self.light) else gamma, axis=1)
         return total if self.signs is None else total + self.signs.entropy
 
+    def scale_sums(self, rows: Rows) -> tuple[Floats, float]:
+        """(K,) and a number, weighted sums over rows of E[log u] and of the entropy; nothing is formed for each row."""
+        logs, volume = sums_together(rows.weigh(self.log_rate), rows.weigh(self.spread.log_determinant[:, None]))
+        (_, k), n, shape, is_heavy = self.centre.shape, rows.n, host(self.shape), np.ones(self.centre.shape[1])
+        is_heavy[self.light] = 0.0
+        log_u = is_heavy * (n * digamma(shape) - logs)
+        gamma = n * (shape + gammaln(shape) + (1 - shape) * digamma(shape)) - logs
+        entropy = 0.5 * (float(volume[0]) + n * k * (1 + LOG_2PI)) + float(is_heavy @ gamma)
+        return log_u, entropy if self.signs is None else entropy + total(rows.weigh(self.signs.entropy))
+
 
 def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_sweeps: int, diagonal: bool) -> Sources:
     """Coordinate ascent on q(z, s) and q(u), where log p(row | z) = drive'z - 1/2 z'gram z + const."""
@@ -233,6 +244,11 @@ def infer(shapes: Shapes, drive: Array, gram: Array, warm: Sources | None, n_swe
             spread = Diagonal(1 / (precision + xp.linalg.diagonal(gram)))
         if len(light):
             lean, signs = _signs(shapes, centre, inverse, local.signs)
+        if not (diagonal or len(light)):
+            rate, quiet, log_rate = student_scales(centre, inverse, tails, shape)
+            local = Sources(quiet, light, signs, centre, shape, rate, lean, spread)
+            vars(local).update(u=quiet, log_rate=log_rate)  # cached values: taken once
+            continue
         now = Sources(local.quiet, light, signs, centre, shape, None, lean, spread)
         rate = 0.5 * (tails + now.mean**2 + now.variance)
         quiet = shape / rate

@@ -15,11 +15,22 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, shrunk
 
-__all__ = ["chance_rows", "moment_rows", "second_rows"]
+__all__ = ["APART", "chance_rows", "moment_rows", "scratch", "second_rows"]
 
 N_TOGETHER = 16  # states whose exponentials are taken together, or not at all
 NEGLIGIBLE = 45.0  # nats below the best state of a row: together such states are less than rounding
+APART = 64  # numbers between arrays that are summed together
 SUMS = {**COMPILED, "fastmath": {"contract", "reassoc"}}  # sums in the order that suits the compiler
+
+
+@nb.njit(**COMPILED)
+def scratch(size):
+    """Three arrays of that size and one of sums of N_TOGETHER, always as far apart.
+
+    A compiled sum goes one by one, and is rounded otherwise, where two arrays happen to lie closer than it is wide.
+    """
+    room = np.empty((4, size + APART))
+    return room[0], room[1], room[2], room[3]
 
 
 @nb.njit(**COMPILED)
@@ -114,7 +125,7 @@ def chance_rows(drive, gram, chance, entropy):
     """Chances of all states (n, 2^K) and their entropies (n,), from drives (n, K) and Grams (1 or n, K, K)."""
     n, k = drive.shape
     size, last = 1 << k, gram.shape[0] - 1
-    score, field, weight, tops = np.empty(size), np.empty(size), np.empty(size), np.empty(size // N_TOGETHER)
+    score, field, weight, tops = scratch(size)
     for i in range(n):
         _score(drive[i], gram[min(i, last)], score, field)
         total, fallen = _weigh(score, weight, size, tops)
@@ -128,7 +139,7 @@ def moment_rows(drive, gram, mean, second, entropy):
     """E[z] (n, K), E[z z'] (n, K, K) and entropies (n,) of the same."""
     n, k = drive.shape
     size, last = 1 << k, gram.shape[0] - 1
-    score, field, weight, tops = np.empty(size), np.empty(size), np.empty(size), np.empty(size // N_TOGETHER)
+    score, field, weight, tops = scratch(size)
     sums = np.empty((k, k))
     for i in range(n):
         _score(drive[i], gram[min(i, last)], score, field)
@@ -145,7 +156,7 @@ def moment_rows(drive, gram, mean, second, entropy):
 def second_rows(chance, second):
     """E[z z'] (n, K, K) of chances (n, 2^K) that are given."""
     n, size = chance.shape
-    weight, spare = np.empty(size), np.empty(size)
+    _, spare, weight, _ = scratch(size)
     sums = np.empty(second.shape[1:])
     for i in range(n):
         for s in range(size):

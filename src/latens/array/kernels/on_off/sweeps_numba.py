@@ -29,8 +29,8 @@ def expit_lanes(x, out):
 
 
 @nb.njit(cache=True, nogil=True)
-def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):
-    """Coordinate ascent on q(z_k = 1), all K updates of a row while it is in cache. In place.
+def switch_rows(drive, gram, was, on, n_sweeps, tol, n_lanes):
+    """Coordinate ascent on q(z_k = 1) from what it `was`, all K updates of a row while it is in cache. Into `on`.
 
     Rows go side by side, so that their exponentials are taken together; none sees another, and each rests on its own.
     """
@@ -44,7 +44,7 @@ def switch_rows(drive, gram, on, n_sweeps, tol, n_lanes):
         for i in range(here):
             row, own, mine = on[first + i], gram[min(first + i, last)], pull[i]
             for a in range(k):
-                mine[a] = drive[first + i, a]
+                mine[a], row[a] = drive[first + i, a], was[first + i, a]
             for b in range(k):
                 if row[b] != 0:
                     pairs = own[b]

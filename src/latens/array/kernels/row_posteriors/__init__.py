@@ -1,0 +1,1 @@
+"""Memberships, switches and scales of rows, in closed form."""
