@@ -113,10 +113,9 @@ def _begun(subject: Subject, k: int, x: Any) -> _Begun:
 def _passes(begun: _Begun, n_threads: int) -> Passes:
     """Iterations of a fit on so many threads."""
     from latens.inference.ascent import ascend
-    from latens.system.threads import slabs_on_threads
 
     width = begun.model.floats_per_row(begun.start.q.n_components)
-    with _ahead_of_others(), ThreadPoolExecutor(n_threads) as pool, slabs_on_threads(n_threads):
+    with _ahead_of_others(), ThreadPoolExecutor(n_threads) as pool:
         sweep = begun.data.sweep(width, pool if n_threads > 1 else None, n_threads)
         batches = begun.data.batches(width)
         fit = ascend(

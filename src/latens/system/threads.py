@@ -9,17 +9,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["on_slabs", "one_blas_thread", "slabs_on_threads", "waking_map"]
-
-LEAST_SHARED = 2**14  # entries, at about ten nanoseconds each, from which other threads are worth waking
+__all__ = ["one_blas_thread", "waking_map"]
 
 _lock = threading.Lock()
 _holders = 0
@@ -62,42 +59,6 @@ def _take_control() -> None:
     clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
-
-
-# threads that a global step may use beside its own; None in threads that are at work on blocks already
-_slab_pool: ContextVar[Executor | None] = ContextVar("slab_pool", default=None)
-
-
-@contextmanager
-def slabs_on_threads(n_threads: int) -> Iterator[None]:
-    """Let `on_slabs` use so many threads, as long as this one is inside."""
-    if n_threads < 2:
-        yield
-        return
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="latens-slabs") as pool:
-        token = _slab_pool.set(pool)
-        try:
-            yield
-        finally:
-            _slab_pool.reset(token)
-
-
-def on_slabs(work: Callable[[int, int, int], None], n: int, size: int, n_entries: int) -> None:
-    """Call work(number, start, stop) on slabs of n columns, none of which sees another; entries tell how long it takes.
-
-    Slabs are cut by their size alone, so that what is added slab by slab has the same bits on any number of threads.
-    """
-    slabs = [(number, start, min(start + size, n)) for number, start in enumerate(range(0, n, size))]
-    pool = _slab_pool.get() if n_entries >= LEAST_SHARED else None
-    if pool is None:
-        for slab in slabs:
-            work(*slab)
-        return
-    others = [pool.submit(work, *slab) for slab in slabs[1:]]
-    for slab in slabs[:1]:
-        work(*slab)
-    for other in others:
-        other.result()
 
 
 def waking_map(pool: Executor) -> Callable[..., Iterable[Any]]:

@@ -10,7 +10,6 @@ from scipy.special import entr
 from latens.array.kernels.spike_slab import Spikes, sweep_spikes, sweep_spikes_plain
 from latens.array.kernels.spike_slab_numba import N_SIDE, coefficient_pairs, moment_pairs, subtract_listed
 from latens.array.packed_symmetric import square, upper
-from latens.system.threads import slabs_on_threads
 
 Problem = tuple[np.ndarray, ...]
 
@@ -106,11 +105,3 @@ def test_products_of_independent_coefficients() -> None:
     full = np.einsum("an,bn->nab", mean, mean)
     full[:, range(4), range(4)] = second.T
     assert np.allclose(out.T, upper(full), rtol=1e-12, atol=1e-14)
-
-
-def test_bits_of_a_sweep_do_not_depend_on_threads() -> None:
-    given = problem(1000, 20, shared=True)
-    alone = sweep_spikes(*given)
-    with slabs_on_threads(3):
-        together = sweep_spikes(*given)
-    assert all(np.array_equal(one, two) for one, two in zip(alone, together, strict=True))

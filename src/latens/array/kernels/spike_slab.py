@@ -11,11 +11,8 @@ from latens.array import Array
 from latens.array.packed_symmetric import pair_places
 from latens.array.special import expit, xlogx
 from latens.array.transfer import take
-from latens.system.threads import on_slabs
 
-__all__ = ["SLAB", "Spikes", "sweep_spikes", "sweep_spikes_plain"]
-
-SLAB = 256  # rows that a thread takes at once
+__all__ = ["Spikes", "sweep_spikes", "sweep_spikes_plain"]
 
 
 class Spikes(NamedTuple):
@@ -48,16 +45,11 @@ def sweep_spikes(drive: Array, gram: Array, scale: Array, precision: Array, log_
 
     n, k = drive.shape
     on, slab, variance, mean = np.empty((4, k, n), drive.dtype)
-    gain, sums = np.empty(n, drive.dtype), np.zeros((max(-(-n // SLAB), 1), 2, k), drive.dtype)
-    problem = [np.ascontiguousarray(part.T) for part in (drive, gram)]
-    prior = [np.ascontiguousarray(part.T) for part in (precision, log_odds + 0.5 * np.log(precision))]
-    given = (*problem, pair_places(k), scale, *prior, np.ascontiguousarray(start.T))
-
-    def sweep(number: int, first: int, last: int) -> None:
-        spike_sweep(*given, on, slab, variance, mean, gain, sums[number], N_SIDE, first, last)
-
-    on_slabs(sweep, n, SLAB, n * k)
-    used, entropy = sums.sum(axis=0)
+    gain, (used, entropy) = np.empty(n, drive.dtype), (sums := np.empty((2, k), drive.dtype))
+    problem = (np.ascontiguousarray(part.T) for part in (drive, gram))
+    prior = (np.ascontiguousarray(part.T) for part in (precision, log_odds + 0.5 * np.log(precision)))
+    started = np.ascontiguousarray(start.T)
+    spike_sweep(*problem, pair_places(k), scale, *prior, started, on, slab, variance, mean, gain, sums, N_SIDE)
     return Spikes(on.T, slab.T, variance.T, mean.T, gain, used, entropy)
 
 

@@ -63,25 +63,23 @@ def _carry(gram, places, a, start, change, left):
 
 
 @nb.njit(**COMPILED)
-def spike_sweep(
-    drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, gain, sums, n_side, first, last
-):
-    """One pass of coordinate ascent over K coefficients, in some of n rows, from where they `was` to what it finds.
+def spike_sweep(drive, gram, places, scale, precision, bias, was, on, slab, variance, mean, gain, sums, n_side):
+    """One pass of coordinate ascent over K coefficients, in all of n rows, from where they `was` to what it finds.
 
     drive, was, on, slab, variance, mean (K, n); gram (P, 1 or n) packed, as `places` says; scale (1 or n,);
     precision (K, 1 or n) and bias, the log odds with half the logarithm of the precision. A row's objective is
-    scale (drive'w - w' gram w / 2); into `gain` goes its expectation, unscaled. Into `sums` (2, K): sums over the rows
-    from `first` to `last` of how far coefficients are on, and of the entropy of that and E[s] log variance / 2.
+    scale (drive'w - w' gram w / 2); into `gain` goes its expectation, unscaled. Into `sums` (2, K): sums over rows of
+    how far coefficients are on, and of the entropy of that and E[s] log variance / 2.
     """
-    k = on.shape[0]
+    k, n = on.shape
     left, now = np.empty((k, n_side)), np.empty((k, n_side))
     used, entropy = np.zeros((k, n_side)), np.zeros((k, n_side))
     tau, prior, odds = np.empty(n_side), np.empty(n_side), np.empty(n_side)
     stiff, change, lost = np.empty(n_side), np.empty(n_side), np.empty(n_side)
     log_width, logit, power = np.empty(n_side), np.empty(n_side), np.empty(n_side)
     up, at, width = np.empty(n_side), np.empty(n_side), np.empty(n_side)
-    for start in range(first, last, n_side):
-        m = min(n_side, last - start)
+    for start in range(0, n, n_side):
+        m = min(n_side, n - start)
         stop = start + m
         _lay(scale, start, tau[:m])
         fill(0.0, lost)
@@ -238,16 +236,16 @@ def spike_evidence(at, variance, ends, width, odds, by_place, by_width, by_odds)
 
 
 @nb.njit(**COMPILED)
-def prior_sums(drive, stiff, alpha, odds, out, first, last):
-    """Sums over n loadings of some coefficients that tell how their evidence changes with log odds and log precision.
+def prior_sums(drive, stiff, alpha, odds, out):
+    """Sums over n loadings of a coefficient that tell how their evidence changes with log odds and log precision.
 
     drive (K, n) and stiff (K, 1 or n) are h and g of h w - g w^2 / 2; alpha and odds (K,) those of the prior. A
     loading is in with chance s, and a = alpha E[w^2] if it is. Into `out` (5, K): sums of s, s (1 - a), s (1 - s),
-    s (1 - s) (1 - a), and the second derivative by log alpha; for coefficients from `first` to `last`.
+    s (1 - s) (1 - a), and the second derivative by log alpha.
     """
     n = drive.shape[1]
     chances, rests, slopes = np.empty(n), np.empty(n), np.empty(n)
-    for k in range(first, last):
+    for k in range(drive.shape[0]):
         own, common = stiff[k], stiff.shape[1] == 1
         precision, bias = alpha[k], odds[k] + 0.5 * log_normal(alpha[k])
         for i in range(n):

@@ -28,7 +28,7 @@ from latens.inference.search.optimum import Search
 from latens.inference.stochastic import pass_stochastically
 from latens.inference.sweep import block_counter
 from latens.system.seeds import seed_beside
-from latens.system.threads import slabs_on_threads, waking_map
+from latens.system.threads import waking_map
 
 __all__ = ["FitSearch", "all_or_sample"]
 
@@ -101,7 +101,7 @@ class FitSearch:
         slack = float(np.finfo(np.float32).eps ** 0.5) if data.is_single else 1e-9
         tol = self._tolerances(data.n)[0]
         options: Callable[..., Fit] = partial(ascend, model, tol=tol, slack=slack, log_scale=units.log_scale)
-        with self._pool(data, len(batches)) as pool, slabs_on_threads(self._n_threads), self._progress() as bar:
+        with self._pool(data, len(batches)) as pool, self._progress() as bar:
             notify = self._notify(bar, journal)
             posteriors = one_of("row_posteriors", self.row_posteriors, ROW_POSTERIORS)
             sweep = data.sweep(width, pool if len(batches) > 1 else None, self._n_threads, posteriors)

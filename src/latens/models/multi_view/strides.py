@@ -15,7 +15,6 @@ from scipy.special import expit, logit
 
 from latens.families.beta import Beta
 from latens.families.gamma import Gamma
-from latens.system.threads import on_slabs
 
 if TYPE_CHECKING:
     from latens.models.multi_view.coefficients import ViewPosterior, ViewStatistics
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["further", "with_prior_ahead"]
 
 UNSETTLED = 1e-5  # nats a row from which a longer step is worth an iteration
-SLAB_ENTRIES = 2**12  # loadings that a thread takes at once
 SINGULAR = 0.01  # share of a determinant that is left where two slopes are as good as one
 
 
@@ -94,12 +92,7 @@ def with_prior_ahead(p: ViewPosterior, prior: ViewPosterior, stats: ViewStatisti
     h, g = p.alone(stats)
     alpha, (log_on, log_off), share = p.alpha.mean, p.theta.mean_log, p.theta.mean
     sums = np.empty((5, p.n_components))
-    given = (np.ascontiguousarray(h.T), np.ascontiguousarray(g.T), alpha, log_on - log_off, sums)
-
-    def add_up(_: int, first: int, last: int) -> None:
-        prior_sums(*given, first, last)
-
-    on_slabs(add_up, p.n_components, max(1, SLAB_ENTRIES // len(h)), h.size)
+    prior_sums(np.ascontiguousarray(h.T), np.ascontiguousarray(g.T), alpha, log_on - log_off, sums)
     on, off_prior, doubt, both, curve = sums
     total = len(h) + prior.theta.on + prior.theta.off
     by_odds = on + prior.theta.on - total * share
