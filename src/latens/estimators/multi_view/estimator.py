@@ -148,8 +148,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     tails_ : dict of float
         With outliers: degrees of freedom nu of the noise of each such view; the fewer, the heavier its tails.
     dispersion_ : dict of arrays (D_m,)
-        With counts: variance of the rate relative to its mean squared, given the factors, in rare columns; in common
-        ones, of mean 5 and above, the variance of its logarithm.
+        With counts: variance of the rate relative to its mean squared, given the factors; in common columns whose noise
+        is rather log-normal than gamma, that of its logarithm.
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
     levels_ : dict
@@ -512,8 +512,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (layout, kinds):
             del self.posterior_
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
-        self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
+        context, _ = self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
         with self._completing():
+            self._learn_noise_of_answers(all_or_sample(context.data, context.sample))
             self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
             self._waiting = None
             self._forget_samples()
@@ -563,6 +564,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
         rows, living = table.rows, living_components(self._model, self._state, prune=self.prune)[0]
+        self._learn_noise_of_answers(entered)
         codes, self.deviances_ = explain(self._model, self._state.q, self._parts(entered))
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))

@@ -29,9 +29,11 @@ from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enou
 from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.validation import occupied
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.names import kinds_of
 from latens.models.multi_view.explained import Deviances
+from latens.models.multi_view.noise_of_answers import with_noise_of_answers
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
 
@@ -145,7 +147,14 @@ class ViewStreams(VariationalTransformer):
         if not first:
             self._forget_samples()
 
+    def _learn_noise_of_answers(self, entered: Rows) -> None:
+        """From rows in the model's units; more batches of a stream do not change it until it is fitted anew."""
+        self._model = with_noise_of_answers(self._model, self._state.q, entered, local_fixed_point)
+        for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
+            setattr(self, f"{name}_", value)
+
     def _tell_fit(self, data: Data, each: float) -> None:
+        self._learn_noise_of_answers(self._units.enter(data.rows))  # type: ignore[attr-defined]  # as below
         self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]  # in memory: a reservoir
 
     def _tell_batch(self, rows: Rows) -> None:
