@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from functools import cache
 from pathlib import Path
@@ -53,6 +54,24 @@ def test_intervals_that_are_too_narrow_are_noticed() -> None:
             return filled, 0.3 * sd
 
     assert latens.stability(Sure(2, random_state=0), factors(), n_samples=8).coverage < 0.6
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", [latens.MultiViewFactorAnalysis, latens.LatentClassAnalysis])
+def test_intervals_of_the_numbers_of_a_mixed_frame_are_checked(kind: Any, library: str) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200, 2))
+    columns = {f"x{j}": z @ rng.normal(size=2) + 0.5 * rng.normal(size=200) for j in range(6)}
+    columns["x1"][::7] = np.nan
+    text = {"smoker": np.where(z[:, 0] > 0, "yes", "no"), "colour": np.array(["red", "blue"])[(z[:, 1] > 1) * 1]}
+    frame = importlib.import_module(library).DataFrame
+    found = latens.stability(kind(3, random_state=0), frame({**columns, **text}), n_samples=4)
+    assert 0.8 <= found.coverage <= 0.98
+    assert "90 % interval" in found.verdict
+    none = latens.stability(kind(3, random_state=0), frame(text), n_samples=2)
+    assert np.isnan(none.coverage)
+    assert none.verdict.endswith("Intervals were not checked: the model fills no cells of measurements.")
 
 
 def test_clusters_are_matched_whatever_their_order() -> None:

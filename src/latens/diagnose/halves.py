@@ -30,6 +30,7 @@ from scipy.special import ndtri
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.diagnose.budget import Budget, refuse_unseeded
+from latens.diagnose.hidden_entries import mixed_frame
 from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
@@ -59,8 +60,8 @@ class Stability(Result):
     return_rate : array (K,)
         Share of the pairs of halves in which each component returned, above chance: 0 is chance, 1 is always.
     coverage : float
-        Share of hidden cells that lie in their 90 % interval, of fits to the other half; NaN where the model has no
-        such intervals.
+        Share of hidden cells that lie in their 90 % interval, of fits to the other half. Of measurements only: yes/no,
+        levels and counts have no such interval. NaN where there are none, and the verdict says so.
     n_pairs : int
         Pairs of halves that were fitted.
     verdict : str
@@ -240,9 +241,14 @@ def _by_chance(
 
 
 def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any]) -> tuple[int, int]:
-    """How many hidden cells lie in their interval, and how many there are; of numbers only."""
+    """How many hidden cells lie in their interval, and how many there are; of measurements only."""
     if getattr(fit, "binary", False) or not hasattr(fit, "impute") or is_sparse(X):
         return 0, 0
+    frame = mixed_frame(fit, X)
+    if frame is not None:
+        numbers = np.asarray(frame.numbers(X), dtype=float)
+        hide = _some_cells(numbers, rng)
+        return _inside(numbers, *frame.filled(fit, X, hide, _wanted(fit.impute, beside)), hide & frame.measured)
     views = X if isinstance(X, dict) else {"": X}
     try:
         values = {name: np.array(view, dtype=float) for name, view in views.items()}
@@ -259,9 +265,15 @@ def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any])
     for name, view in values.items():
         centre, spread = (host(each[name] if isinstance(X, dict) else each) for each in (mean, sd))
         own = hidden[name] & _numeric(view, name, likelihoods, getattr(fit, "columns_", None))
-        total += int(own.sum())
-        inside += int((np.abs(view - centre) <= ndtri(0.5 + LEVEL / 2) * np.asarray(spread))[own].sum())
+        more = _inside(view, np.asarray(centre), np.asarray(spread), own)
+        inside, total = inside + more[0], total + more[1]
     return inside, total
+
+
+def _inside(values: Floats, centre: Floats, spread: Floats, hidden: Any) -> tuple[int, int]:
+    """How many of the hidden cells lie in their interval, and how many there are."""
+    near = np.abs(values - centre) <= ndtri(0.5 + LEVEL / 2) * spread
+    return int(near[hidden].sum()), int(hidden.sum())
 
 
 def _some_cells(view: Floats, rng: np.random.Generator) -> Any:
@@ -302,8 +314,8 @@ def _words(names: Sequence[str], rate: Floats, coverage: float, n_pairs: int) ->
         words = f"{len(names) - len(weak)} of {len(names)} components return in most of {n_pairs} pairs of halves"
         words += f"; not {', '.join(weak[:5])}." if weak else "."
     if coverage == coverage:
-        words += f" {100 * coverage:.0f} % of hidden numbers lie in their {100 * LEVEL:.0f} % interval."
-    return words
+        return f"{words} {100 * coverage:.0f} % of hidden numbers lie in their {100 * LEVEL:.0f} % interval."
+    return f"{words} Intervals were not checked: the model fills no cells of measurements."
 
 
 def _n_rows(X: Any) -> int:
