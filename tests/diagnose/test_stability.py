@@ -42,6 +42,23 @@ def test_components_forced_on_noise_do_not() -> None:
     assert "not factor" in found.verdict
 
 
+@pytest.mark.parametrize("seed", [3, 10, 11])
+def test_columns_that_are_factors_of_their_own_do_not_return(seed: int) -> None:
+    """Maximum likelihood gives columns of noise no noise; factors are these columns, one each or turned together."""
+    noise = np.random.default_rng(seed).normal(size=(160, 8))
+    assert latens.stability(latens.FactorAnalysis(3, prior="ml", random_state=0), noise).return_rate.max() <= 0.3
+
+
+@pytest.mark.parametrize("columns", ["four", "two", "equal"])
+def test_causes_of_few_columns_return_though_one_of_these_has_no_noise(columns: str) -> None:
+    rng = np.random.default_rng(3)
+    z, e = rng.normal(size=(400, 2)), rng.normal(size=(400, 8))
+    parts = {"four": np.kron(np.eye(2), np.full(4, 0.9)), "two": np.kron(np.eye(2), [1.4, 1.4, 0.0, 0.0])}
+    X = np.column_stack([e, e[:, 0], e[:, 1]]) if columns == "equal" else z @ parts[columns] + e
+    found = latens.stability(latens.FactorAnalysis(2, prior="ml", random_state=0), X)
+    assert found.return_rate.min() >= 0.9
+
+
 def test_intervals_of_hidden_numbers_are_checked_on_the_other_half() -> None:
     assert 0.82 <= of_factors().coverage <= 0.97
     assert "90 % interval" in of_factors().verdict

@@ -9,7 +9,9 @@ the rows of either half, which needs no sign, scale or order:
 
 Posterior means alone would not do: a component that is left empty says of every row that it is as good as absent, and
 how good that is goes by the row's distance from the centre, in every half alike. Over all rows it would not do either:
-a cluster of one extreme row is found again by a half without it, in the component that it left empty. How well chance
+a cluster of one extreme row is found again by a half without it, in the component that it left empty. A factor that
+is a single column with next to no noise is that column in every half, without being the cause of anything: codes of
+factors are told without such columns, and without the one that goes most with the factor. How well chance
 agrees is found from rows whose columns were shuffled one by one: by the component that agrees best there. Columns that
 have humps of their own keep them when they are shuffled, and clusters at these humps return by right, not by chance:
 hence what is asked for has a most, and chance is never taken for more than it may be.
@@ -24,6 +26,7 @@ from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
@@ -47,6 +50,7 @@ N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN = 0.1  # share of the cells that are hidden there
 LEVEL = 0.9
 FEWEST_ROWS = 8
+LITTLE_NOISE = 0.1  # share of a column's variance below which its noise is next to nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,9 +195,40 @@ class _Codes:
 
 def _agreement(whole: Any, fits: Sequence[Any], X: Any, halves: Sequence[Index], fit_params: dict[str, Any]) -> Floats:
     """(K,), of each component the least correlation among it and its counterparts in two fits, in either half."""
-    every = _codes(whole, X, fit_params)
-    find = _projected if isinstance(whole, FactorAnalysis) else _matched
-    one, other = (find(every, _codes(fit, X, fit_params)) for fit in fits)
+    if not isinstance(whole, FactorAnalysis):
+        return _least_agreement([_codes(fit, X, fit_params) for fit in (whole, *fits)], halves, _matched)
+    w, noise = whole.components_, whole.noise_variance_
+    lone, total = _lone_columns(w, noise), np.sum(w**2, axis=0) + noise
+    values = np.array(X.toarray() if is_sparse(X) else X, dtype=float)
+    values[:, lone] = np.nan
+    agreed, strongest = np.zeros(len(w)), np.argmax(w**2 / total, axis=1)
+    for column in np.unique(strongest):
+        rest = values.copy()
+        rest[:, column] = np.nan
+        codes = [_codes(fit, rest, fit_params) for fit in (whole, *fits)]
+        agreed = np.where(strongest == column, _least_agreement(codes, halves, _projected), agreed)
+    return agreed
+
+
+def _lone_columns(w: Floats, noise: Floats) -> NDArray[np.bool_]:
+    """(D,), which columns have next to no noise though the others tell less than half of them.
+
+    `w` are loadings (K, D). One factor is that column, or several turned together are several of them.
+    """
+    total, information = np.sum(w**2, axis=0) + noise, w / np.maximum(noise, np.finfo(float).tiny)
+    lone = np.zeros(len(noise), dtype=bool)
+    for column in np.flatnonzero(noise < LITTLE_NOISE * total):
+        others = np.eye(len(w)) + np.delete(w, column, axis=1) @ np.delete(information, column, axis=1).T
+        left = noise[column] + w[:, column] @ np.linalg.solve(others, w[:, column])  # of its variance
+        lone[column] = left > 0.5 * total[column]
+    return lone
+
+
+def _least_agreement(
+    codes: Sequence[_Codes], halves: Sequence[Index], find: Callable[[_Codes, _Codes], _Codes]
+) -> Floats:
+    """(K,), of three fits, the first of which says what there is to be found in the others."""
+    every, one, other = codes[0], *(find(codes[0], theirs) for theirs in codes[1:])
     pairs = ((every, one), (every, other), (one, other))
     agreed = [np.diagonal(a.of(half).correlations(b.of(half))) for a, b in pairs for half in halves]
     return np.asarray(np.min(agreed, axis=0))
