@@ -22,7 +22,7 @@ from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
-from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain
+from latens.estimators.multi_view.findings import doubt_table, doubt_totals
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.priors import SharedPriors, with_priors
 from latens.estimators.multi_view.starts import (
@@ -514,7 +514,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
         context, _ = self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
         with self._completing():
-            self._learn_noise_of_answers(all_or_sample(context.data, context.sample))
+            self._learn_from(all_or_sample(context.data, context.sample))
             self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
             self._waiting = None
             self._forget_samples()
@@ -564,8 +564,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
         rows, living = table.rows, living_components(self._model, self._state, prune=self.prune)[0]
-        self._learn_noise_of_answers(entered)
-        codes, self.deviances_ = explain(self._model, self._state.q, self._parts(entered))
+        codes, self.deviances_ = self._learn_from(entered)
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))
         scores[counted] = codes[:, living] * signs(self.posterior_)

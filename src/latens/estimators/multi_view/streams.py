@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from latens.array import Floats
 from latens.array.transfer import host, like
-from latens.core import Rows
+from latens.core import Rows, without_transients
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fitting.context import FitContext
@@ -147,22 +148,27 @@ class ViewStreams(VariationalTransformer):
         if not first:
             self._forget_samples()
 
-    def _learn_noise_of_answers(self, entered: Rows) -> None:
-        """From rows in the model's units; more batches of a stream do not change it until it is fitted anew."""
-        self._model = with_noise_of_answers(self._model, self._state.q, entered, local_fixed_point)
+    def _learn_from(self, entered: Rows) -> tuple[Floats, Deviances]:
+        """Codes (n, K) of the rows of a fit, and what they explain, once the noise of answers is learnt from them.
+
+        Rows are in the model's units. More batches of a stream do not change that noise until it is fitted anew.
+        """
+        parts = self._parts(entered)
+        codes = [without_transients(local_fixed_point(self._model, self._state.q, part)) for part in parts]
+        self._model = with_noise_of_answers(self._model, self._state.q, parts, codes)
         for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
             setattr(self, f"{name}_", value)
+        means = [each.mean for each in codes]
+        return np.concatenate([host(z) for z in means]), explain(self._model, self._state.q, parts, means)
 
     def _tell_fit(self, data: Data, each: float) -> None:
-        self._learn_noise_of_answers(self._units.enter(data.rows))  # type: ignore[attr-defined]  # as below
-        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]  # in memory: a reservoir
+        rows: Rows = data.rows  # type: ignore[attr-defined]  # in memory: a reservoir
+        self.deviances_ = each * self._learn_from(self._units.enter(rows))[1]
 
     def _tell_batch(self, rows: Rows) -> None:
-        self.deviances_ = self.deviances_ + self._deviances_of(rows)
-
-    def _deviances_of(self, rows: Rows) -> Deviances:
-        entered = [self._units.enter(part) for part in self._parts(rows)]
-        return explain(self._model, self._state.q, entered)[1]
+        parts = [self._units.enter(part) for part in self._parts(rows)]
+        codes = [local_fixed_point(self._model, self._state.q, part).mean for part in parts]
+        self.deviances_ = self.deviances_ + explain(self._model, self._state.q, parts, codes)
 
     def _forget_samples(self) -> None:
         for name in ("scores_", "row_names_", "group_of_"):

@@ -42,7 +42,7 @@ from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows
 from latens.families.gamma import Gamma
 from latens.models.likelihoods.gamma_noise import NODES as NODES_OF_ETA
-from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise
+from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise, counts_above
 from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent, averages
 
 __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refused_counts"]
@@ -120,12 +120,13 @@ class Counts(Likelihood):
         return level, level + level**2 * xp.expm1(spread + wide)
 
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
-        mean, tau = at.mean(), like(at.columns.noise.mean, rows.x)
-        a = touching_point(rows.x, mean, tau)
-        grown = array_namespace(a).astype(array_namespace(a).exp(a), mean.dtype)
+        xp, mean, tau = array_namespace(rows.x), at.mean(), like(at.columns.noise.mean, rows.x)
         gamma, size = self._gamma(mean), like(self._size(at.columns), mean)
-        chance = expit(mean + self._shift(at.columns, mean) - array_namespace(mean).log(size))
-        own = (1 - gamma) * grown / (tau + grown) + gamma * (rows.x + size) / tau * chance * (1 - chance)
+        chance = expit(mean + self._shift(at.columns, mean) - xp.log(size))
+        own = (rows.x + size) / tau * chance * (1 - chance)
+        if not bool(xp.all(gamma > 0)):
+            grown = xp.astype(xp.exp(touching_point(rows.x, mean, tau)), mean.dtype)
+            own = xp.where(gamma > 0, own, grown / (tau + grown))
         return masked(own, rows.seen)
 
     def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
@@ -149,14 +150,16 @@ class Counts(Likelihood):
 
         `prior` has shape and rate of the size.
         """
-        tau = columns.noise.mean
-        gamma = GammaNoise(rows, mean, variance)
+        tau, gamma = columns.noise.mean, GammaNoise(rows, mean, variance)
         shift = gamma.shift(self._size(columns))
-        size = gamma.size(shift, prior)
-        common = (self.rare == 0) & (log_normal_height(rows, mean, variance, tau) > gamma.height(shift, size))
-        bound = replace(self, ratio=None, shift=None)
-        shift = np.where(common, 0.0, shift - bound._shift(columns, mean))
-        return replace(self, ratio=np.where(common, 0.0, size / tau), shift=shift)
+        size = gamma.size(shift, prior, None if self.ratio is None else self._size(columns))
+        common, log_normal = np.flatnonzero(self.rare == 0), np.zeros(len(tau), dtype=bool)
+        if len(common):
+            own = some_columns(rows, common)
+            height = log_normal_height(own, mean[:, common], variance[:, common], tau[common])
+            log_normal[common] = height > gamma.height(shift, size)[common]
+        shift = shift - replace(self, ratio=None, shift=None)._shift(columns, mean)
+        return replace(self, ratio=np.where(log_normal, 0.0, size / tau), shift=np.where(log_normal, 0.0, shift))
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         xp = array_namespace(eta)
@@ -370,7 +373,7 @@ def of_rare(rows: Rows, mean: Array, square: Callable[[], Array], noise: Any) ->
     y, tau, log_r = rows.x, noise.mean, noise.mean_log
     curve, (scaled, free, slope, bend) = touch_rare_counts(y, mean, square(), tau, rows.seen, rows.weight)
     half = rows.cached("half", lambda: masked(-0.5 * array_namespace(y).ones_like(y), rows.seen))
-    above = host(rows.cached("above", lambda: _above(rows)))
+    above = counts_above(rows)
     steps = np.exp(log_r) + np.arange(len(above))[:, None]  # (Y, D)
     chances = np.exp(log_r) / steps
     powers, rising = np.sum(above * chances, axis=0), np.sum(above * np.log(steps), axis=0)
@@ -383,16 +386,6 @@ def of_rare(rows: Rows, mean: Array, square: Callable[[], Array], noise: Any) ->
 
     way = np.stack([rows.counts * np.log(tau), slope + powers, bend], axis=1)
     return Parabolas(half, curve, 0.5 * y, y * curve, Constants(scaled, powers, free), way, each)
-
-
-def _above(rows: Rows) -> Floats:
-    """(Y, D), how many counts of each column exceed 0, 1, and so on."""
-    y = host(rows.x).astype(np.intp)
-    d = y.shape[1]
-    most = int(y.max(initial=0)) + 1
-    weight = None if rows.weight is None else np.repeat(host(rows.weight).astype(float), d)
-    times = np.bincount((y + most * np.arange(d)).ravel(), weight, minlength=most * d).reshape(d, most)
-    return np.ascontiguousarray(np.cumsum(times[:, :0:-1], axis=1)[:, ::-1].T)
 
 
 def _gamma_ratio(y: Array, r: Floats) -> tuple[Array, Array]:
