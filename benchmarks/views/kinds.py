@@ -143,6 +143,20 @@ def expected(density: Density, y: Any, eta: Any, variance: Any) -> float:
     return float(np.mean(logsumexp(terms + LOG_MASSES[:, None], axis=0)))
 
 
+def expected_counts(y: Any, eta: Any, variance: Any) -> float:
+    """The same of Poisson counts, with nodes about the mode of the integrand: noise is far wider than what y tells."""
+    x = np.log(y + 0.5)
+    for _ in range(30):
+        x = x + np.clip((y - np.exp(x) - (x - eta) / variance) / (np.exp(x) + 1 / variance), -1, 1)
+    sd = 1 / np.sqrt(np.exp(x) + 1 / variance)
+    points = [x + node * sd for node in NODES]
+    terms = [
+        _log_poisson(y, at) + norm.logpdf(at, eta, np.sqrt(variance)) - norm.logpdf(at, x, sd)  # as weights of nodes
+        for at in points
+    ]
+    return float(np.mean(logsumexp(np.stack(terms) + LOG_MASSES[:, None], axis=0)))
+
+
 def recovery(z: Any, codes: Any) -> float:
     design = np.column_stack([codes, np.ones(len(z))])
     left = z - design @ np.linalg.lstsq(design, z, rcond=None)[0]
@@ -180,18 +194,19 @@ def predicted(model: Any, kind: str, shown: Any, y: Any, hidden: Any) -> float:
         return expected(heavy, y, eta, variance) - np.log(scale)
     if kind == "bernoulli":
         return expected(_log_yes, y, eta, variance)
-    rare = np.broadcast_to(view.likelihood.rare, (len(shown), shown.shape[1]))[hidden] > 0
-    found = 0.0
-    if rare.any():
-        size = tau[rare]
+    counts = view.likelihood
+    log_mean = eta + np.log(counts.middle(np.zeros(shown.shape), columns))[hidden]
+    noise = np.broadcast_to(counts.dispersion(columns.noise), shown.shape)[hidden]
+    gamma = np.broadcast_to(counts.ratio > 0, shown.shape)[hidden]
 
-        def negative(a: Any, b: Any) -> Any:
-            return _log_negative(a, b + np.log(size), size)
+    def negative(a: Any, b: Any) -> Any:
+        return _log_negative(a, b, 1 / noise[gamma])
 
-        found += rare.sum() * expected(negative, y[rare], eta[rare], variance[rare])
-    if (~rare).any():
-        found += (~rare).sum() * expected(_log_poisson, y[~rare], eta[~rare], variance[~rare] + 1 / tau[~rare])
-    return found / len(y)
+    found = gamma.sum() * expected(negative, y[gamma], log_mean[gamma], variance[gamma])
+    rest, wide = ~gamma, variance + noise
+    if rest.any():
+        found += rest.sum() * expected_counts(y[rest], (log_mean - 0.5 * noise)[rest], wide[rest])
+    return float(found / len(y))
 
 
 def _log_yes(y: Any, eta: Any) -> Any:

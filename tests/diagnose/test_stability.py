@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,23 @@ def test_components_forced_on_noise_do_not() -> None:
     assert "not factor" in found.verdict
 
 
+@pytest.mark.parametrize("seed", [3, 10, 11])
+def test_columns_that_are_factors_of_their_own_do_not_return(seed: int) -> None:
+    """Maximum likelihood gives columns of noise no noise; factors are these columns, one each or turned together."""
+    noise = np.random.default_rng(seed).normal(size=(160, 8))
+    assert latens.stability(latens.FactorAnalysis(3, prior="ml", random_state=0), noise).return_rate.max() <= 0.3
+
+
+@pytest.mark.parametrize("columns", ["four", "two", "equal"])
+def test_causes_of_few_columns_return_though_one_of_these_has_no_noise(columns: str) -> None:
+    rng = np.random.default_rng(3)
+    z, e = rng.normal(size=(400, 2)), rng.normal(size=(400, 8))
+    parts = {"four": np.kron(np.eye(2), np.full(4, 0.9)), "two": np.kron(np.eye(2), [1.4, 1.4, 0.0, 0.0])}
+    X = np.column_stack([e, e[:, 0], e[:, 1]]) if columns == "equal" else z @ parts[columns] + e
+    found = latens.stability(latens.FactorAnalysis(2, prior="ml", random_state=0), X)
+    assert found.return_rate.min() >= 0.9
+
+
 def test_intervals_of_hidden_numbers_are_checked_on_the_other_half() -> None:
     assert 0.82 <= of_factors().coverage <= 0.97
     assert "90 % interval" in of_factors().verdict
@@ -53,6 +71,24 @@ def test_intervals_that_are_too_narrow_are_noticed() -> None:
             return filled, 0.3 * sd
 
     assert latens.stability(Sure(2, random_state=0), factors(), n_samples=8).coverage < 0.6
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", [latens.MultiViewFactorAnalysis, latens.LatentClassAnalysis])
+def test_intervals_of_the_numbers_of_a_mixed_frame_are_checked(kind: Any, library: str) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200, 2))
+    columns = {f"x{j}": z @ rng.normal(size=2) + 0.5 * rng.normal(size=200) for j in range(6)}
+    columns["x1"][::7] = np.nan
+    text = {"smoker": np.where(z[:, 0] > 0, "yes", "no"), "colour": np.array(["red", "blue"])[(z[:, 1] > 1) * 1]}
+    frame = importlib.import_module(library).DataFrame
+    found = latens.stability(kind(3, random_state=0), frame({**columns, **text}), n_samples=4)
+    assert 0.8 <= found.coverage <= 0.98
+    assert "90 % interval" in found.verdict
+    none = latens.stability(kind(3, random_state=0), frame(text), n_samples=2)
+    assert np.isnan(none.coverage)
+    assert none.verdict.endswith("Intervals were not checked: the model fills no cells of measurements.")
 
 
 def test_clusters_are_matched_whatever_their_order() -> None:

@@ -179,6 +179,13 @@ MODELS = (
         "tests/models/likelihoods/test_counts.py -k slope",
     ),
     Mutant(
+        "counts: gamma noise is answered with the means of log-normal noise",
+        "models/likelihoods/counts.py",
+        "shift if self.shift is None else shift + self.shift",
+        "shift",
+        "tests/models/likelihoods/test_counts.py -k answers",
+    ),
+    Mutant(
         "binary views: the response of a one is that of a zero",
         "models/likelihoods/bernoulli.py",
         "masked(rows.x - 0.5, rows.seen)",

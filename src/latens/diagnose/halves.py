@@ -9,7 +9,9 @@ the rows of either half, which needs no sign, scale or order:
 
 Posterior means alone would not do: a component that is left empty says of every row that it is as good as absent, and
 how good that is goes by the row's distance from the centre, in every half alike. Over all rows it would not do either:
-a cluster of one extreme row is found again by a half without it, in the component that it left empty. How well chance
+a cluster of one extreme row is found again by a half without it, in the component that it left empty. A factor that
+is a single column with next to no noise is that column in every half, without being the cause of anything: codes of
+factors are told without such columns, and without the one that goes most with the factor. How well chance
 agrees is found from rows whose columns were shuffled one by one: by the component that agrees best there. Columns that
 have humps of their own keep them when they are shuffled, and clusters at these humps return by right, not by chance:
 hence what is asked for has a most, and chance is never taken for more than it may be. That most is a share of what
@@ -25,12 +27,14 @@ from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.diagnose.budget import Budget, refuse_unseeded
+from latens.diagnose.hidden_entries import mixed_frame
 from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
@@ -48,6 +52,7 @@ N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN = 0.1  # share of the cells that are hidden there
 LEVEL = 0.9
 FEWEST_ROWS = 8
+LITTLE_NOISE = 0.1  # share of a column's variance below which its noise is next to nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,8 +66,8 @@ class Stability(Result):
     return_rate : array (K,)
         Share of the pairs of halves in which each component returned, above chance: 0 is chance, 1 is always.
     coverage : float
-        Share of hidden cells that lie in their 90 % interval, of fits to the other half; NaN where the model has no
-        such intervals.
+        Share of hidden cells that lie in their 90 % interval, of fits to the other half. Of measurements only: yes/no,
+        levels and counts have no such interval. NaN where there are none, and the verdict says so.
     n_pairs : int
         Pairs of halves that were fitted.
     verdict : str
@@ -198,9 +203,40 @@ class _Codes:
 
 def _agreement(whole: Any, fits: Sequence[Any], X: Any, halves: Sequence[Index], fit_params: dict[str, Any]) -> Floats:
     """(K,), of each component the least correlation among it and its counterparts in two fits, in either half."""
-    every = _codes(whole, X, fit_params)
-    find = _projected if isinstance(whole, FactorAnalysis) else _matched
-    one, other = (find(every, _codes(fit, X, fit_params)) for fit in fits)
+    if not isinstance(whole, FactorAnalysis):
+        return _least_agreement([_codes(fit, X, fit_params) for fit in (whole, *fits)], halves, _matched)
+    w, noise = whole.components_, whole.noise_variance_
+    lone, total = _lone_columns(w, noise), np.sum(w**2, axis=0) + noise
+    values = np.array(X.toarray() if is_sparse(X) else X, dtype=float)
+    values[:, lone] = np.nan
+    agreed, strongest = np.zeros(len(w)), np.argmax(w**2 / total, axis=1)
+    for column in np.unique(strongest):
+        rest = values.copy()
+        rest[:, column] = np.nan
+        codes = [_codes(fit, rest, fit_params) for fit in (whole, *fits)]
+        agreed = np.where(strongest == column, _least_agreement(codes, halves, _projected), agreed)
+    return agreed
+
+
+def _lone_columns(w: Floats, noise: Floats) -> NDArray[np.bool_]:
+    """(D,), which columns have next to no noise though the others tell less than half of them.
+
+    `w` are loadings (K, D). One factor is that column, or several turned together are several of them.
+    """
+    total, information = np.sum(w**2, axis=0) + noise, w / np.maximum(noise, np.finfo(float).tiny)
+    lone = np.zeros(len(noise), dtype=bool)
+    for column in np.flatnonzero(noise < LITTLE_NOISE * total):
+        others = np.eye(len(w)) + np.delete(w, column, axis=1) @ np.delete(information, column, axis=1).T
+        left = noise[column] + w[:, column] @ np.linalg.solve(others, w[:, column])  # of its variance
+        lone[column] = left > 0.5 * total[column]
+    return lone
+
+
+def _least_agreement(
+    codes: Sequence[_Codes], halves: Sequence[Index], find: Callable[[_Codes, _Codes], _Codes]
+) -> Floats:
+    """(K,), of three fits, the first of which says what there is to be found in the others."""
+    every, one, other = codes[0], *(find(codes[0], theirs) for theirs in codes[1:])
     pairs = ((every, one), (every, other), (one, other))
     agreed = [np.diagonal(a.of(half).correlations(b.of(half))) for a, b in pairs for half in halves]
     return np.asarray(np.min(agreed, axis=0))
@@ -248,9 +284,14 @@ def _by_chance(
 
 
 def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any]) -> tuple[int, int]:
-    """How many hidden cells lie in their interval, and how many there are; of numbers only."""
+    """How many hidden cells lie in their interval, and how many there are; of measurements only."""
     if getattr(fit, "binary", False) or not hasattr(fit, "impute") or is_sparse(X):
         return 0, 0
+    frame = mixed_frame(fit, X)
+    if frame is not None:
+        numbers = np.asarray(frame.numbers(X), dtype=float)
+        hide = _some_cells(numbers, rng)
+        return _inside(numbers, *frame.filled(fit, X, hide, _wanted(fit.impute, beside)), hide & frame.measured)
     views = X if isinstance(X, dict) else {"": X}
     try:
         values = {name: np.array(view, dtype=float) for name, view in views.items()}
@@ -267,9 +308,15 @@ def _covered(fit: Any, X: Any, rng: np.random.Generator, beside: dict[str, Any])
     for name, view in values.items():
         centre, spread = (host(each[name] if isinstance(X, dict) else each) for each in (mean, sd))
         own = hidden[name] & _numeric(view, name, likelihoods, getattr(fit, "columns_", None))
-        total += int(own.sum())
-        inside += int((np.abs(view - centre) <= ndtri(0.5 + LEVEL / 2) * np.asarray(spread))[own].sum())
+        more = _inside(view, np.asarray(centre), np.asarray(spread), own)
+        inside, total = inside + more[0], total + more[1]
     return inside, total
+
+
+def _inside(values: Floats, centre: Floats, spread: Floats, hidden: Any) -> tuple[int, int]:
+    """How many of the hidden cells lie in their interval, and how many there are."""
+    near = np.abs(values - centre) <= ndtri(0.5 + LEVEL / 2) * spread
+    return int(near[hidden].sum()), int(hidden.sum())
 
 
 def _some_cells(view: Floats, rng: np.random.Generator) -> Any:
@@ -316,8 +363,8 @@ def _words(names: Sequence[str], rate: Floats, coverage: float, n_pairs: int) ->
         words = f"{len(names) - len(weak)} of {len(names)} components return in most of {n_pairs} pairs of halves"
         words += f"; not {', '.join(weak[:5])}." if weak else "."
     if coverage == coverage:
-        words += f" {100 * coverage:.0f} % of hidden numbers lie in their {100 * LEVEL:.0f} % interval."
-    return words
+        return f"{words} {100 * coverage:.0f} % of hidden numbers lie in their {100 * LEVEL:.0f} % interval."
+    return f"{words} Intervals were not checked: the model fills no cells of measurements."
 
 
 def _n_rows(X: Any) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ from numpy.typing import NDArray
 
 from latens.array import Floats
 from latens.estimators.fitted_parts import fitted_parts
+from latens.estimators.frames.raw_frames import is_frame, level_numbers
 from latens.models.likelihoods.names import MEASUREMENTS
 
-__all__ = ["SHARE", "comparable", "filled_rows", "hide_some", "measured", "of_text"]
+__all__ = ["SHARE", "MixedFrame", "comparable", "filled_rows", "hide_some", "measured", "mixed_frame", "of_text"]
 
 Mask = NDArray[np.bool_]
 SHARE = 0.1  # of the cells
@@ -64,3 +67,60 @@ def filled_rows(model: Any, rows: Floats, given: Mapping[str, Any] | None = None
             return None
     mean, std = (list(part.values()) if isinstance(part, dict) else [part] for part in filled)
     return np.concatenate(mean, axis=1), np.concatenate(std, axis=1)
+
+
+@dataclass(frozen=True)
+class MixedFrame:
+    """Columns of a frame of numbers and levels that a model was fitted to, as it is."""
+
+    names: list[str]
+    levels: Mask  # (D,), which of them are of levels
+    measured: Mask  # (D,), which of them are measurements to the model
+    numbers: Callable[[Any], Floats]  # (n, D) of such a frame, of levels their number
+
+    def filled(self, model: Any, X: Any, hide: Mask, given: Mapping[str, Any]) -> tuple[Floats, Floats]:
+        """Numbers and standard deviations (n, D) of X, cells that `hide` (n, D) names being filled by the model."""
+        gappy = _without(X, self.names, hide)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            answer, std = model.impute(gappy, return_std=True, **given)
+            texts = [name for name, of_levels in zip(self.names, self.levels, strict=True) if of_levels]
+            filled = np.array(self.numbers(_replaced(gappy, {name: answer[name] for name in texts})), dtype=float)
+        for j in np.flatnonzero(~self.levels).tolist():  # an expected count is no count, which the model would refuse
+            # cells that were not hidden stay as they are written, such as 14 %; a decimal comma is in those filled too
+            cells = np.asarray(answer[self.names[j]], dtype=object)[hide[:, j]]
+            filled[hide[:, j], j] = [float(str(cell).replace(",", ".")) for cell in cells]
+        spread = std[self.names] if hasattr(std, "columns") else std
+        return filled, np.asarray(spread, dtype=np.float64)
+
+
+def mixed_frame(model: Any, X: Any) -> MixedFrame | None:
+    """How rows are given to a model of text; None where they are given as numbers."""
+    if of_text(model):
+        kinds = np.array(model.columns_.kinds)
+        levels = np.isin(kinds, ["bernoulli", "categorical", "ordinal"])
+        numbers = partial(level_numbers, model.columns_.table)
+        return MixedFrame(list(model.columns_.names), levels, np.isin(kinds, MEASUREMENTS), numbers)
+    encodings = getattr(model, "encodings_", None) or {}
+    if not hasattr(model, "layout_") or not is_frame(X) or len(encodings) != 1:
+        return None
+    (encoding,) = encodings.values()
+    names = [column.name for column in encoding.columns]
+    views = zip(model.layout_.views, model.layout_.features, strict=True)
+    levels = np.array([column.kind in ("binary", "category") for column in encoding.columns])
+    real = [name for view, own in views if str(model.likelihoods_[view]) in MEASUREMENTS for name in own]
+    return MixedFrame(names, levels, np.isin(names, real), partial(level_numbers, encoding))
+
+
+def _without(X: Any, names: list[str], hide: Mask) -> Any:
+    """A frame of pandas or polars without the cells that are to be hidden."""
+    if hasattr(X, "iloc"):
+        return _replaced(X, {name: X[name].mask(hide[:, j]) for j, name in enumerate(names)})
+    return _replaced(X, {name: X[name].set(type(X[name])(hide[:, j]), None) for j, name in enumerate(names)})
+
+
+def _replaced(X: Any, columns: Mapping[str, Any]) -> Any:
+    """The frame with other columns of these names."""
+    if hasattr(X, "iloc"):
+        return X.assign(**columns)
+    return X.with_columns([column.alias(name) for name, column in columns.items()])

@@ -12,7 +12,7 @@ def codes_given_loadings(model: Any, views: dict[str, np.ndarray], steps: int = 
     """Means and standard deviations (n, K) of factors under the posterior of a fitted model without groups.
 
     Each step sets the bound of every entry where the linear predictor is now, and then solves for the factors. How
-    uncertain they are in the end is by the likelihoods themselves, differentiated numerically.
+    uncertain they are in the end is by the likelihoods themselves, with the noise and the levels that are published.
     """
     q, k = model.posterior_, model.n_components_
     n = len(next(iter(views.values())))
@@ -35,6 +35,10 @@ def codes_given_loadings(model: Any, views: dict[str, np.ndarray], steps: int = 
                 tau, response = _parabola(kind, y, eta, second, p.noise.mean[seen])
                 precision = precision + (w * tau[:, None]).T @ w + np.diag(tau @ extra)
                 bend = _bend(kind, y, eta, p.noise.mean[seen])
+                if name in getattr(model, "dispersion_", {}):
+                    log_mean = model.intercepts_[name][0][seen] + w @ z
+                    gamma = _counts_by_gamma(model, name)[seen]
+                    bend = np.where(gamma, _gamma_bend(y, log_mean, 1 / model.dispersion_[name][seen]), bend)
                 true = true + (w * bend[:, None]).T @ w + np.diag(bend @ extra)
                 drive = drive + w.T @ (response - tau * b)
             spread = np.linalg.inv(precision)
@@ -52,6 +56,17 @@ def _kinds(model: Any, view: str) -> np.ndarray:
     if hasattr(likelihood, "rare"):
         return np.where(likelihood.rare > 0, "rare", "common")
     return np.full(len(model.posterior_.views[view].noise.mean), likelihood.name)
+
+
+def _counts_by_gamma(model: Any, view: str) -> np.ndarray:
+    """(D,), whether the noise of answers is gamma."""
+    return next(one.likelihood.ratio > 0 for one in model._model.views if one.name == view)
+
+
+def _gamma_bend(y: np.ndarray, log_mean: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The same of negative binomials: of their slope, size (y - mean) / (size + mean)."""
+    mean = np.exp(log_mean)
+    return size * mean * (size + y) / (size + mean) ** 2
 
 
 def _parabola(

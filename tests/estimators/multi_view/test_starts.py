@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import latens
+from latens.estimators.multi_view import starts
 from latens.estimators.multi_view.starts import _once, _standing_out
 
 
@@ -62,3 +65,19 @@ def test_factors_of_several_views_that_are_the_same_begin_once() -> None:
     alike = np.array([[1.0, 0.2, -0.95], [0.2, 1.0, 0.1], [-0.95, 0.1, 1.0]])
     assert _once(alike, np.array([0.2, 0.5, 0.3])) == [1, 2]
     assert _once(alike, np.array([0.2, 0.0, 0.1])) == [0]
+
+
+@pytest.mark.parametrize(("max_iter", "longest"), [(1, 1), (6, 2), (1000, starts.TRIED)])
+def test_a_trial_takes_no_more_than_a_third_of_a_fit(
+    max_iter: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths, plain = [], starts._try
+
+    def watched(model: Any, sample: Any, steps: int, *rest: Any) -> Any:
+        lengths.append(steps)
+        return plain(model, sample, steps, *rest)
+
+    monkeypatch.setattr(starts, "_try", watched)
+    views, _ = latens.datasets.make_multiview(60, (12, 10), n_factors=2, random_state=0)
+    latens.MultiViewFactorAnalysis(4, random_state=0, max_iter=max_iter).fit(views)
+    assert max(lengths) == longest

@@ -142,3 +142,63 @@ def test_a_step_of_the_dispersion_goes_where_the_bound_is_highest() -> None:
     assert promised < 1e-6
     assert size == pytest.approx(np.full(3, 4.0), rel=0.25)
     assert level + np.log(size) == pytest.approx(np.log(rows.x.mean(axis=0)))
+
+
+@pytest.mark.parametrize("noise", [2.0, 0.5, np.inf], ids=["gamma", "much", "none"])
+@pytest.mark.parametrize("rare", [0.0, 1.0], ids=["common", "rare"])
+def test_answers_have_the_noise_and_the_mean_of_rows_where_eta_is_uncertain(noise: float, rare: float) -> None:
+    """Whatever the tau of the bound: eta is known up to .1, and counts have gamma noise about its exponential."""
+    rng = np.random.default_rng(5)
+    eta = rng.normal(0.0, 0.4, size=(4000, 3)) + np.array([0.5, 2.0, 4.0])
+    gamma = 1.0 if np.isinf(noise) else rng.gamma(noise, 1 / noise, size=eta.shape)
+    rows = Rows(rng.poisson(np.exp(eta) * gamma).astype(float))
+    mean = eta + 0.1 * rng.normal(size=eta.shape)  # as far off as the variance says
+    columns = Columns(KnownGamma(np.array([1.0, 4.0, 20.0])))
+    found = NegativeBinomial(np.full(3, rare)).answering(rows, mean, np.full(mean.shape, 0.01), columns, (1.0, 1e-3))
+    at_zero, spread = found.expect(np.zeros((1, 3)), np.zeros((1, 3)), columns)
+    assert at_zero[0] == pytest.approx(np.ones(3), rel=0.06)
+    dispersion = found.dispersion(columns.noise)
+    if np.isinf(noise):
+        assert np.all(dispersion < 0.03)
+    else:
+        assert dispersion == pytest.approx(np.full(3, 1 / noise), rel=0.15)
+        assert spread[0] - at_zero[0] == pytest.approx(at_zero[0] ** 2 / noise, rel=0.25)
+
+
+def test_log_normal_noise_stays_where_rows_have_it() -> None:
+    rng = np.random.default_rng(6)
+    eta = rng.normal(0.0, 0.4, size=(2000, 4)) + 4.0
+    rates = np.exp(eta + np.array([1.0, 1.0, 0.0, 0.0]) * rng.normal(size=eta.shape))
+    gamma = rng.gamma(1.0, size=eta.shape)
+    rows = Rows(rng.poisson(np.where(np.arange(4) < 2, rates, rates * gamma)).astype(float))
+    columns = Columns(KnownGamma(np.ones(4)))
+    found = NegativeBinomial(np.zeros(4)).answering(rows, eta, np.full(eta.shape, 1e-6), columns, (1.0, 1e-3))
+    assert found.ratio is not None
+    assert (found.ratio > 0).tolist() == [False, False, True, True]
+
+
+def test_weights_of_rows_are_copies_of_them_in_the_noise_of_answers() -> None:
+    rng = np.random.default_rng(7)
+    eta, weight = rng.normal(1.0, 0.5, size=(200, 3)), rng.integers(1, 4, size=200)
+    y, seen = rng.poisson(np.exp(eta)).astype(float), rng.random(eta.shape) < 0.8
+    columns, likelihood = Columns(KnownGamma(np.ones(3))), PoissonCounts(np.array([0.0, 1.0, 1.0]))
+    place = np.repeat(np.arange(200), weight)
+    weighted = likelihood.answering(
+        Rows(y * seen, seen, weight.astype(float)), eta, np.full(eta.shape, 0.02), columns, (3.0, 1e-2)
+    )
+    copied = likelihood.answering(
+        Rows((y * seen)[place], seen[place]), eta[place], np.full((len(place), 3), 0.02), columns, (3.0, 1e-2)
+    )
+    assert weighted.dispersion(columns.noise) == pytest.approx(copied.dispersion(columns.noise), rel=1e-9)
+    assert weighted.shift == pytest.approx(copied.shift, rel=1e-9, abs=1e-12)
+
+
+def test_draws_have_the_moments_that_are_expected() -> None:
+    rng = np.random.default_rng(8)
+    columns = Columns(KnownGamma(np.array([3.0, 5.0, 2.0])))
+    likelihood = NegativeBinomial(np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 0.5]), np.array([0.0, -0.2, 0.1]))
+    eta = np.broadcast_to(np.array([2.0, 3.0, 1.0]), (200_000, 3))
+    mean, variance = likelihood.expect(eta[:1], np.zeros((1, 3)), columns)
+    drawn = likelihood.draw(eta, columns, rng)
+    assert drawn.mean(axis=0) == pytest.approx(mean[0], rel=0.01)
+    assert drawn.var(axis=0) == pytest.approx(variance[0], rel=0.05)

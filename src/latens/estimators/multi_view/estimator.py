@@ -22,7 +22,7 @@ from latens.estimators.frames.views_by_kind import learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
-from latens.estimators.multi_view.findings import doubt_table, doubt_totals, explain
+from latens.estimators.multi_view.findings import doubt_table, doubt_totals
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.priors import SharedPriors, with_priors
 from latens.estimators.multi_view.starts import (
@@ -148,8 +148,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     tails_ : dict of float
         With outliers: degrees of freedom nu of the noise of each such view; the fewer, the heavier its tails.
     dispersion_ : dict of arrays (D_m,)
-        With counts: variance of the rate relative to its mean squared, given the factors, in rare columns; in common
-        ones, of mean 5 and above, the variance of its logarithm.
+        With counts: variance of the rate relative to its mean squared, given the factors; in common columns whose noise
+        is rather log-normal than gamma, that of its logarithm.
     likelihoods_ : dict of str
         View to the likelihood of its entries, as given or guessed.
     levels_ : dict
@@ -512,8 +512,9 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         if self.__sklearn_is_fitted__() and (self.layout_, self.likelihoods_) != (layout, kinds):
             del self.posterior_
         self.layout_, self.likelihoods_, self._plain = layout, kinds, not isinstance(X, Mapping)
-        self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
+        context, _ = self._fit(InBlocks(source), None, moves=self.moves, checkpoint=checkpoint)
         with self._completing():
+            self._learn_from(all_or_sample(context.data, context.sample))
             self.deviances_ = explain_source(self._model, self._state.q, InBlocks(source).entered(self._units).source)
             self._waiting = None
             self._forget_samples()
@@ -563,7 +564,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _note(self, table: WideTable, entered: Rows) -> None:
         """Remember the samples of the fit; `entered` has those that counted, in the model's units."""
         rows, living = table.rows, living_components(self._model, self._state, prune=self.prune)[0]
-        codes, self.deviances_ = explain(self._model, self._state.q, self._parts(entered))
+        codes, self.deviances_ = self._learn_from(entered)
         counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(host(rows.weight) > 0)
         scores = np.zeros((len(rows), self.n_components_))
         scores[counted] = codes[:, living] * signs(self.posterior_)

@@ -118,12 +118,10 @@ def doubt_table(table: WideTable, *, by_kind: bool = False) -> None:
         )
 
 
-def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> tuple[Floats, Deviances]:
-    """Codes (n, K) of rows in the model's units, block by block, and how much of the views they explain."""
+def explain(model: MultiView, q: MultiViewPosterior, parts: list[Rows], codes: list[Array]) -> Deviances:
+    """How much of rows in the model's units, block by block, their codes (n, K) explain."""
     usual = levels(model, q, parts)
-    codes = [local_fixed_point(model, q, part).mean for part in parts]
-    unexplained = [deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)]
-    return np.concatenate([host(z) for z in codes]), reduce(add, unexplained)
+    return reduce(add, (deviances(model, q, usual, part, z) for part, z in zip(parts, codes, strict=True)))
 
 
 def levels(model: MultiView, q: MultiViewPosterior, parts: list[Rows]) -> list[Floats]:

@@ -42,6 +42,7 @@ MANY = 4  # factors times this, beyond the number of columns, from which fewer a
 MOST_COMPARED = 512  # samples up to which directions are counted by the products of all pairs
 BEYOND = 1.05  # times the end of what noise makes, from which a direction is one of a factor
 TRIED = 15  # iterations on the sample after which the better of two starts shows
+SHARE_OF_TRIALS = 3  # a trial takes no more than one in so many of the iterations that a fit may take
 SETTLED = 5  # iterations after factors were deleted, before what is left is judged
 PLAINLY = 10.0  # nats by which a start is ahead of another that may still end higher
 SAME = 0.9  # correlation from which two views have found the same factor
@@ -151,26 +152,27 @@ def first_starts(
     lasts, so that a whole search is made from both. With `drop`, these factors are gone from the starts, too.
     """
     together = principal_starts(model, sample, k, rng, alike, fewer=fewer)
-    n, attempt = len(together), partial(_try, model, sample, min(TRIED, max_iter))
+    steps = max(1, min(TRIED, max_iter // SHARE_OF_TRIALS))
+    n, attempt = len(together), partial(_try, model, sample, steps)
     if len(model.views) < 2 and n == 1:
         return together
     watch = None if over is None else lambda _: over()
-    apart = [] if len(model.views) < 2 else starts_view_by_view(model, sample, k, min(TRIED, max_iter), fewer, watch)
+    apart = [] if len(model.views) < 2 else starts_view_by_view(model, sample, k, steps, fewer, watch)
     fits = ascend_all([State(start) for start in [*together, *apart]], attempt, watch)
     if any(fit.interrupted for fit in fits):
         raise KeyboardInterrupt
     fits = [highest(fits[:n]), *fits[n:]]
-    paying = [_without_losing(model, sample, fit) for fit in fits]
+    paying = [_without_losing(model, sample, fit, min(SETTLED, steps)) for fit in fits]
     reached = [fit.elbo for fit in paying]
     best = int(np.argmax(reached))
     chosen = [0, best] if reached[best] > reached[0] + PLAINLY else [0]
     return [cast("MultiViewPosterior", (paying if drop else fits)[i].state.q) for i in chosen]
 
 
-def _without_losing(model: MultiView, sample: Rows, fit: Fit) -> Fit:
+def _without_losing(model: MultiView, sample: Rows, fit: Fit, steps: int) -> Fit:
     """The fit once all factors that do not pay for themselves are gone, or as it is where that is higher."""
     fewer = next(deletions(cast("MultiViewPosterior", fit.state.q), fit.state.stats), None)
-    return fit if fewer is None else highest([fit, _try(model, sample, SETTLED, State(fewer), None)])
+    return fit if fewer is None else highest([fit, _try(model, sample, steps, State(fewer), None)])
 
 
 def principal_starts(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from latens.array import Floats
 from latens.array.transfer import host, like
-from latens.core import Rows
+from latens.core import Rows, without_transients
 from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fitting.context import FitContext
@@ -29,9 +30,11 @@ from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enou
 from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.validation import occupied
+from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.likelihoods import Likelihood
 from latens.models.likelihoods.names import kinds_of
 from latens.models.multi_view.explained import Deviances
+from latens.models.multi_view.noise_of_answers import with_noise_of_answers
 from latens.models.multi_view.view import GROUP
 from latens.system.threads import one_blas_thread
 
@@ -145,15 +148,27 @@ class ViewStreams(VariationalTransformer):
         if not first:
             self._forget_samples()
 
+    def _learn_from(self, entered: Rows) -> tuple[Floats, Deviances]:
+        """Codes (n, K) of the rows of a fit, and what they explain, once the noise of answers is learnt from them.
+
+        Rows are in the model's units. More batches of a stream do not change that noise until it is fitted anew.
+        """
+        parts = self._parts(entered)
+        codes = [without_transients(local_fixed_point(self._model, self._state.q, part)) for part in parts]
+        self._model = with_noise_of_answers(self._model, self._state.q, parts, codes)
+        for name, value in self._publish(self.posterior_, self._state.stats, self._units).items():
+            setattr(self, f"{name}_", value)
+        means = [each.mean for each in codes]
+        return np.concatenate([host(z) for z in means]), explain(self._model, self._state.q, parts, means)
+
     def _tell_fit(self, data: Data, each: float) -> None:
-        self.deviances_ = each * self._deviances_of(data.rows)  # type: ignore[attr-defined]  # in memory: a reservoir
+        rows: Rows = data.rows  # type: ignore[attr-defined]  # in memory: a reservoir
+        self.deviances_ = each * self._learn_from(self._units.enter(rows))[1]
 
     def _tell_batch(self, rows: Rows) -> None:
-        self.deviances_ = self.deviances_ + self._deviances_of(rows)
-
-    def _deviances_of(self, rows: Rows) -> Deviances:
-        entered = [self._units.enter(part) for part in self._parts(rows)]
-        return explain(self._model, self._state.q, entered)[1]
+        parts = [self._units.enter(part) for part in self._parts(rows)]
+        codes = [local_fixed_point(self._model, self._state.q, part).mean for part in parts]
+        self.deviances_ = self.deviances_ + explain(self._model, self._state.q, parts, codes)
 
     def _forget_samples(self) -> None:
         for name in ("scores_", "row_names_", "group_of_"):

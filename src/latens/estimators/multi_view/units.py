@@ -94,7 +94,7 @@ def in_data_units(
     }
     dispersed = [n for n, view in kinds.items() if view.likelihood.learns_noise and not view.likelihood.has_unit]
     if dispersed:
-        public["dispersion"] = {n: 1 / q.views[n].noise.mean for n in dispersed}
+        public["dispersion"] = {n: kinds[n].likelihood.dispersion(q.views[n].noise) for n in dispersed}
     tails = {n: v.parameters.value for n, (v, c) in views.items() if isinstance(v.parameters, Tails)}
     if tails:
         public["tails"] = tails

@@ -4,6 +4,8 @@
     rare, below:              y ~ negative binomial of size tau and mean  tau e^eta          gamma noise
 
 A large tau means no dispersion beyond Poisson's. Each bound is loose where the other is tight, hence the two ways.
+Answers about entries have the noise that rows show without these bounds, gamma or log-normal, whichever they are more
+probable with; it is found after the fit (`gamma_noise`).
 
 Common columns have a normal q(x) = Normal(x, v) in each entry, found anew where eta is, m = E[eta]:
 
@@ -25,7 +27,7 @@ parabolas (`way`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -39,15 +41,19 @@ from latens.array.special import expit, gammaln
 from latens.array.transfer import column_sums, host, like, take
 from latens.core import Rows
 from latens.families.gamma import Gamma
+from latens.models.likelihoods.gamma_noise import NODES as NODES_OF_ETA
+from latens.models.likelihoods.gamma_noise import WEIGHTS, GammaNoise, counts_above
 from latens.models.likelihoods.interface import Columns, Free, Likelihood, Look, Predictor, Tangent, averages
 
 __all__ = ["Counts", "NegativeBinomial", "PoissonCounts", "count_limits", "refused_counts"]
 
+LEAST_SIZE = 1e-6  # of gamma noise
 LEAST_TAU, MOST_TAU = 0.02, 1e6  # between which q(x) is looked for; any q(x) gives a bound
 MOST_STEPS, LAST_STEP, LONGEST_STEP = 30, 1e-9, 2.0  # of Newton's method: steps, their size at the end, and at most
 COMMON = 5.0  # mean count from which a column is common: about here both bounds lose the same
 LEAP = 2.0  # times as large, or as small, that tau becomes in one step at most
 NODES = 7  # of slopes and curvatures, which are smooth
+MOST_DRAWN = 1e15  # mean of a count that is drawn
 LARGEST_LOG = 40.0  # log of a mean, and variance of eta, up to which moments of counts are computed
 RARE_START, COMMON_START = (
     (0.05, 10.0),
@@ -65,6 +71,10 @@ class Counts(Likelihood):
     common: ClassVar[float] = COMMON
 
     rare: Floats = sized("d")  # 1 for rare columns, 0 for common ones
+    # of answers: the size of gamma noise over tau, 0 where noise is log-normal, and what is added to log means; None:
+    # both are those of the bound
+    ratio: Floats | None = sized("d", default=None)
+    shift: Floats | None = sized("d", default=None)
 
     @classmethod
     def for_rows(cls, rows: Rows) -> Self:
@@ -110,12 +120,13 @@ class Counts(Likelihood):
         return level, level + level**2 * xp.expm1(spread + wide)
 
     def curvature(self, rows: Rows, tangent: Tangent, at: Predictor) -> Array:
-        mean, tau = at.mean(), like(at.columns.noise.mean, rows.x)
-        a = touching_point(rows.x, mean, tau)
-        grown = array_namespace(a).astype(array_namespace(a).exp(a), mean.dtype)
-        chance = expit(mean)
-        rare = like(self.rare, mean)
-        own = (1 - rare) * grown / (tau + grown) + rare * (rows.x / tau + 1) * chance * (1 - chance)
+        xp, mean, tau = array_namespace(rows.x), at.mean(), like(at.columns.noise.mean, rows.x)
+        gamma, size = self._gamma(mean), like(self._size(at.columns), mean)
+        chance = expit(mean + self._shift(at.columns, mean) - xp.log(size))
+        own = (rows.x + size) / tau * chance * (1 - chance)
+        if not bool(xp.all(gamma > 0)):
+            grown = xp.astype(xp.exp(touching_point(rows.x, mean, tau)), mean.dtype)
+            own = xp.where(gamma > 0, own, grown / (tau + grown))
         return masked(own, rows.seen)
 
     def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
@@ -129,7 +140,26 @@ class Counts(Likelihood):
         return masked(slope, rows.seen), masked(bend, rows.seen)
 
     def only(self, columns: slice) -> Counts:
-        return type(self)(self.rare[columns])
+        ratio, shift = (None if part is None else part[columns] for part in (self.ratio, self.shift))
+        return type(self)(self.rare[columns], ratio, shift)
+
+    def answering(
+        self, rows: Rows, mean: Floats, variance: Floats, columns: Columns, prior: tuple[float, float | Floats]
+    ) -> Self:
+        """The same, answering with the noise of rows whose eta are Normal(mean, variance), (n, D) each.
+
+        `prior` has shape and rate of the size.
+        """
+        tau, gamma = columns.noise.mean, GammaNoise(rows, mean, variance)
+        shift = gamma.shift(self._size(columns))
+        size = gamma.size(shift, prior, None if self.ratio is None else self._size(columns))
+        common, log_normal = np.flatnonzero(self.rare == 0), np.zeros(len(tau), dtype=bool)
+        if len(common):
+            own = some_columns(rows, common)
+            height = log_normal_height(own, mean[:, common], variance[:, common], tau[common])
+            log_normal[common] = height > gamma.height(shift, size)[common]
+        shift = shift - replace(self, ratio=None, shift=None)._shift(columns, mean)
+        return replace(self, ratio=np.where(log_normal, 0.0, size / tau), shift=np.where(log_normal, 0.0, shift))
 
     def middle(self, eta: Array, columns: Columns) -> Array:
         xp = array_namespace(eta)
@@ -171,11 +201,11 @@ class Counts(Likelihood):
         return np.asarray(eta - (self.rare * np.log(noise.mean))[:, None])
 
     def draw(self, eta: Floats, columns: Columns, rng: np.random.Generator) -> Floats:
-        tau = np.broadcast_to(columns.noise.mean, eta.shape)
-        gamma = rng.gamma(tau)
-        normal = np.exp(rng.normal(size=eta.shape) / np.sqrt(tau))
-        level = np.exp(np.clip(eta, -LARGEST_LOG, LARGEST_LOG)) * np.where(self.rare > 0, gamma, normal)
-        return np.asarray(rng.poisson(np.minimum(level, 1e15)), dtype=float)
+        tau, size = columns.noise.mean, self._size(columns)
+        gamma = rng.gamma(np.broadcast_to(size, eta.shape)) / size
+        normal = np.exp(rng.normal(size=eta.shape) / np.sqrt(tau) - 0.5 / tau)
+        level = self.middle(eta, columns) * np.where(self._gamma(eta) > 0, gamma, normal)
+        return np.asarray(rng.poisson(np.minimum(level, MOST_DRAWN)), dtype=float)
 
     def limits(self, mean: Array, variance: Array, tail: float) -> tuple[Array, Array]:
         return count_limits(mean, variance, tail)
@@ -184,15 +214,29 @@ class Counts(Likelihood):
     def refusal(cls, look: Look) -> str | None:
         return refused_counts(look)
 
+    def dispersion(self, noise: Any) -> Floats:
+        """(D,), variance of the rate relative to its mean squared; of log-normal noise that of its logarithm."""
+        return np.asarray(1 / self._size(Columns(noise)))
+
+    def _gamma(self, x: Array) -> Array:
+        """(D,), 1 where noise is gamma, 0 where it is log-normal."""
+        return like(self.rare if self.ratio is None else self.ratio > 0, x)
+
+    def _size(self, columns: Columns) -> Floats:
+        """(D,), of gamma noise; elsewhere tau."""
+        tau = np.maximum(columns.noise.mean, LEAST_SIZE)
+        return np.asarray(tau if self.ratio is None else tau * np.where(self.ratio > 0, self.ratio, 1.0))
+
     def _shift(self, columns: Columns, x: Array) -> Array:
         """(D,), log E[y | eta] - eta."""
         tau = columns.noise.mean
-        return like(np.where(self.rare > 0, np.log(tau), 0.5 / np.maximum(tau, LEAST_TAU)), x)
+        shift = np.where(self.rare > 0, np.log(tau), 0.5 / np.maximum(tau, LEAST_TAU))
+        return like(shift if self.shift is None else shift + self.shift, x)
 
     def _spread(self, columns: Columns, x: Array) -> Array:
         """(D,), log of E[rate^2 | eta] / E[rate | eta]^2."""
-        inverse = 1 / np.maximum(columns.noise.mean, LEAST_TAU)
-        return like(np.where(self.rare > 0, np.log1p(inverse), inverse), x)
+        inverse = 1 / np.maximum(self._size(columns), LEAST_TAU)
+        return like(np.where(self._gamma(x) > 0, np.log1p(inverse), inverse), x)
 
 
 @record(eq=False)
@@ -329,7 +373,7 @@ def of_rare(rows: Rows, mean: Array, square: Callable[[], Array], noise: Any) ->
     y, tau, log_r = rows.x, noise.mean, noise.mean_log
     curve, (scaled, free, slope, bend) = touch_rare_counts(y, mean, square(), tau, rows.seen, rows.weight)
     half = rows.cached("half", lambda: masked(-0.5 * array_namespace(y).ones_like(y), rows.seen))
-    above = host(rows.cached("above", lambda: _above(rows)))
+    above = counts_above(rows)
     steps = np.exp(log_r) + np.arange(len(above))[:, None]  # (Y, D)
     chances = np.exp(log_r) / steps
     powers, rising = np.sum(above * chances, axis=0), np.sum(above * np.log(steps), axis=0)
@@ -342,16 +386,6 @@ def of_rare(rows: Rows, mean: Array, square: Callable[[], Array], noise: Any) ->
 
     way = np.stack([rows.counts * np.log(tau), slope + powers, bend], axis=1)
     return Parabolas(half, curve, 0.5 * y, y * curve, Constants(scaled, powers, free), way, each)
-
-
-def _above(rows: Rows) -> Floats:
-    """(Y, D), how many counts of each column exceed 0, 1, and so on."""
-    y = host(rows.x).astype(np.intp)
-    d = y.shape[1]
-    most = int(y.max(initial=0)) + 1
-    weight = None if rows.weight is None else np.repeat(host(rows.weight).astype(float), d)
-    times = np.bincount((y + most * np.arange(d)).ravel(), weight, minlength=most * d).reshape(d, most)
-    return np.ascontiguousarray(np.cumsum(times[:, :0:-1], axis=1)[:, ::-1].T)
 
 
 def _gamma_ratio(y: Array, r: Floats) -> tuple[Array, Array]:
@@ -385,6 +419,22 @@ def touching_point(y: Array, mean: Array, tau: Array) -> Array:
         if not bool(xp.any(xp.abs(step) > LAST_STEP)):
             break
     return a
+
+
+def log_normal_height(rows: Rows, mean: Floats, variance: Floats, tau: Floats) -> Floats:
+    """(D,), sums of a bound of E[log p(y | eta)] with log-normal noise, eta ~ Normal(mean, variance), but for log y!.
+
+    Where eta is known it is below log p by .01 nats an entry at most where tau is 1 and more.
+    """
+    y, tau, total = host(rows.x), np.asarray(_within(tau)), np.zeros_like(tau)
+    for node, weight in zip(NODES_OF_ETA, WEIGHTS, strict=True):
+        eta = mean + node * np.sqrt(variance)
+        a = touching_point(y, eta, tau)
+        v = 1 / (tau + np.exp(a))
+        x = a - 0.5 * v
+        each = y * x - np.exp(a) + 0.5 * (1 + np.log(v * tau)) - 0.5 * tau * ((x - eta) ** 2 + v)
+        total += weight * _summed(rows, each)
+    return total
 
 
 def some_columns(rows: Rows, place: Index) -> Rows:

@@ -216,6 +216,10 @@ class Likelihood:
     def link(self, level: Floats, columns: Columns) -> Floats:
         """The eta whose y is at that level."""
 
+    def dispersion(self, noise: Any) -> Floats:
+        """(D,), the noise of columns without a unit, as it is published."""
+        return np.asarray(1 / noise.mean)
+
     def intercept(self, offsets: Floats, columns: Columns) -> Floats:
         """(D, G), levels of eta as they are published."""
         return offsets

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from latens.diagnose.hidden_entries import SHARE, comparable, filled_rows, hide_some, of_text
-from latens.estimators.frames.raw_frames import is_frame, level_numbers
+from latens.diagnose.hidden_entries import SHARE, MixedFrame, comparable, filled_rows, hide_some, mixed_frame
 from latens.report.measures.sample import beside
 
 if TYPE_CHECKING:
@@ -61,7 +57,7 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     model, sample = entry.model, entry.sample
     if sample is None or not hasattr(model, "impute") or entry.n_components == 0 or entry.family == "regression":
         return None
-    frame = _frame_of(model, sample.X)
+    frame = mixed_frame(model, sample.X)
     if frame is not None:
         return _in_frame(entry, frame)
     values = sample.values
@@ -98,29 +94,7 @@ def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
     return np.linspace(0, len(values) - 1, n).round().astype(int)
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """Columns of a frame of numbers and levels that a model was fitted to, as it is."""
-
-    names: list[str]
-    levels: NDArray[np.bool_]  # (D,), which of them are of levels
-    numbers: Callable[[Any], np.ndarray]  # (n, D) of such a frame, of levels their number
-
-
-def _frame_of(model: Any, X: Any) -> _Frame | None:
-    """How rows are given to a model of text; None where they are given as numbers."""
-    if of_text(model):
-        levels = np.array([kind in ("bernoulli", "categorical", "ordinal") for kind in model.columns_.kinds])
-        return _Frame(list(model.columns_.names), levels, partial(level_numbers, model.columns_.table))
-    encodings = getattr(model, "encodings_", None) or {}
-    if not hasattr(model, "layout_") or not is_frame(X) or len(encodings) != 1:
-        return None
-    (encoding,) = encodings.values()
-    levels = np.array([column.kind in ("binary", "category") for column in encoding.columns])
-    return _Frame([column.name for column in encoding.columns], levels, partial(level_numbers, encoding))
-
-
-def _in_frame(entry: Entry, frame: _Frame) -> HiddenCells | None:
+def _in_frame(entry: Entry, frame: MixedFrame) -> HiddenCells | None:
     """The same for a frame with levels as text: numbers by their error, levels by how many are right."""
     model, sample = entry.model, entry.sample
     assert sample is not None
@@ -128,23 +102,11 @@ def _in_frame(entry: Entry, frame: _Frame) -> HiddenCells | None:
         return None
     names, levels, values = frame.names, frame.levels, np.asarray(frame.numbers(sample.X))
     at = _looked_at(values, len(names))
-    rows, gappy = values[at], sample.X.iloc[at].copy()
+    rows = values[at]
     hide = hide_some(rows)
     if hide.sum() < FEWEST:
         return None
-    for j, name in enumerate(names):
-        gappy[name] = gappy[name].mask(hide[:, j])
-    given = beside(sample.given, at, len(values))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        (answer, std), coded = model.impute(gappy, return_std=True, **given), gappy.copy()
-        for name, of_levels in zip(names, levels, strict=True):
-            coded[name] = answer[name] if of_levels else gappy[name]
-        filled = np.asarray(frame.numbers(coded))
-    for j in np.flatnonzero(~levels).tolist():  # an expected count is no count, which the model would refuse
-        # cells that were not hidden stay as they are written, such as 14 %; a decimal comma is in those filled too
-        filled[hide[:, j], j] = [float(str(cell).replace(",", ".")) for cell in answer[names[j]][hide[:, j]]]
-    std = np.asarray(std[names] if hasattr(std, "columns") else std, dtype=np.float64)
+    filled, std = frame.filled(model, sample.X.iloc[at], hide, beside(sample.given, at, len(values)))
     of_levels, of_numbers = hide & levels, hide & ~levels
     right = usual = error = coverage = float("nan")
     if of_levels.any():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import latens
 from latens.datasets import make_multiview
 from tests.estimators.multi_view.estimator.views import Views, model
 
@@ -58,6 +60,24 @@ class TestImputing:
         assert 0.88 < inside[hole].mean() <= 1  # whole numbers cannot stop at nine tenths
         assert np.all(filled["view1"] >= 0)
         assert np.all(low["view1"] % 1 == 0)
+
+    @pytest.mark.parametrize("size", [0.5, 1e6], ids=["overdispersed", "poisson"])
+    def test_counts_are_filled_with_their_means_and_published_with_their_noise(
+        self, size: float, tmp_path: Path
+    ) -> None:
+        """The bound of common columns has log-normal noise: by its means, counts of size .5 came out twice as large."""
+        rng = np.random.default_rng(57)
+        log_mean = rng.normal(size=(400, 2)) @ (0.5 * rng.normal(size=(2, 30))) + rng.uniform(2, 5, 30)
+        counts = rng.poisson(np.exp(log_mean) * rng.gamma(size, 1 / size, log_mean.shape)).astype(float)
+        hidden = rng.random(counts.shape) < 0.1
+        found = model(4, likelihoods={"rna": "negative-binomial"}).fit({"rna": np.where(hidden, np.nan, counts)})
+        filled = found.impute({"rna": np.where(hidden, np.nan, counts)})["rna"]
+        assert filled[hidden].sum() == pytest.approx(np.exp(log_mean[hidden]).sum(), rel=0.15)
+        dispersion = found.dispersion_["rna"]
+        assert np.median(dispersion) == pytest.approx(1 / size, rel=0.25, abs=0.02)
+        again = latens.load(latens.save(found, tmp_path / "model"))
+        assert np.array_equal(again.dispersion_["rna"], dispersion)
+        assert np.array_equal(again.impute({"rna": np.where(hidden, np.nan, counts)})["rna"], filled)
 
     def test_views_that_are_absent_are_predicted_whole(self, data: tuple[Views, Any], fitted: Any) -> None:
         views, truth = data

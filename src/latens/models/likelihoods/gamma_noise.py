@@ -1,0 +1,102 @@
+"""Counts with gamma noise whose log means are uncertain: how large the noise is, and how much the means are off.
+
+    y | eta, r  ~ negative binomial of mean e^(eta + s) and size r,    eta ~ Normal(m, v),    r ~ Gamma(a, b)
+
+Shift and size are where  sum_n E[log p(y_n | eta_n, r, s)] + a log r - b r  is highest: what the bound would say of
+them with the likelihood itself. A fit goes by parabolas below the likelihood, and in common columns by log-normal noise
+that is independent of eta in the posterior: both take some of the uncertainty of eta for noise, and log-normal noise
+that stands for gamma noise has other means.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latens.array import Floats
+from latens.array.special import digamma, gammaln
+from latens.array.transfer import column_sums, host
+from latens.core import Rows
+
+__all__ = ["NODES", "WEIGHTS", "GammaNoise", "counts_above"]
+
+SMALLEST_SIZE, LARGEST_SIZE = 0.02, 1e5
+HALVINGS = 11  # of the logarithms between them, which leave .01
+FACTOR, FEWER_HALVINGS = 4.0, 8  # by which a size that is known about may be off, and what leaves .01 then
+MOST_DISTINCT = 4  # counts from 0 to the largest, times the rows, up to which they are summed by value
+SHIFT_STEPS, LONGEST_SHIFT = 3, 1.0  # of Newton's method
+LARGEST_LOG_MEAN = 40.0
+NODES, MASSES = np.polynomial.hermite_e.hermegauss(2)  # few: eta is known to a tenth or so
+WEIGHTS = MASSES / MASSES.sum()
+
+
+def counts_above(rows: Rows) -> Floats:
+    """(Y, D), how many counts of each column exceed 0, 1, and so on; made once for rows that are asked again."""
+    return host(rows.cached("above", lambda: _counted(rows)))
+
+
+def _counted(rows: Rows) -> Floats:
+    y = host(rows.x).astype(np.intp)
+    d = y.shape[1]
+    most = int(y.max(initial=0)) + 1
+    weight = None if rows.weight is None else np.repeat(host(rows.weight).astype(float), d)
+    times = np.bincount((y + most * np.arange(d)).ravel(), weight, minlength=most * d).reshape(d, most)
+    return np.ascontiguousarray(np.cumsum(times[:, :0:-1], axis=1)[:, ::-1].T)
+
+
+class GammaNoise:
+    """Of the columns of `rows`, whose log means are Normal(mean, variance), (n, D) each, but for a shift."""
+
+    def __init__(self, rows: Rows, mean: Floats, variance: Floats) -> None:
+        log_means = [mean + node * np.sqrt(variance) for node in NODES]
+        self.rows, self.y = rows, host(rows.x)
+        self._known_by_value = int(self.y.max(initial=0.0)) < MOST_DISTINCT * len(self.y)
+        self.means = [np.exp(np.clip(each, -LARGEST_LOG_MEAN, LARGEST_LOG_MEAN)) for each in log_means]
+
+    def shift(self, size: Floats) -> Floats:
+        """(D,), given the size; first to where sums of means are those of counts."""
+        expected = sum(w * self._summed(mu) for mu, w in zip(self.means, WEIGHTS, strict=True))
+        shift = np.log((self._summed(self.y) + 0.5) / (expected + 0.5))
+        for _ in range(SHIFT_STEPS):
+            slope, bend = self._summed(self.y), np.zeros_like(size)
+            for mu, w in zip(self.means, WEIGHTS, strict=True):
+                chance = 1 / (1 + size / (mu * np.exp(shift)))
+                pull = w * (self.y + size) * chance
+                slope, bend = slope - self._summed(pull), bend + self._summed(pull * (1 - chance))
+            step = slope / np.maximum(bend, np.finfo(float).tiny)
+            shift = shift + np.clip(step, -LONGEST_SHIFT, LONGEST_SHIFT)
+        return np.asarray(shift)
+
+    def size(self, shift: Floats, prior: tuple[float, float | Floats], about: Floats | None = None) -> Floats:
+        """(D,), given the shift; `prior` has shape and rate, and `about` says where to look, if that is known."""
+        y, means = self.y, [mu * np.exp(shift) for mu in self.means]
+        ends = (SMALLEST_SIZE, LARGEST_SIZE) if about is None else (about / FACTOR, about * FACTOR)
+        low, high = (np.log(end) + np.zeros(y.shape[1]) for end in ends)
+        for _ in range(HALVINGS if about is None else FEWER_HALVINGS):
+            middle = 0.5 * (low + high)
+            size = np.exp(middle)
+            slope = np.zeros_like(y)
+            for mu, w in zip(means, WEIGHTS, strict=True):
+                odds = mu / size
+                slope += w * ((odds - y / size) / (1 + odds) - np.log1p(odds))
+            rises = self._summed(slope) + self._digammas(size) + prior[0] / size - prior[1] > 0
+            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        return np.asarray(np.exp(0.5 * (low + high)))
+
+    def _digammas(self, size: Floats) -> Floats:
+        """(D,), sums of digamma(y + size) - digamma(size)."""
+        if not self._known_by_value:
+            return self._summed(digamma(self.y + size) - digamma(size))
+        above = counts_above(self.rows)
+        return np.asarray(np.sum(above / (size + np.arange(len(above))[:, None]), axis=0))
+
+    def height(self, shift: Floats, size: Floats) -> Floats:
+        """(D,), sums of E[log p], but for log y!."""
+        level = gammaln(self.y + size) - gammaln(size)
+        for mu, w in zip(self.means, WEIGHTS, strict=True):
+            odds = mu * np.exp(shift) / size
+            level += w * (self.y * np.log(odds) - (self.y + size) * np.log1p(odds))
+        return self._summed(level)
+
+    def _summed(self, values: Floats) -> Floats:
+        """(D,), over entries that were seen."""
+        return column_sums(self.rows.weigh(values if self.rows.seen is None else values * host(self.rows.seen)))
