@@ -36,12 +36,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.array import Floats, Index
+from latens.array import Array, Floats, Index
 from latens.core import B, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
-from latens.inference.local_fixed_point import local_fixed_point
+from latens.inference.local_fixed_point import local_fixed_point, newton_factors
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import blocks_of, whole_of
 from latens.inference.uncertainty.column_slopes import column_slopes
@@ -56,6 +56,7 @@ CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences ar
 SETTLED = 5e-6  # nats of an iteration, below which every slope is well below STEEP; a Newton step does the rest
 LEFT = 1e-2  # nats to be gained above which it does not
 LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
+FEWEST_POINTS = 50  # posteriors under which rows settle, from which Newton's steps are worth their factors
 NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
 STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
@@ -228,7 +229,12 @@ class _SideBySide:
 
 
 def _settle_under_all(model: Any, points: Sequence[Any], batch: Any, warm: Any) -> tuple[None, _SideBySide]:
-    return None, _SideBySide(tuple(settle_block(model, q, batch, warm)[1] for q in points))
+    if len(points) < FEWEST_POINTS or not isinstance(batch, Rows):
+        return None, _SideBySide(tuple(settle_block(model, q, batch, warm)[1] for q in points))
+    start = _settled(model, points[0], batch, None if isinstance(warm, Unkept) else warm)
+    factors = newton_factors(model, points[0], batch, start)
+    rest = (model.statistics(batch, _settled(model, q, batch, start, factors)) for q in points[1:])
+    return None, _SideBySide((model.statistics(batch, start), *rest))
 
 
 def _by_slopes(
@@ -268,11 +274,13 @@ def _by_heights(
 def settle_block(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
     """A local posterior at its end, not kept, and its statistics."""
     warm = None if isinstance(warm, Unkept) else warm
-    if isinstance(batch, Rows):
-        local = local_fixed_point(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
-    else:  # a sum of rows that stands for them
-        local = model.local_step(q, batch, warm)
+    # a sum of rows that stands for them settles in one step
+    local = _settled(model, q, batch, warm) if isinstance(batch, Rows) else model.local_step(q, batch, warm)
     return None, model.statistics(batch, local)
+
+
+def _settled(model: Any, q: Any, batch: Rows, warm: Any, factors: Array | None = None) -> Any:
+    return local_fixed_point(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS, factors=factors)
 
 
 def _bound(model: Steps[B, Q, L, S], q: Q, stats: S) -> float:
