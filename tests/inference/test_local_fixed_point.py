@@ -24,6 +24,9 @@ class Movable(Local):
         far = bool(np.max(np.abs(mean - self.mean)) > 0.3)
         return replace(self, mean=mean, n_leaps=self.n_leaps + far)
 
+    def mirrored(self, other: Movable) -> Movable:
+        return replace(self, mean=2 * self.mean - other.mean)
+
 
 @dataclass(frozen=True)
 class Trap(Scripted):

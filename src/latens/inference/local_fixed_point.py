@@ -28,6 +28,8 @@ class MovedCodes(Protocol):
 
     def moved_to(self, mean: Array) -> Self: ...  # (n, K)
 
+    def mirrored(self, other: Self) -> Self: ...  # as far the other way as to another, nearby
+
 
 def local_fixed_point(
     model: Steps[B, Q, L, S],

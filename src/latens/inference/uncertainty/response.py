@@ -232,9 +232,12 @@ def _settle_under_all(model: Any, points: Sequence[Any], batch: Any, warm: Any) 
     if len(points) < FEWEST_POINTS or not isinstance(batch, Rows):
         return None, _SideBySide(tuple(settle_block(model, q, batch, warm)[1] for q in points))
     start = _settled(model, points[0], batch, None if isinstance(warm, Unkept) else warm)
-    factors = newton_factors(model, points[0], batch, start)
-    rest = (model.statistics(batch, _settled(model, q, batch, start, factors)) for q in points[1:])
-    return None, _SideBySide((model.statistics(batch, start), *rest))
+    factors, sums = newton_factors(model, points[0], batch, start), [model.statistics(batch, start)]
+    for up, down in zip(points[1::2], points[2::2], strict=True):
+        one = _settled(model, up, batch, start, factors)
+        other = _settled(model, down, batch, start if factors is None else start.mirrored(one), factors)
+        sums += [model.statistics(batch, one), model.statistics(batch, other)]
+    return None, _SideBySide(tuple(sums))
 
 
 def _by_slopes(
