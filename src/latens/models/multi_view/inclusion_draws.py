@@ -9,6 +9,9 @@ is returned is the average of the chances of being in that it draws from. A swee
     share of k       theta_k ~ Beta, given how many of its loadings are in
     loadings         in or out with the slab integrated out, then their values; levels likewise
     codes            Normal, all factors of a sample at once
+    axes             every few sweeps two factors are turned into each other, by one of many angles, with the
+                     probability that all loadings of both, in or out, leave to the turned codes, which are as probable
+                     before the rows; then these loadings are drawn. Dense factors have many axes that are as good
 
 Entries are normal given eta: measurements are, yes/no entries given a Polya-Gamma draw each, and those of other kinds
 are taken for the parabola of the fit, of which `matched` knows slope and curvature. Noise is held where the fit has it.
@@ -36,6 +39,7 @@ from latens.models.multi_view.coefficients import Regressors, ViewPosterior
 from latens.models.multi_view.loading_odds import matched_entries, seen_factors, share_unseen
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.sampling import draw_coefficients
+from latens.models.multi_view.two_loadings import TwoLoadings
 from latens.models.multi_view.view import View
 
 __all__ = ["can_draw_inclusion", "inclusion_by_draws"]
@@ -45,6 +49,8 @@ BURN_IN = 0.25  # of the sweeps, which are left out of the average
 WORK = 5e8  # operations of all sweeps that draws are worth: about a second
 MOST_WORK = 3e6  # operations of one sweep, above which each column is asked by itself
 WORK_OF_POLYA_GAMMA = 100.0  # operations of one draw
+SWEEPS_OF_TURN = 4  # from one turn of axes to the next
+ANGLES = (90, 180)  # of a half circle, at equal steps; another number in each turn
 LOADINGS_OF_PRIOR = 1.0  # of size 1, that the size of slabs is known by beforehand
 
 Codes = JointCodes | SparseCodes
@@ -81,8 +87,11 @@ def inclusion_by_draws(
     views = [_Loadings.of(model, view, prior[view.name], q, parts, codes, seen) for view in model.views]
     z, n_sweeps = fitted, int(np.clip(WORK / _work(model, q, parts), *SWEEPS)) if len(seen) else 0
     for sweep in range(n_sweeps):
-        at = np.concatenate([z, given], axis=1)
-        chances = [view.draw(at, rng) for view in views]
+        for view in views:
+            view.look(np.concatenate([z, given], axis=1), rng)
+        if len(seen) > 1 and sweep % SWEEPS_OF_TURN == 0:
+            _turn(views, precision, rng)
+        chances = [view.draw(rng) for view in views]
         z = _draw_codes(views, given, precision, rng)
         if sweep >= BURN_IN * n_sweeps:
             order = _same_factors(z, fitted)
@@ -98,9 +107,9 @@ class _Loadings:
         self.prior, self.entries, self.seen = prior, entries, seen
         self.weights: Floats = np.where(p.weights.on > 0.5, p.weights.slab, 0.0)[:, seen]  # (D, K)
         self.levels: Floats = p.offsets.mean.copy()  # (D, G)
+        self.odds: Floats = np.full(len(seen), np.inf)  # (K,), log odds to be in
         self.alpha, self.sizes, self.total = 1.0, 0.0, np.zeros_like(self.weights)
         self.n_added = 0
-        self.precision, self.pull = entries.parabolas(None, np.random.default_rng())
 
     @classmethod
     def of(
@@ -126,25 +135,48 @@ class _Loadings:
         yes_no = isinstance(view.likelihood, Bernoulli)
         return cls(prior, p, _Entries(bend, signs if yes_no else pull, yes_no), seen)
 
-    def draw(self, at: Floats, rng: np.random.Generator) -> Floats:
-        """Size, shares, loadings and levels, given codes and regressors (n, K + G); (D, K) chances of being in."""
-        (d, k), start = self.weights.shape, np.concatenate([self.weights, self.levels], axis=1)
-        self.precision, self.pull = self.entries.parabolas(at @ start.T, rng)
-        pull = self.pull.T @ at
+    def look(self, at: Floats, rng: np.random.Generator) -> None:
+        """Sums over samples whose codes and regressors are these (n, K + G); then sizes and shares."""
+        d, width = len(self.weights), at.shape[1]
+        self.precision, self.pull = self.entries.parabolas(at @ self.coefficients.T, rng)
+        self.sums = self.pull.T @ at
         pairs = (at[:, :, None] * at[:, None, :]).reshape(len(at), -1)
-        gram = (self.precision.T @ pairs).reshape(d, at.shape[1], at.shape[1])
-        odds = np.full(k, np.inf)
+        self.gram = (self.precision.T @ pairs).reshape(d, width, width)
         used = np.count_nonzero(self.weights, axis=0)
         if self.prior.theta is not None:
             theta = rng.beta(self.prior.theta.on[self.seen] + used, self.prior.theta.off[self.seen] + d - used)
-            odds = np.log(theta) - np.log1p(-theta)
+            self.odds = np.log(theta) - np.log1p(-theta)
         power = LOADINGS_OF_PRIOR + float(np.sum(self.weights**2))
         self.alpha = float(rng.gamma(0.5 * (LOADINGS_OF_PRIOR + float(used.sum()))) / (0.5 * power))
-        wide = np.broadcast_to(self.prior.given_precision, (d, at.shape[1] - k))
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Loadings and levels; (D, K) chances of loadings to be in."""
+        (d, k), start = self.weights.shape, self.coefficients
+        wide = np.broadcast_to(self.prior.given_precision, (d, start.shape[1] - k))
         precision = np.concatenate([np.full((d, k), self.alpha), wide], axis=1)
-        chance, found = draw_coefficients(pull, gram, np.ones(d), precision, odds, start, rng)
+        chance, found = draw_coefficients(self.sums, self.gram, np.ones(d), precision, self.odds, start, rng)
         self.weights, self.levels = found[:, :k], found[:, k:]
         return chance
+
+    @property
+    def coefficients(self) -> Floats:
+        """(D, K + G)."""
+        return np.concatenate([self.weights, self.levels], axis=1)
+
+    def pair(self, two: Index) -> TwoLoadings:
+        """What is known of the loadings of two factors, all else being given."""
+        others = self.coefficients
+        others[:, two] = 0.0
+        pull = self.sums[:, two] - np.einsum("dij,dj->di", self.gram[:, two], others)
+        (first, cross), (_, second) = np.moveaxis(self.gram[:, two[:, None], two], 0, 2)
+        return TwoLoadings(pull[:, 0], pull[:, 1], first, second, cross, self.alpha, self.odds[two])
+
+    def turn(self, two: Index, angle: float, rng: np.random.Generator) -> None:
+        """Sums of codes of which two are turned, and loadings of these."""
+        turned = np.eye(self.sums.shape[1])
+        turned[two[:, None], two] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
+        self.sums, self.gram = self.sums @ turned.T, turned @ self.gram @ turned.T
+        self.weights[:, two] = self.pair(two).draw(rng)
 
     def add(self, chance: Floats) -> None:
         self.total += chance
@@ -169,11 +201,25 @@ class _Entries:
     pull: Floats  # (n, D), what eta is multiplied by in it
     yes_no: bool
 
-    def parabolas(self, eta: Floats | None, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def parabolas(self, eta: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Precision and pull (n, D) of normal entries; those that are yes or no are given a draw each."""
-        if not self.yes_no or eta is None:
+        if not self.yes_no:
             return self.bend, self.pull
         return np.where(self.bend > 0, draw_polya_gamma(eta, rng), 0.0), self.pull
+
+
+def _turn(views: Sequence[_Loadings], precision: Floats, rng: np.random.Generator) -> None:
+    """Two factors, drawn at random, by an angle that their codes leave open; nothing where their sizes differ."""
+    two = rng.choice(precision.shape[1], 2, replace=False)
+    if not np.array_equal(precision[:, two[0]], precision[:, two[1]]):
+        return
+    n_angles = int(rng.integers(*ANGLES))
+    angles: Floats = np.linspace(0.0, np.pi, n_angles, endpoint=False)
+    heights = np.sum([view.pair(two).turned(angles).log_evidence for view in views], axis=0)
+    mass = np.exp(heights - heights.max())
+    angle = float(angles[rng.choice(n_angles, p=mass / mass.sum())])
+    for view in views:
+        view.turn(two, angle, rng)
 
 
 def _draw_codes(views: Sequence[_Loadings], given: Floats, precision: Floats, rng: np.random.Generator) -> Floats:
