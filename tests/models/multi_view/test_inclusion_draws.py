@@ -84,3 +84,34 @@ def test_weighted_samples_and_large_tables_are_asked_column_by_column() -> None:
     assert not can_draw_inclusion(inner, q, [(twice, inner.local_step(q, twice))])
     many = [(rows, inner.local_step(q, rows))] * 20_000
     assert not can_draw_inclusion(inner, q, many)
+
+
+def two_factors(on: Any, seed: int) -> tuple[np.ndarray, Any]:
+    rng = np.random.default_rng(seed)
+    w = np.asarray(on) * rng.normal(size=(2, 12))
+    x = rng.normal(size=(150, 2)) @ w + rng.normal(size=(150, 12))
+    options = {"prune": False, "random_state": 0}
+    return x, latens.MultiViewFactorAnalysis(2, likelihoods={"x": "gaussian"}, **options).fit({"x": x})
+
+
+def test_turns_of_axes_leave_what_is_known_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Factors that share no feature have one pair of axes: with turns and without, it is the same posterior."""
+    x, model = two_factors([[1] * 6 + [0] * 6, [0] * 6 + [1] * 6], seed=0)
+    monkeypatch.setattr(inclusion_draws, "SWEEPS", (3000, 3000))
+    turned = model.inclusion_probabilities({"x": x})["x"]
+    monkeypatch.setattr(inclusion_draws, "SWEEPS_OF_TURN", 10**9)
+    still = model.inclusion_probabilities({"x": x})["x"]
+    assert turned == pytest.approx(still, abs=0.06)
+
+
+def test_dense_factors_whose_axes_are_open_are_not_called_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optimum has the axes with most zeros that chance allows; turned, loadings are as often not 0."""
+    said = []
+    for seed in range(4):
+        x, model = two_factors(np.ones((2, 12)), seed)
+        with monkeypatch.context() as patch:
+            turned = model.inclusion_probabilities({"x": x})["x"].mean()
+            patch.setattr(inclusion_draws, "SWEEPS_OF_TURN", 10**9)
+            said.append((turned, model.inclusion_probabilities({"x": x})["x"].mean()))
+    turned, still = np.mean(said, axis=0)
+    assert turned > still
