@@ -71,7 +71,8 @@ class Response:
 
     chart: Chart
     stats: Any  # at the optimum
-    sides: tuple[tuple[Any, Any], ...]  # statistics at `step` and -`step` of each coordinate
+    arms: tuple[tuple[Any, Any], ...]  # posteriors at `step` and -`step` of each coordinate
+    sides: tuple[tuple[Any, Any], ...]  # their statistics
     gradient: Floats  # (P,), of the bound, where the ascent ended
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
@@ -114,8 +115,8 @@ class Response:
     def jacobian(self, quantity: Callable[[Any, Any], Floats]) -> Floats:
         """(m, P), derivatives of a function of posterior and statistics to (m,)."""
         columns = []
-        for i, (up, down) in enumerate(self.sides):
-            ends = quantity(self.chart.along(i, self.step), up), quantity(self.chart.along(i, -self.step), down)
+        for arm, sums in zip(self.arms, self.sides, strict=True):
+            ends = [quantity(*end) for end in zip(arm, sums, strict=True)]
             columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * self.step))
         return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
@@ -199,7 +200,7 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     arms = tuple((chart.along(i, step), chart.along(i, -step)) for i in range(chart.size))
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
     differences = _by_slopes if sloped else _by_heights
-    return Response(chart, stats, sides, *differences(model, chart, arms, stats, sides, step), step)
+    return Response(chart, stats, arms, sides, *differences(model, chart, arms, stats, sides, step), step)
 
 
 def _double(batch: Any) -> bool:
