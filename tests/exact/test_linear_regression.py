@@ -8,8 +8,7 @@ from math import log, pi
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import chi2, multivariate_normal, norm, t
+from scipy.stats import chi2, multivariate_normal, t
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import BayesianRidge
 from sklearn.utils.estimator_checks import check_estimator
@@ -89,62 +88,6 @@ def test_without_a_prior_the_interval_is_that_of_least_squares() -> None:
     scale = np.sqrt(left[0] / dof * (1 + np.sum((new @ np.linalg.inv(design.T @ design)) * new, axis=1)))
     assert mean == pytest.approx(new @ best)
     assert 1.96 * std == pytest.approx(t(dof).ppf(0.975) * scale, rel=1e-4)
-
-
-def by_quadrature(
-    x: np.ndarray, y: np.ndarray, alpha: float | None, beta: float | None, new: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Central 95 % of the weights (2, D) and of a new target at one row (2,), by a sum over a grid of both precisions.
-
-    With an intercept. Where alpha is None, (beta / alpha)^1/2 times the standard deviation of a column is half-Cauchy,
-    each column being as likely that one; where beta is None, 1 / beta is its density.
-    """
-    middle, level, n = x.mean(axis=0), y.mean(), len(y)
-    z, v, at = x - middle, y - level, new - middle
-    centres, scales, targets, widths, heights = [], [], [], [], []
-    for log_beta in np.linspace(-9, 7, 97) if beta is None else [np.log(beta)]:
-        for log_alpha in np.linspace(-14, 14, 113) if alpha is None else [np.log(alpha)]:
-            a, b = np.exp(log_alpha), np.exp(log_beta)
-            inverse = np.linalg.inv(a * np.eye(x.shape[1]) + b * z.T @ z)
-            m = b * inverse @ z.T @ v
-            height = 0.5 * len(m) * log_alpha + 0.5 * np.linalg.slogdet(inverse)[1]
-            height += 0.5 * (n - 1) * log_beta - 0.5 * b * np.sum((v - z @ m) ** 2) - 0.5 * a * m @ m
-            r = np.sqrt(b / a) * x.std(axis=0)
-            heights.append(height + (np.log(np.mean(r / (1 + r * r))) if alpha is None else 0.0))
-            centres.append(m)
-            scales.append(np.sqrt(np.diag(inverse)))
-            targets.append(level + m @ at)
-            widths.append(np.sqrt(at @ inverse @ at + (1 + 1 / n) / b))
-    shares = np.exp(np.array(heights) - max(heights))
-    shares /= shares.sum()
-
-    def ends(mean: np.ndarray, std: np.ndarray) -> list[float]:
-        reach = 200 * std.max()
-        return [
-            brentq(lambda t, p=p: shares @ norm.cdf((t - mean) / std) - p, mean.min() - reach, mean.max() + reach)
-            for p in (0.025, 0.975)
-        ]
-
-    weights = [ends(m, s) for m, s in zip(np.array(centres).T, np.array(scales).T, strict=True)]
-    return np.array(weights).T, np.array(ends(np.array(targets), np.array(widths)))
-
-
-@pytest.mark.parametrize("given", [(None, None), (0.5, None), (None, 2.0)])
-def test_intervals_are_those_of_a_sum_over_all_precisions(given: tuple) -> None:
-    rng = np.random.default_rng(21)
-    x = rng.normal(size=(7, 2)) * [1.0, 3.0] + [4.0, -2.0]
-    y = x @ [1.0, 0.2] + 3 + 0.6 * rng.normal(size=7)
-    new = np.array([[5.0, 1.0]])
-    model = latens.BayesianLinearRegression(*("evidence" if each is None else each for each in given)).fit(x, y)
-    weights, target = by_quadrature(x, y, *given, new[0])
-    table = model.intervals(quantities="coef")
-    assert np.array([table["lower"], table["upper"]]) == pytest.approx(weights, abs=1e-3)
-    _, std = model.predict(new, return_std=True)
-    assert std == pytest.approx([(target[1] - target[0]) / (2 * 1.959964)], rel=2e-3)
-    assert model.coef_std_ == pytest.approx((weights[1] - weights[0]) / (2 * 1.959964), rel=2e-3)
-    assert np.sqrt(np.diag(model.coef_covariance_)) == pytest.approx(model.coef_std_)
-    draws = model.set_params(random_state=0).sample_coef(40_000)
-    assert np.quantile(draws, [0.025, 0.975], axis=0) == pytest.approx(weights, rel=0.05, abs=0.05)
 
 
 STANDARD = [{}, {"weight_precision": "gamma", "noise_precision": "gamma"}, {"weight_precision": 0.3}]

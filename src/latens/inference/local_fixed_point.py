@@ -13,10 +13,12 @@ from latens.array.transfer import like
 from latens.core import B, Coded, L, Q, S, Steps
 from latens.errors import NotSettled, warn
 
-__all__ = ["MovedCodes", "local_fixed_point"]
+__all__ = ["MovedCodes", "local_fixed_point", "newton_factors"]
 
 SLOWEST_RATE = 0.9999  # what steps are taken to shrink by at the most, where they do not shrink yet
 MOST_STEPS_OF_LEAP = 5  # steps, besides one, that a leap is made from
+STEP, STEPS_AT_REST = 1e-4, 8  # of a code, in differences; and local steps in which its spread follows it
+MOST_NEWTON_STEPS = 30
 ROUNDING = 32  # times the machine's precision: steps that small are none
 
 
@@ -25,6 +27,8 @@ class MovedCodes(Protocol):
     """A local posterior that may be carried on to other codes, from which local steps are taken again."""
 
     def moved_to(self, mean: Array) -> Self: ...  # (n, K)
+
+    def mirrored(self, other: Self) -> Self: ...  # as far the other way as to another, nearby
 
 
 def local_fixed_point(
@@ -36,12 +40,18 @@ def local_fixed_point(
     tol: float = 4e-7,
     max_iter: int = 1000,
     say: bool = True,
+    factors: Array | None = None,
 ) -> L:
     """Repeat the local step, from its neutral start if no other is given, until each code is within `tol` of its end.
 
     How far that is, is given by how fast steps shrink. Every few steps a row leaps to where they seem to lead, if its
-    posterior can, and comes back if steps from there are longer.
+    posterior can, and comes back if steps from there are longer. With the `newton_factors` of a posterior nearby, steps
+    from a warm start are Newton's as long as these get shorter.
     """
+    if factors is not None and warm is not None:
+        warm, ended = _newton(model, q, batch, warm, factors, tol)
+        if ended:
+            return warm
     local = model.local_step(q, batch, warm)
     if model.exact_local(q):
         return local
@@ -79,6 +89,43 @@ def local_fixed_point(
             )
         )
     return local
+
+
+def newton_factors(model: Steps[B, Q, L, S], q: Q, batch: B, local: L) -> Array | None:
+    """(n, K, K), what local steps near this end are multiplied by to lead to it; None where codes cannot be moved.
+
+    (I - M)^-1 where M is how a step's codes change with those that it starts from, their spread following.
+    """
+    if model.exact_local(q) or not isinstance(model, Coded) or not isinstance(local, MovedCodes):
+        return None
+    mean, _ = model.codes(batch, local)
+    xp, k = array_namespace(mean), mean.shape[1]
+    changes = []
+    for axis in like(np.eye(k), mean):
+        ends = []
+        for step in (STEP, -STEP):
+            held: Any = local
+            for _ in range(STEPS_AT_REST):
+                held = model.local_step(q, batch, held.moved_to(mean + step * axis))
+            ends.append(model.codes(batch, held)[0])
+        changes.append((ends[0] - ends[1]) / (2 * STEP))
+    return xp.linalg.inv(like(np.eye(k), mean) - xp.stack(changes, axis=2)) if k else None
+
+
+def _newton(model: Any, q: Any, batch: Any, warm: Any, factors: Array, tol: float) -> tuple[Any, bool]:
+    """A local posterior nearer to its end, and whether it is there."""
+    mean, last, local = model.codes(batch, warm)[0], None, warm
+    xp = array_namespace(mean)
+    for _ in range(MOST_NEWTON_STEPS):
+        local = model.local_step(q, batch, local.moved_to(mean))
+        move = (factors @ (model.codes(batch, local)[0] - mean)[:, :, None])[:, :, 0]
+        size = float(xp.max(xp.abs(move))) if move.shape[0] else 0.0
+        if size < tol:
+            return local, True
+        if last is not None and not size < last:  # NaN, too
+            return warm, False
+        mean, last, warm = mean + move, size, local
+    return warm, False
 
 
 def _left(mean: Array, size: Array, last: Array | None, slowest: Any) -> tuple[Array, Any]:

@@ -11,6 +11,9 @@ columns about their means and c = V'theta,
                                    + log mean_d [r s_d / (1 + r^2 s_d^2)]
     alpha given     beta = alpha / rho;  theta | rho ~ Normal, weighted by the evidence of that beta
     beta given      theta | rho ~ Normal, weighted by the evidence of alpha = rho beta and by the same half-Cauchys
+    Gamma priors    alpha ~ Gamma(a1, b1) in place of the half-Cauchys, beta ~ Gamma(a2, b2) in place of 1 / beta:
+                    nu = n - 1 + 2 (a1 + a2), 2 (b2 + rho b1) added to RSS_rho, and a1 log rho to the log weight; where
+                    one of the two is given, its conditional prior at that point of the grid
 
 A flat intercept takes one degree of freedom; without one nu = n. The prior of the weights given rho is that of the
 estimates, so that these are the posterior means at one point of the grid. Columns of one size share one half-Cauchy;
@@ -43,6 +46,7 @@ GRID_POINTS = 97  # at least; more where a posterior is so wide that they would 
 COARSE_STEP = 0.25  # e-folds of rho, in the search for where its posterior lies
 REACH = 40.0  # e-folds beyond the data's own scales, to either side, of that search
 NEGLIGIBLE_NATS = 12.0  # nats below the highest weight: the grid ends there
+FEWEST_LIKELY = 24  # points within those nats: the grid of a narrower posterior is laid anew between its ends
 QUANTILE_STEPS = 60  # of Halley's method held within a bracket; two are enough for most
 QUANTILE_DIGITS = 1e-10  # of the bracket's width
 NEAR_LEVEL = 1e-3  # of the level: a step from as near as that leaves about the cube of it
@@ -162,17 +166,27 @@ class RegressionIntegral:
         return np.stack([_mixture_quantile(self.shares, centres, scales, self.dof, level) for level in levels])
 
 
-def integrated(model: LinearRegression, stats: Moments) -> RegressionIntegral | None:
-    """The posterior with alpha and beta integrated out; None where both were given, or no row tells of the noise."""
+def integrated(
+    model: LinearRegression,
+    stats: Moments,
+    weight_prior: tuple[float, float] | None = None,
+    noise_prior: tuple[float, float] | None = None,
+) -> RegressionIntegral | None:
+    """The posterior with alpha and beta integrated out; None where both were given, or no row tells of the noise.
+
+    Their priors are those above, or Gammas of this shape and rate.
+    """
     dof = stats.n - model.intercept
     weights_free, noise_free = isinstance(model.alpha, str), isinstance(model.beta, str)
-    if not (weights_free or noise_free) or (noise_free and dof <= 0):
+    if not (weights_free or noise_free) or (noise_free and dof <= 0 and noise_prior is None):
         return None
     at, unit = model.spectrum(stats), model.column_units(stats)
-    logs, heights = _grid(model, at, dof, 2 * np.log(stats.deviations(model.intercept) / unit))
+    columns = 2 * np.log(stats.deviations(model.intercept) / unit)
+    ratio = _Ratio(model, at, dof, columns, weight_prior, noise_prior)
+    logs, heights = ratio.grid()
     shares, ratios = np.exp(heights - heights.max()), np.exp(logs)
     if noise_free and weights_free:
-        noise = at.left(ratios, model.resolution) / dof
+        noise = ratio.left(ratios) / ratio.degrees
     else:
         noise = np.full(len(ratios), 1 / float(model.beta)) if weights_free else ratios / float(model.alpha)
     r = len(at.axes.values)
@@ -184,7 +198,7 @@ def integrated(model: LinearRegression, stats: Moments) -> RegressionIntegral | 
         shares / shares.sum(),
         ratios,
         noise,
-        dof if noise_free and weights_free else np.inf,
+        ratio.degrees if noise_free and weights_free else np.inf,
         not noise_free,
         at.axes.scaled / at.axes.size[:, None],
         unit,
@@ -196,23 +210,74 @@ def integrated(model: LinearRegression, stats: Moments) -> RegressionIntegral | 
     )
 
 
-def _log_weights(model: LinearRegression, at: Spectrum, dof: float, columns: Floats, logs: Floats) -> Floats:
-    """(J,), log posterior density of log rho at these points, but for a constant.
+@dataclass(frozen=True)
+class _Ratio:
+    """What is known of rho = alpha / beta."""
 
-    `columns` are the logarithms of the columns' variances.
-    """
-    ratios = np.exp(logs)
-    if not isinstance(model.alpha, str):
-        alpha = float(model.alpha)
-        # the flat intercept takes half a log beta
-        evidence = at.log_evidences(alpha, alpha / ratios, model.resolution)
-        return np.asarray(evidence - 0.5 * model.intercept * np.log(alpha / ratios))
-    half_cauchy = _log_half_cauchys(columns, logs)
-    if not isinstance(model.beta, str):
-        beta = float(model.beta)
-        return np.asarray(at.log_evidences(ratios * beta, beta, model.resolution) + half_cauchy)
-    volume = -0.5 * np.sum(np.log1p(at.axes.values[:, None] / ratios), axis=0)
-    return np.asarray(volume - 0.5 * dof * np.log(at.left(ratios, model.resolution)) + half_cauchy)
+    model: LinearRegression
+    at: Spectrum
+    dof: float  # rows, less the one that an intercept takes
+    columns: Floats  # (D,), logarithms of the columns' variances
+    weight_prior: tuple[float, float] | None  # shape and rate of alpha; None: half-Cauchys
+    noise_prior: tuple[float, float] | None  # of beta; None: 1 / beta
+
+    @property
+    def degrees(self) -> float:
+        """Of freedom of the noise at each rho, where both precisions are free."""
+        return float(self.dof + 2 * sum(prior[0] for prior in (self.weight_prior, self.noise_prior) if prior))
+
+    def left(self, ratios: Floats) -> Floats:
+        """(J,), sums of squares that beta sees, with those that priors are worth."""
+        squares = self.at.left(ratios, self.model.resolution)
+        of_weights, of_noise = (prior[1] if prior else 0.0 for prior in (self.weight_prior, self.noise_prior))
+        return squares + 2 * (of_noise + ratios * of_weights)
+
+    def log_weights(self, logs: Floats) -> Floats:
+        """(J,), log posterior density of log rho at these points, but for a constant."""
+        model, at, ratios = self.model, self.at, np.exp(logs)
+        if not isinstance(model.alpha, str):
+            alpha = float(model.alpha)
+            # the flat intercept takes half a log beta
+            evidence = at.log_evidences(alpha, alpha / ratios, model.resolution)
+            level = _log_gamma(self.noise_prior, alpha / ratios) if self.noise_prior else 0.0
+            return np.asarray(evidence - 0.5 * model.intercept * np.log(alpha / ratios) + level)
+        if not isinstance(model.beta, str):
+            beta = float(model.beta)
+            level = (
+                _log_gamma(self.weight_prior, ratios * beta)
+                if self.weight_prior
+                else _log_half_cauchys(self.columns, logs)
+            )
+            return np.asarray(at.log_evidences(ratios * beta, beta, model.resolution) + level)
+        volume = -0.5 * np.sum(np.log1p(at.axes.values[:, None] / ratios), axis=0)
+        level = self.weight_prior[0] * logs if self.weight_prior else _log_half_cauchys(self.columns, logs)
+        return np.asarray(volume - 0.5 * self.degrees * np.log(self.left(ratios)) + level)
+
+    def grid(self) -> tuple[Floats, Floats]:
+        """(J,) each, log rho at equal steps over all that its posterior does not rule out, and its log density."""
+        model, at = self.model, self.at
+        scales = np.log(at.axes.values) if len(at.axes.values) else np.zeros(1)
+        noise = np.log(max(at.yy / at.n, model.resolution))
+        if not isinstance(model.alpha, str):  # rho is as large as the noise may be small
+            scales = np.append(scales, noise + np.log(float(model.alpha)))
+        for prior, of_noise in ((self.weight_prior, False), (self.noise_prior, True)):
+            if prior:  # a strong one may lie far from what rows say
+                size = np.log(prior[0] / prior[1])
+                scales = np.append(scales, -size - noise if of_noise else size + noise)
+        logs = np.arange(float(scales.min()) - REACH, float(scales.max()) + REACH, COARSE_STEP)
+        heights, n_likely = self.log_weights(logs), 0
+        while n_likely < FEWEST_LIKELY and len(np.unique(logs)) == len(logs):
+            likely = np.flatnonzero(heights >= heights.max() - NEGLIGIBLE_NATS)
+            low, high = max(likely[0] - 1, 0), min(likely[-1] + 1, len(logs) - 1)
+            logs = np.linspace(logs[low], logs[high], max(GRID_POINTS, int(high - low + 1)))
+            heights = self.log_weights(logs)
+            n_likely = int(np.sum(heights >= heights.max() - NEGLIGIBLE_NATS))
+        return logs, heights
+
+
+def _log_gamma(prior: tuple[float, float], precision: Floats) -> Floats:
+    """(J,), log density of log precisions, but for a constant."""
+    return np.asarray(prior[0] * np.log(precision) - prior[1] * precision)
 
 
 def _log_half_cauchys(columns: Floats, logs: Floats) -> Floats:
@@ -224,20 +289,6 @@ def _log_half_cauchys(columns: Floats, logs: Floats) -> Floats:
     least = apart.min(axis=0)
     sizes = np.exp(least - apart)
     return np.asarray(np.log(np.sum(sizes / (1 + sizes**2 * np.exp(-2 * least)), axis=0)) - least)
-
-
-def _grid(model: LinearRegression, at: Spectrum, dof: float, columns: Floats) -> tuple[Floats, Floats]:
-    """(J,) each, log rho at equal steps over all that its posterior does not rule out, and its log density there."""
-    scales = np.log(at.axes.values) if len(at.axes.values) else np.zeros(1)
-    if not isinstance(model.alpha, str):  # rho is as large as the noise may be small
-        noise = np.log(max(at.yy / at.n, model.resolution) * float(model.alpha))
-        scales = np.append(scales, noise)
-    coarse = np.arange(float(scales.min()) - REACH, float(scales.max()) + REACH, COARSE_STEP)
-    heights = _log_weights(model, at, dof, columns, coarse)
-    likely = np.flatnonzero(heights >= heights.max() - NEGLIGIBLE_NATS)
-    low, high = max(likely[0] - 1, 0), min(likely[-1] + 1, len(coarse) - 1)
-    logs = np.linspace(coarse[low], coarse[high], max(GRID_POINTS, int(high - low + 1)))
-    return logs, _log_weights(model, at, dof, columns, logs)
 
 
 def _mixture_quantile(shares: Floats, centres: Floats, scales: Floats, dof: float, level: float) -> Floats:

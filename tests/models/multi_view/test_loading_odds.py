@@ -15,7 +15,16 @@ from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.counts import PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Columns
+from latens.models.multi_view import inclusion_draws
 from latens.models.multi_view import loading_odds as module
+
+
+@pytest.fixture(autouse=True, params=["draws", "columns"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How inclusion is found: by draws, or as in large tables column by column."""
+    if request.param == "columns":
+        monkeypatch.setattr(inclusion_draws, "MOST_WORK", 0.0)
+    return str(request.param)
 
 
 def fitted(x: Any, kind: str, k: int = 1, **options: Any) -> latens.MultiViewFactorAnalysis:
@@ -55,7 +64,7 @@ def test_where_codes_are_known_it_is_bayes_rule() -> None:
 @pytest.mark.parametrize("kind", ["gaussian", "poisson"])
 def test_what_is_stated_is_no_farther_from_what_is_in(kind: str) -> None:
     of_fit, asked = [], []
-    for seed in range(4):
+    for seed in range(12):
         x, on = drawn(kind, seed)
         model = fitted(x, kind)
         of_fit.append(np.mean((model.inclusion_["x"][0] - on) ** 2))
@@ -91,12 +100,8 @@ def test_a_factor_that_rows_do_not_show_has_few_loadings(kind: str) -> None:
 
 
 def test_more_rows_leave_less_unseen() -> None:
-    class Said:
-        bend = np.full((4, 5), 0.25)
-
     def share(n: int) -> float:
-        codes = type("Codes", (), {"rows": Rows(np.zeros((n, 5)))})
-        return module._share_unseen([codes], [Said], 1.0, 40, 1.0, 1.0)  # type: ignore[arg-type, list-item]
+        return module.share_unseen(n, 0.25, 1.0, 40, 1.0, 1.0)
 
     shares = [share(n) for n in (10, 100, 1000)]
     assert np.all(np.diff(shares) < 0)

@@ -46,6 +46,7 @@ from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r
 from latens.inference.uncertainty.response import respond
 from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN
+from latens.models.mixture.model import Mixture
 from latens.models.multi_view.model import MultiView
 from latens.models.noisy_ica.model import NoisyIca
 from latens.scale.scan import Scan
@@ -262,10 +263,11 @@ class Intervals(ByResponse):
     ) -> Components:
         """What components are worth, of the fit or of its optimum q where that and its bound are known.
 
-        One that rows are known to be of cannot be taken out.
+        One that rows are known to be of cannot be taken out, nor the only cluster, which all rows are in.
         """
         model, names = self._model, [str(name) for name in self.get_feature_names_out()]
-        if len(names) < 2 or any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
+        alone = len(names) < 2 and isinstance(model, Mixture)
+        if alone or any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
             return not_compared(self.n_components_, math.inf)
         q = self.posterior_ if q is None else q
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)

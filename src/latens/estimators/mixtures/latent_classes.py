@@ -19,6 +19,7 @@ from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers
+from latens.estimators.intervals.table import PublishedNumber
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.class_answers import ClassAnswers
 from latens.estimators.mixtures.class_profiles import (
@@ -131,7 +132,8 @@ class LatentClassAnalysis(ClassAnswers):
     likelihoods_ : dict of str to str
         The kind of each column, as given or guessed.
     means_ : array (K, D)
-        Expected entries; of levels, the expected number of the level from 0, of counts with exposures their rate.
+        Expected entries; of levels, the expected number of the level from 0, which says nothing of categories without
+        an order; of counts with exposures their rate.
     standard_deviations_ : array (K, M)
         Of the columns with normal noise, in their order, in each class.
     level_probabilities_ : array (K, L)
@@ -455,6 +457,13 @@ class LatentClassAnalysis(ClassAnswers):
             scale = np.ldexp(1.0, self._units.exponent)
             own["standard_deviations"] = standard_deviations(self.columns_, q.clusters, scale)
         return own
+
+    def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
+        super()._doubt(numbers, why)
+        kinds = dict(zip(self.columns_.names, self.columns_.kinds, strict=True))
+        for i, number in enumerate(numbers):
+            if number.parameter == "means" and kinds[number.feature] == "categorical" and why[i] == "":
+                why[i] = "categories have no order and no mean: see level_probabilities"
 
     def _measured(self) -> Sequence[str]:
         return [self.columns_.names[d] for d in self._real_columns()]

@@ -42,7 +42,7 @@ from latens.inference.ascent import ascend
 from latens.inference.search.moves import UNRECORDED, Record
 from latens.inference.search.optimum import best_of
 from latens.models.linear_regression import LinearRegression, Moments
-from latens.models.regression_integral import integrated
+from latens.models.regression_integral import RegressionIntegral, integrated
 from latens.models.regression_posterior import RegressionPosterior, expected
 from latens.models.regression_sums import regression_sums
 from latens.scale.scan import Scan
@@ -70,8 +70,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         far too small where the columns explain anything; it is there to reproduce others' work.
     weight_variance_prior, noise_variance_prior : (float, float), optional
         With "gamma": a variance in data units and how many weights, or rows, that is worth; 1 / variance
-        ~ Gamma(n / 2, n variance / 2). None: what the data suggest, worth next to nothing. Where one is given, weights
-        are as sure as q(theta) says, which is too sure of few rows: `intervals` says so.
+        ~ Gamma(n / 2, n variance / 2). None: what the data suggest, worth next to nothing; where precisions are
+        integrated out, the half-Cauchy and 1 / precision of docs/models/linear_regression.md.
     fit_intercept : bool
         Whether there is an intercept, with a flat prior; rows are then centred.
     standardize : bool
@@ -411,7 +411,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         self._model, self._units, self.trace_, self.posterior_ = model, units, fit.trace, q
         self._state = replace(fit.state, locals=None)
         self.coef_ = q.mean * step
-        self._integral = None if self._precisions_given else integrated(model, sums)
+        self._integral = None if self._precisions_given else self._integrated(model, sums)
         self._keep_spread(q, step, target_units.scale / units.scale)
         means = (sums.x / sums.n, sums.y / sums.n) if model.intercept else (np.zeros_like(sums.x), 0.0)
         self._center = units.leave(means[0])
@@ -457,15 +457,15 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         ratio = self.coef_std_ / np.sqrt(np.diag(spread))
         return spread * ratio * ratio[:, None]
 
-    @property
-    def _prior_given(self) -> bool:
-        """Whether the caller told of precisions that are not integrated out then."""
-        return self.weight_variance_prior is not None or self.noise_variance_prior is not None
+    def _integrated(self, model: LinearRegression, sums: Moments) -> RegressionIntegral | None:
+        """Under the caller's priors of precisions, where there are any."""
+        of_weights = None if self.weight_variance_prior is None else model.alpha_prior
+        return integrated(model, sums, of_weights, None if self.noise_variance_prior is None else model.beta_prior)
 
     @property
     def _precisions_given(self) -> bool:
-        """Whether the posterior given precisions answers: they were given, or the caller's prior tells of them."""
-        return self._prior_given or not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
+        """Whether both precisions are known, so that nothing is to be integrated out."""
+        return not (isinstance(self._model.alpha, str) or isinstance(self._model.beta, str))
 
     def _build(self, sums: Moments, units: RegressionUnits) -> LinearRegression:
         return model_of(self, sums, units)

@@ -56,8 +56,6 @@ class RegressionUncertainty:
 
         @property
         def _precisions_given(self) -> bool: ...
-        @property
-        def _prior_given(self) -> bool: ...
 
     def sample_coef(self, n_samples: int = 1) -> Floats:
         """Draw weights from their posterior.
@@ -168,7 +166,7 @@ class RegressionUncertainty:
         if X is not None:
             self._refuse_other_rows(X, sample_weight)
         ends = (0.5 * (1 - level), 0.5 * (1 + level))
-        narrow = self._prior_given or (method == "mean-field" and not self._precisions_given)
+        narrow = method == "mean-field" and not self._precisions_given
         parts = self._given_ends(ends) if narrow or self._integral is None else self._integrated_ends(ends)
         why = self._doubt(narrow)
         estimates = {

@@ -42,13 +42,13 @@ def fits_without(
     which: Collection[int] | None = None,
     sweep: Sweep = serial_sweep,
 ) -> list[FitWithout]:
-    """One for each component, or for those in `which`; none where there is one component, which nothing can replace.
+    """One for each component, or for those in `which`; without the only one, columns are independent.
 
-    `top` is the bound at q where that is known. log K is what labels are worth: K! ways to write down the same
-    components, against (K - 1)!.
+    Of clusters there must be two, since rows are in one of them. `top` is the bound at q where that is known. log K is
+    what labels are worth: K! ways to write down the same components, against (K - 1)!.
     """
     k, limits = q.n_components, {"max_iter": CLIMB_ITERATIONS, "tol": CLIMB_TOL}
-    if k < 2:
+    if k < 1:
         return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ElboDecreased)

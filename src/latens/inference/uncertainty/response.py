@@ -36,12 +36,12 @@ from typing import Any
 
 import numpy as np
 
-from latens.array import Floats, Index
+from latens.array import Array, Floats, Index
 from latens.core import B, L, Q, Rows, S, Sloped, State, Statistics, Steps, Unkept
 from latens.core.coordinates import Chart
 from latens.errors import ElboDecreased, NotSettled
 from latens.inference.extrapolated_ascent import ascend_in_leaps
-from latens.inference.local_fixed_point import local_fixed_point
+from latens.inference.local_fixed_point import local_fixed_point, newton_factors
 from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.arrow import blocks_of, whole_of
 from latens.inference.uncertainty.column_slopes import column_slopes
@@ -56,6 +56,7 @@ CLIMB_TOL, CLIMB_ITERATIONS = 1e-10, 1000  # nats per row, before differences ar
 SETTLED = 5e-6  # nats of an iteration, below which every slope is well below STEEP; a Newton step does the rest
 LEFT = 1e-2  # nats to be gained above which it does not
 LOCAL_TOL, LOCAL_ITERATIONS = 1e-10, 300
+FEWEST_POINTS = 50  # posteriors under which rows settle, from which Newton's steps are worth their factors
 NO_CURVATURE = 1e-5  # nats per squared coordinate: one that curves the bound less says nothing (a dead component)
 STEEP = 1e-2  # slope in standard deviations at which a coordinate of a settled fit stands at an end of its range
 LEAST_INFORMATION = 1e-5  # eigenvalues of A^-1 H below it are 0 up to the error of differences
@@ -70,7 +71,8 @@ class Response:
 
     chart: Chart
     stats: Any  # at the optimum
-    sides: tuple[tuple[Any, Any], ...]  # statistics at `step` and -`step` of each coordinate
+    arms: tuple[tuple[Any, Any], ...]  # posteriors at `step` and -`step` of each coordinate
+    sides: tuple[tuple[Any, Any], ...]  # their statistics
     gradient: Floats  # (P,), of the bound, where the ascent ended
     fixed: Floats  # (P, P), A
     cross: Floats  # (P, P), B
@@ -113,8 +115,8 @@ class Response:
     def jacobian(self, quantity: Callable[[Any, Any], Floats]) -> Floats:
         """(m, P), derivatives of a function of posterior and statistics to (m,)."""
         columns = []
-        for i, (up, down) in enumerate(self.sides):
-            ends = quantity(self.chart.along(i, self.step), up), quantity(self.chart.along(i, -self.step), down)
+        for arm, sums in zip(self.arms, self.sides, strict=True):
+            ends = [quantity(*end) for end in zip(arm, sums, strict=True)]
             columns.append((np.ravel(ends[0]) - np.ravel(ends[1])) / (2 * self.step))
         return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
@@ -198,7 +200,7 @@ def _differentiated(model: Any, batches: Sequence[Any], at: State, sweep: Sweep)
     arms = tuple((chart.along(i, step), chart.along(i, -step)) for i in range(chart.size))
     stats, sides = _all_sums(model, batches, warm, sweep, at.q, arms)
     differences = _by_slopes if sloped else _by_heights
-    return Response(chart, stats, sides, *differences(model, chart, arms, stats, sides, step), step)
+    return Response(chart, stats, arms, sides, *differences(model, chart, arms, stats, sides, step), step)
 
 
 def _double(batch: Any) -> bool:
@@ -228,7 +230,15 @@ class _SideBySide:
 
 
 def _settle_under_all(model: Any, points: Sequence[Any], batch: Any, warm: Any) -> tuple[None, _SideBySide]:
-    return None, _SideBySide(tuple(settle_block(model, q, batch, warm)[1] for q in points))
+    if len(points) < FEWEST_POINTS or not isinstance(batch, Rows):
+        return None, _SideBySide(tuple(settle_block(model, q, batch, warm)[1] for q in points))
+    start = _settled(model, points[0], batch, None if isinstance(warm, Unkept) else warm)
+    factors, sums = newton_factors(model, points[0], batch, start), [model.statistics(batch, start)]
+    for up, down in zip(points[1::2], points[2::2], strict=True):
+        one = _settled(model, up, batch, start, factors)
+        other = _settled(model, down, batch, start if factors is None else start.mirrored(one), factors)
+        sums += [model.statistics(batch, one), model.statistics(batch, other)]
+    return None, _SideBySide(tuple(sums))
 
 
 def _by_slopes(
@@ -268,11 +278,13 @@ def _by_heights(
 def settle_block(model: Steps[B, Q, L, S], q: Q, batch: B, warm: L | None) -> tuple[None, S]:
     """A local posterior at its end, not kept, and its statistics."""
     warm = None if isinstance(warm, Unkept) else warm
-    if isinstance(batch, Rows):
-        local = local_fixed_point(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS)
-    else:  # a sum of rows that stands for them
-        local = model.local_step(q, batch, warm)
+    # a sum of rows that stands for them settles in one step
+    local = _settled(model, q, batch, warm) if isinstance(batch, Rows) else model.local_step(q, batch, warm)
     return None, model.statistics(batch, local)
+
+
+def _settled(model: Any, q: Any, batch: Rows, warm: Any, factors: Array | None = None) -> Any:
+    return local_fixed_point(model, q, batch, warm, tol=LOCAL_TOL, max_iter=LOCAL_ITERATIONS, factors=factors)
 
 
 def _bound(model: Steps[B, Q, L, S], q: Q, stats: S) -> float:

@@ -68,6 +68,9 @@ class JointCodes:
     def moved_to(self, mean: Array) -> JointCodes:
         return replace(self, mean=mean)
 
+    def mirrored(self, other: JointCodes) -> JointCodes:
+        return replace(self, mean=2 * self.mean - other.mean, spread=2 * self.spread - other.spread)
+
     def spread_by(self, gram: Array, precision: Array) -> JointCodes:
         """The same means with the covariance of other products, gram and precision as above."""
         xp = array_namespace(self.mean)

@@ -14,7 +14,7 @@ The priors are learnt anew, too:
             as narrow as its loadings are small, and then it costs nothing to be in
     shares  integrated, not at their posterior mean:  p(theta) prod_d (1 - theta + theta B_d),  B_d the Bayes factors
 
-A factor whose codes the rows do not tell has no Bayes factors: `_share_unseen` says how many loadings it may have.
+A factor whose codes the rows do not tell has no Bayes factors: `share_unseen` says how many loadings it may have.
 
 What is left out: that the loadings of the other columns, and with them the axes, are not known either.
 """
@@ -40,7 +40,7 @@ from latens.models.multi_view.coefficients import Regressors, ViewPosterior
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import View
 
-__all__ = ["loading_odds"]
+__all__ = ["loading_odds", "matched_entries", "seen_factors", "share_unseen"]
 
 ROUNDS, SWEEPS = 15, 3  # of slopes and curvatures, and over the coefficients in each
 AT_ONCE = 4_000_000  # numbers, for as many columns as are done together
@@ -78,7 +78,7 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
     if p.theta is None or prior.theta is None or p.parameters is not None or not on.size:
         return on  # all loadings are in, or the likelihood has parameters of its own
     (d, k), mean, square = on.shape, p.mean.copy(), p.square.copy()
-    said, seen = [_said(view, p, part) for part in codes], _seen(codes, k)
+    said, seen = [_said(view, p, part) for part in codes], seen_factors([host(part.at.mean)[:, :k] for part in codes])
     log_odds = np.where(seen, p.theta.mean_log[0] - p.theta.mean_log[1], -np.inf)
     widest = float(p.alpha.mean[seen].min()) if seen.any() else 1.0
     bayes, size = np.zeros((d, k)), widest
@@ -100,15 +100,22 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
         within = np.where(seen, on, 0.0)
         mean[:, :k] *= within
         square[:, :k] *= within
-    for j in np.flatnonzero(~seen):
-        on[:, j] = _share_unseen(codes, said, size, d, prior.theta.on[j], prior.theta.off[j])
+    if not seen.all():
+        n = sum(_n_samples(part.rows) for part in codes)
+        bend = sum(float(each.bend.sum()) for each in said) / sum(each.bend.size for each in said)
+        for j in np.flatnonzero(~seen):
+            on[:, j] = share_unseen(n, bend, size, d, prior.theta.on[j], prior.theta.off[j])
     return on
 
 
-def _seen(codes: Sequence[_Codes], k: int) -> NDArray[np.bool_]:
-    """(K,), whether rows tell anything of a code."""
-    power = sum(np.sum(host(part.at.mean)[:, :k] ** 2, axis=0) for part in codes)
-    return np.asarray(power > LEAST_SEEN * sum(len(part.rows) for part in codes))
+def _n_samples(rows: Rows) -> float:
+    return len(rows) if rows.weight is None else float(np.sum(host(rows.weight)))
+
+
+def seen_factors(codes: Sequence[Floats]) -> NDArray[np.bool_]:
+    """(K,), whether rows tell anything of a code; `codes` (n, K) are their means."""
+    power = sum(np.sum(part**2, axis=0) for part in codes)
+    return np.asarray(power > LEAST_SEEN * sum(len(part) for part in codes))
 
 
 def _logit(chance: Floats) -> Floats:
@@ -129,15 +136,13 @@ def _shared_out(bayes: Floats, a: float, b: float) -> tuple[Floats, float]:
     return np.exp(within - either) @ mass, float(_logit(SHARES @ mass))
 
 
-def _share_unseen(codes: Sequence[_Codes], said: Sequence[_Said], size: float, d: int, a: float, b: float) -> float:
-    """Expected share of the loadings that are in, of a factor that the rows do not show.
+def share_unseen(n: float, bend: float, size: float, d: int, a: float, b: float) -> float:
+    """Expected share of the d loadings that are in, of a factor that n rows of mean curvature `bend` do not show.
 
     It has fewer than are worth their cost: with m of them in, n rows gain n (m log(1 + r) - log(1 + m r)) / 2, what m
     columns have in common of which a code explains r = c / alpha times the noise, and pay log(1 + n r) / 2 for each
     loading and for the choice of them.
     """
-    n = sum(float(np.sum(host(part.rows.weight))) if part.rows.weight is not None else len(part.rows) for part in codes)
-    bend = sum(float(each.bend.sum()) for each in said) / sum(each.bend.size for each in said)
     m, r = np.arange(d + 1), bend / size
     log_choice = betaln(m + a, d - m + b)
     gain = 0.5 * n * (m * np.log1p(r) - np.log1p(m * r))
@@ -168,7 +173,7 @@ def _said(view: View, p: ViewPosterior, part: _Codes) -> _Said:
     eta = regressors @ p.mean.T
     lean = np.einsum("nij,di,dj->nd", part.spread, p.mean[:, :k], p.mean[:, :k], optimize=True)
     known = regressors**2 @ (p.square - p.mean**2).T
-    slope, bend = _matched(view, p, part.rows, slice(0, d), eta, lean + known)
+    slope, bend = matched_entries(view, p, part.rows, slice(0, d), eta, lean + known)
     left = np.maximum(1 - bend * lean, LEAST_LEFT)
     return _Said(slope / left, bend / left, bend)
 
@@ -194,7 +199,7 @@ def _sums(
         doubt = np.einsum("nij,di,dj->nd", part.spread, mean[:, :k], mean[:, :k], optimize=True)
         doubt = doubt + own.stiff[:, columns] * across**2  # w'C_ w
         known = np.einsum("ndi,di->nd", without**2, square - mean**2)
-        slope, bend = _matched(view, p, part.rows, columns, eta, doubt + known)
+        slope, bend = matched_entries(view, p, part.rows, columns, eta, doubt + known)
         weight = 1 / (1 + bend * doubt)
         if part.rows.weight is not None:
             weight = weight * host(part.rows.weight)[:, None]
@@ -204,7 +209,7 @@ def _sums(
     return pull, np.asarray(upper(gram))
 
 
-def _matched(
+def matched_entries(
     view: View, p: ViewPosterior, rows: Rows, columns: slice, eta: Floats, variance: Floats
 ) -> tuple[Floats, Floats]:
     """(n, D) each: expected slope and curvature of the log likelihood; 0 at missing entries."""

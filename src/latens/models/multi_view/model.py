@@ -538,6 +538,10 @@ class MultiView:
         rows, kind = batch.cached("kinds", find)
         return (rows, kind) if len(rows) * FEW_ROWS <= len(batch) else (None, None)
 
+    def code_precision(self, q: MultiViewPosterior, batch: Rows) -> Array:
+        """(1 or n, K), of the factor values where they are on."""
+        return self._code_prior(q, self.members(batch))[0]
+
     def _code_prior(self, q: MultiViewPosterior, members: Array) -> tuple[Array, Array | None]:
         """(1 or n, K) each: precision of the factor values, and log odds that one is on, or None where all are."""
         precision = like(q.activity.mean, members)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DrawnFactors",
+    "draw_coefficients",
     "draw_factors",
     "draw_tangents",
     "draw_view",
@@ -139,10 +140,16 @@ def draw_view(
     used = on.sum(axis=0).astype(float)
     alpha = prior.alpha.observe(used, np.sum(w * w, axis=0)).sample(rng).mean
     theta = None if prior.theta is None else prior.theta.observe(used, d - used).sample(rng).mean
-    coefficients = np.concatenate([w, last.offsets.mean], axis=1)
-    on, coefficients = _draw_coefficients(prior, coefficients, alpha, theta, last.noise.mean, stats, rng)
+    start = np.concatenate([w, last.offsets.mean], axis=1)
+    width = start.shape[1]
+    gram = np.broadcast_to(unpacked(stats.gram, width), (d, width, width))
+    wide = np.broadcast_to(prior.given_precision, (d, width - k))
+    precision = np.concatenate([np.broadcast_to(alpha, (d, k)), wide], axis=1)
+    odds = np.full(k, np.inf) if theta is None else np.log(theta) - np.log1p(-theta)
+    _, coefficients = draw_coefficients(stats.pull, gram, last.noise.mean, precision, odds, start, rng)
+    on = np.ones((d, k)) if theta is None else (coefficients[:, :k] != 0).astype(float)
     drawn = ViewPosterior(
-        SpikeSlab(on[:, :k].astype(float), coefficients[:, :k], np.zeros((d, k)), 1 / alpha),
+        SpikeSlab(on, coefficients[:, :k], np.zeros((d, k)), 1 / alpha),
         Offsets(coefficients[:, k:], np.zeros((d, coefficients.shape[1] - k))),
         Gamma(alpha, np.ones(k)),  # of which only the mean is used
         None if theta is None else Beta(theta, 1 - theta),  # likewise
@@ -153,28 +160,29 @@ def draw_view(
     return replace(drawn, noise=noise)
 
 
-def _draw_coefficients(
-    prior: ViewPosterior,
-    start: Floats,
-    alpha: Floats,
-    theta: Floats | None,
+def draw_coefficients(
+    pull: Floats,
+    gram: Floats,
     tau: Floats,
-    stats: ViewStatistics,
+    precision: Floats,
+    log_odds: Floats,
+    start: Floats,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Which loadings are on, (D, K + G), and all coefficients, 0 where they are off."""
-    d, width = start.shape
-    k = len(alpha)
-    gram = np.broadcast_to(unpacked(stats.gram, width), (d, width, width))
-    coefficients, on = start.copy(), np.ones((d, width), dtype=bool)
-    wide = prior.given_precision
-    for j in range(width):
-        precision = alpha[j] if j < k else wide[:, j - k]
+    """Chances (D, K) of loadings to be in, from which they were drawn, and all coefficients (D, K + G), 0 where out.
+
+    Of the parabolas tau (pull'w - w'gram w / 2), gram (D, K + G, K + G); `precision` (D, K + G) is that of slabs and
+    levels, log odds (K,) are infinite where all loadings are in.
+    """
+    d, k = len(start), len(log_odds)
+    coefficients, chances = start.copy(), np.ones((d, k))
+    for j in range(start.shape[1]):
         others = np.einsum("di,di->d", gram[:, j], coefficients) - gram[:, j, j] * coefficients[:, j]
-        pull, sharp = tau * (stats.pull[:, j] - others), tau * gram[:, j, j] + precision
-        if j < k and theta is not None:
-            odds = np.log(theta[j]) - np.log1p(-theta[j]) + 0.5 * (np.log(precision / sharp) + pull * pull / sharp)
-            on[:, j] = rng.random(d) < expit(odds)
-        value = pull / sharp + rng.standard_normal(d) / np.sqrt(sharp)
-        coefficients[:, j] = np.where(on[:, j], value, 0.0)
-    return on, coefficients
+        drive, sharp = tau * (pull[:, j] - others), tau * gram[:, j, j] + precision[:, j]
+        value = drive / sharp + rng.standard_normal(d) / np.sqrt(sharp)
+        if j < k and np.isfinite(log_odds[j]):
+            gain = 0.5 * (np.log(precision[:, j] / sharp) + drive * drive / sharp)
+            chances[:, j] = expit(log_odds[j] + gain)
+            value = np.where(rng.random(d) < chances[:, j], value, 0.0)
+        coefficients[:, j] = value
+    return chances, coefficients

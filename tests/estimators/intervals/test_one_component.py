@@ -1,0 +1,90 @@
+"""What the only component is worth: without it columns are independent, and that model has a bound, too."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import latens
+
+RNG = np.random.default_rng(0)
+Z = RNG.normal(size=(200, 1))
+REAL = Z @ RNG.normal(size=(1, 6)) + RNG.normal(size=(200, 6))
+ON = RNG.random((200, 1)) < 0.4
+YES = (RNG.random((200, 6)) < np.where(ON, 0.7, 0.1)).astype(float)
+JUMPS = ON * RNG.normal(size=(1, 6)) * 2 + 0.5 * RNG.normal(size=(200, 6))
+
+
+def nats(model: Any, X: Any) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = model.fit(X).intervals(X, method="response")
+    (found,) = table.components["nats"]
+    return float(found)
+
+
+def independent_normals(x: np.ndarray) -> float:
+    return float(np.sum(norm(x.mean(axis=0), x.std(axis=0)).logpdf(x)))
+
+
+def independent_chances(x: np.ndarray) -> float:
+    p = x.mean(axis=0)
+    return float(np.sum(x * np.log(p) + (1 - x) * np.log1p(-p)))
+
+
+def test_after_maximum_likelihood_it_is_the_ratio_to_independent_columns() -> None:
+    factors, causes = latens.FactorAnalysis(1), latens.NoisyOr(1, prior="ml", random_state=0)
+    assert nats(factors, REAL) == pytest.approx(factors.elbo_ - independent_normals(REAL), abs=0.01)
+    assert nats(causes, YES) == pytest.approx(causes.elbo_ - independent_chances(YES), abs=0.1)
+
+
+CASES = {
+    "factors by relevance": (latens.FactorAnalysis(1, prior="ard"), REAL),
+    "on/off causes": (latens.BinaryFactorAnalysis(1, random_state=0), JUMPS),
+    "noisy-OR": (latens.NoisyOr(1, random_state=0), YES),
+    "noisy-OR by jensen": (latens.NoisyOr(1, e_step="jensen", random_state=0), YES),
+    "sources": (latens.NoisyICA(1, random_state=0), REAL),
+    "views": (latens.MultiViewFactorAnalysis(1, random_state=0), {"x": REAL}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_a_number_for_every_model_that_can_do_without(name: str) -> None:
+    assert 20 < nats(*CASES[name]) < 2000
+
+
+def test_a_single_factor_that_rows_hardly_show_is_not_sound() -> None:
+    rng = np.random.default_rng(3)
+    X = 0.6 * rng.normal(size=(60, 1)) + rng.normal(size=(60, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.FactorAnalysis(1, prior="ard").fit(X)
+        table = model.intervals(X, method="response")
+    assert table.components["nats"][0] < 3
+    assert not any(row[8] for row in table.rows if row[1])
+
+
+def test_all_rows_are_in_the_only_cluster() -> None:
+    assert math.isinf(nats(latens.GaussianMixture(1), REAL))
+
+
+def test_means_of_categories_without_an_order_are_not_called_sound() -> None:
+    rng = np.random.default_rng(2)
+    label = rng.integers(2, size=200)
+    X = np.column_stack([rng.normal(4.0 * label), np.where(rng.random(200) < 0.8, label, 2.0)])
+    kinds = {1: "categorical"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = latens.LatentClassAnalysis(2, likelihoods=kinds, random_state=0).fit(X).intervals(X)
+    sound = {(row[0], row[2]): row[8] for row in table.rows}
+    assert not sound["means", "x1"]
+    assert sound["means", "x0"]
+    assert all(value for (name, _), value in sound.items() if name == "level_probabilities")
+    assert {row[9] for row in table.rows if row[:1] == ("means",) and row[2] == "x1"} == {
+        "categories have no order and no mean: see level_probabilities"
+    }
