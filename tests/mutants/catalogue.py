@@ -124,9 +124,9 @@ MODELS = (
     ),
     Mutant(
         "noisy ICA: the second moment is the covariance alone",
-        "models/noisy_ica/model.py",
-        "pairs = batch.weigh(moment_pairs(mean, spread))",
-        "pairs = batch.weigh(moment_pairs(0 * mean, spread))",
+        "models/noisy_ica/posteriors.py",
+        "return moment_pairs(self.mean, self.spread.matrix, products)",
+        "return moment_pairs(0 * self.mean, self.spread.matrix, products)",
         "tests/contract/test_bound.py -k ica-heavy",
     ),
     Mutant(
