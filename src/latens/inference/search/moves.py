@@ -33,6 +33,7 @@ MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
 FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
+INDISPENSABLE = 1.5  # nats a row that the first iteration is below where others never take the place of a component
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -227,8 +228,8 @@ def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps:
     if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
-    near = target - FAR_PER_ROW * n - NEAR
-    return ascent(start, REMOVAL_STEPS, _Hopeless(near, REMOVAL_STEPS, shrinking=True))
+    near, least = target - FAR_PER_ROW * n - NEAR, target - INDISPENSABLE * n - FAR
+    return ascent(start, REMOVAL_STEPS, _Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
 
 
 def _trial_start(candidate: Any, state: State) -> State:
@@ -255,11 +256,13 @@ class _Hopeless:
     """Ends a trial that would not reach the target even if every remaining step gained as much as the last.
 
     Where rows start from their present codes, gains shrink from step to step: a trial is ended, too, if gains that go
-    on shrinking by their last ratio would not reach it.
+    on shrinking by their last ratio would not reach it, and at once if it is below what is `least`.
     """
 
-    def __init__(self, target: float, n_steps: int, *, shrinking: bool = False, patience: int = 2) -> None:
-        self.target, self.left, self.patience = target, n_steps, n_steps - patience
+    def __init__(
+        self, target: float, n_steps: int, *, shrinking: bool = False, patience: int = 2, least: float = -math.inf
+    ) -> None:
+        self.target, self.left, self.patience, self.least = target, n_steps, n_steps - patience, least
         self.last, self.gain, self.shrinking = -math.inf, math.inf, shrinking
 
     def __call__(self, event: Iteration) -> bool:
@@ -268,7 +271,8 @@ class _Hopeless:
         times: float = self.left
         if self.shrinking and 0 < self.gain < before < math.inf:
             times = min(times, 1 / (before / self.gain - 1))  # a geometric series
-        return self.left <= self.patience and event.elbo + self.gain * times < self.target
+        hopeless = self.left <= self.patience and event.elbo + self.gain * times < self.target
+        return hopeless or event.elbo < self.least
 
 
 class _FarBelow:
