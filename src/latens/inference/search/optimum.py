@@ -118,6 +118,11 @@ class Search:
         fewest = self.model.fewest(state.q, state.stats) if isinstance(self.model, Reducible) else None
         return None if fewest is None or fewest.n_components >= state.q.n_components else fewest
 
+    def starts_from(self, rows: Rows, starts: Sequence[State]) -> tuple[list[State], bool]:
+        """Where the search on such rows ends, each start that is higher than all before; and if it was interrupted."""
+        found = self._found([rows], rows, starts, 0)
+        return [State(fit.state.q) for fit in records(found, self.tol)], any(fit.interrupted for fit in found)
+
     def by_part(
         self,
         part: Rows,
@@ -136,10 +141,9 @@ class Search:
         the start was found on all rows before: only they say where to go on.
         """
         if afresh:
-            found = self._found([part], part, starts, 0)
-            starts = [State(fit.state.q) for fit in records(found, self.tol)]
-            if any(fit.interrupted for fit in found):
-                return self._once_over(batches, starts[-1], sweep, notify)
+            starts, interrupted = self.starts_from(part, starts)
+            if interrupted:
+                return self.once_over(batches, starts[-1], sweep, notify)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         try:
             return self.on_all(
@@ -153,9 +157,9 @@ class Search:
                 notify=notify,
             )
         except KeyboardInterrupt:  # in the first iteration on all rows
-            return self._once_over(batches, starts[-1], sweep, notify)
+            return self.once_over(batches, starts[-1], sweep, notify)
 
-    def _once_over(self, batches: Sequence[Any], start: State, sweep: Sweep, notify: OnIteration | None) -> Fit:
+    def once_over(self, batches: Sequence[Any], start: State, sweep: Sweep, notify: OnIteration | None) -> Fit:
         """What an interrupt leaves of a search that has not come to all rows: one iteration on them, to be kept."""
         fit = self._ascend(batches, sweep)(start, 1, notify)
         return replace(fit, converged=False, interrupted=True)
