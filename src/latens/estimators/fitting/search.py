@@ -36,6 +36,7 @@ __all__ = ["FitSearch", "all_or_sample"]
 # many nats more, by which luck may change either
 TIMES_BY_CHANCE, NATS_BEYOND_CHANCE = 2.0, 10.0
 ROUGH_NATS = 0.5  # gain of an iteration below which moves are tried, however few the rows
+GLANCE_WITH_HOLES = 20  # iterations that tell which of the starts found without holes are worth going on from
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 MOST_TENTHS = 2  # times that the tolerance per row is divided by 10 where rows are many
 ROW_POSTERIORS = ("auto", "keep", "recompute")
@@ -122,6 +123,7 @@ class FitSearch:
                 starts, interrupted = search.starts_from(complete, starts)
                 if interrupted:
                     return search.once_over(batches, starts[-1], sweep, notify)
+                search = replace(search, glance=GLANCE_WITH_HOLES)
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
                 badly_explained = partial(data.badly_explained, model)
