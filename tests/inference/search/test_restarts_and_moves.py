@@ -134,12 +134,12 @@ def test_a_trial_that_gains_as_little_as_a_settled_fit_is_that_fit_a_little_furt
         fit = climb_to(start.q, on)
         return replace(fit, trace=fit.trace * 4)
 
-    def moved(height: float, *, exact: bool) -> Fit:
-        return improve(before, candidates_from([Sized(height)]), climb_slowly, tol=0.01, exact=lambda _: exact)
+    def moved(height: float, *, slow: bool) -> Fit:
+        return improve(before, candidates_from([Sized(height)]), climb_slowly, tol=0.01, slow=slow)
 
-    assert moved(-4.7, exact=True) is before
-    assert moved(-4.5, exact=True).elbo == -4.5
-    assert moved(-4.7, exact=False).elbo == -4.7
+    assert moved(-4.7, slow=True) is before
+    assert moved(-4.5, slow=True).elbo == -4.5
+    assert moved(-4.7, slow=False).elbo == -4.7
 
 
 class Followed:

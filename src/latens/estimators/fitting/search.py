@@ -123,7 +123,7 @@ class FitSearch:
                 starts, interrupted = search.starts_from(complete, starts)
                 if interrupted:
                     return search.once_over(batches, starts[-1], sweep, notify)
-                search = replace(search, glance=GLANCE_WITH_HOLES)
+                search = replace(search, glance=GLANCE_WITH_HOLES, slow=True)
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
                 badly_explained = partial(data.badly_explained, model)

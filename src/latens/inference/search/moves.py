@@ -90,6 +90,7 @@ def improve(
     looseness: Callable[[Any], float] | None = None,
     over: Callable[[], bool] | None = None,
     exact: Callable[[Any], bool] | None = None,
+    slow: bool = False,
     journal: Record = UNRECORDED,
     rng: np.random.Generator | None = None,
 ) -> Fit:
@@ -104,12 +105,12 @@ def improve(
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
     candidate is tried. Where local steps are `exact`, a fifth of those left is spent at most between two moves, so that
-    slow ascents, as with missing entries, do not end the search half way; and as many components as before must gain
-    `tol` in each iteration of the trial, or they are those of the fit a little further on. Rounds that were finished
-    answer from the `journal`; `rng` is what candidates are drawn with.
+    slow ascents, as with missing entries, do not end the search half way. Where they are known to be `slow`, as many
+    components as before must gain `tol` in each iteration of the trial, or they are those of the fit a little further
+    on. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn with.
     """
     first_better = partial(
-        _first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, exact, journal
+        _first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, slow, journal
     )
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
@@ -160,11 +161,11 @@ def _first_better(
     tol: float,
     looseness: Callable[[Any], float] | None,
     over: Callable[[], bool] | None,
-    exact: Callable[[Any], bool] | None,
+    slow: bool,
     journal: Record,
     fit: Fit,
 ) -> Fit | None:
-    least, is_exact = tol * max(fit.state.stats.n, 1.0), exact is not None and exact(fit.state.q)
+    least = tol * max(fit.state.stats.n, 1.0)
     target = fit.elbo + least
     glances = [_Screen(screen, fit.state.q, n_steps, tol, journal) for screen in screens]
 
@@ -174,7 +175,7 @@ def _first_better(
     def better(candidate: Any) -> Fit | None:
         start = _trial_start(candidate, fit.state)
         trial = _tried(candidate, start, ascent, target, n_steps, fit.state.stats.n)
-        alike = is_exact and trial.state.q.n_components == fit.state.q.n_components
+        alike = slow and trial.state.q.n_components == fit.state.q.n_components
         margin = least * (len(trial.trace) if alike else 1)
         if trial.elbo > fit.elbo + margin and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin

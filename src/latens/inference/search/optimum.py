@@ -52,6 +52,7 @@ class Search:
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
+    slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -286,6 +287,7 @@ class Search:
             looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
             over=self.over,
             exact=self.model.exact_local,
+            slow=self.slow,
             journal=self.journal,
             rng=rng,
         )
