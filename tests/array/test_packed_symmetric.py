@@ -52,3 +52,13 @@ def test_expected_products_have_the_covariance_of_the_first_variables(n_spreads:
     assert found == pytest.approx(moment_pairs_plain(mean, spread), abs=1e-14)
     strict = (array_api_strict.asarray(part) for part in (mean, spread))
     assert np.asarray(moment_pairs(*strict)) == pytest.approx(found, abs=1e-14)
+
+
+def test_expected_products_may_have_products_in_their_covariance() -> None:
+    rng = np.random.default_rng(4)
+    root, lean, pairs = rng.normal(size=(8, 3, 3)), rng.normal(size=(8, 3, 2)), rng.normal(size=(8, 2, 2))
+    mean, spread, left = rng.normal(size=(8, 3)), root @ np.swapaxes(root, 1, 2), lean @ (pairs + pairs.swapaxes(1, 2))
+    expected = moment_pairs(mean, spread + left @ np.swapaxes(lean, 1, 2))
+    assert moment_pairs(mean, spread, (left, lean)) == pytest.approx(expected, abs=1e-13)
+    strict = [array_api_strict.asarray(part) for part in (mean, spread, left, lean)]
+    assert np.asarray(moment_pairs(*strict[:2], tuple(strict[2:]))) == pytest.approx(expected, abs=1e-13)

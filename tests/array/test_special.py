@@ -137,6 +137,25 @@ def test_column_algebra_treats_one_matrix_as_one_for_each_column() -> None:
     assert inverted @ each == pytest.approx(np.broadcast_to(np.eye(3), (4, 3, 3)), abs=1e-12)
 
 
+@pytest.mark.parametrize("d", [1, 3, linalg.LARGEST_COMPILED, linalg.LARGEST_COMPILED + 1])
+def test_inverses_come_with_the_volume_that_is_found_without_them(d: int) -> None:
+    root = np.random.default_rng(2).normal(size=(4, d, d))
+    matrices = root @ np.swapaxes(root, 1, 2) + np.eye(d)
+    inverted, volume = linalg.inverse_with_volume(matrices)
+    assert np.array_equal(inverted, np.swapaxes(inverted, 1, 2))
+    assert inverted == pytest.approx(np.linalg.inv(matrices), rel=1e-9, abs=1e-11)
+    assert volume == pytest.approx(np.linalg.slogdet(matrices)[1], rel=1e-11)
+    assert np.array_equal(volume, linalg.definite_volume(matrices))
+
+
+def test_what_is_not_definite_is_left_to_lapack() -> None:
+    matrices = np.stack([np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]])])
+    inverted, volume = linalg.inverse_with_volume(matrices)
+    assert inverted @ matrices == pytest.approx(np.broadcast_to(np.eye(2), (2, 2, 2)))
+    assert np.array_equal(volume, linalg.definite_volume(matrices))
+    assert volume == pytest.approx([0.0, np.log(3)])
+
+
 def test_pseudo_inverse_ignores_directions_without_mass() -> None:
     rng = np.random.default_rng(1)
     root = rng.normal(size=(2, 4, 2))

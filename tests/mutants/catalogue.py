@@ -124,9 +124,9 @@ MODELS = (
     ),
     Mutant(
         "noisy ICA: the second moment is the covariance alone",
-        "models/noisy_ica/model.py",
-        "pairs = batch.weigh(moment_pairs(full, local.covariance()))",
-        "pairs = batch.weigh(moment_pairs(with_ones(0 * mean, True), local.covariance()))",
+        "models/noisy_ica/posteriors.py",
+        "return moment_pairs(full, self.spread.matrix, products)",
+        "return moment_pairs(0 * full, self.spread.matrix, products)",
         "tests/contract/test_bound.py -k ica-heavy",
     ),
     Mutant(

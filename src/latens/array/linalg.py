@@ -13,13 +13,49 @@ from numpy.typing import NDArray
 
 from latens.array import Floats
 
-__all__ = ["cholesky", "inverse", "log_determinant", "solve_columns", "symmetric_pinv", "times_columns"]
+__all__ = [
+    "cholesky",
+    "definite_volume",
+    "inverse",
+    "inverse_with_volume",
+    "log_determinant",
+    "solve_columns",
+    "symmetric_pinv",
+    "times_columns",
+]
+
+
+LARGEST_COMPILED = 32  # rows of a matrix, beyond which LAPACK's blocks are quicker than plain loops
 
 
 def inverse(matrices: Floats) -> Floats:
     """Inverse of positive definite matrices, exactly symmetric."""
     inverted = _float64(np.linalg.inv(matrices))
     return 0.5 * (inverted + np.swapaxes(inverted, -1, -2))
+
+
+def inverse_with_volume(matrices: Floats) -> tuple[Floats, Floats]:
+    """The same, and log determinants; small matrices are done at once, by one function of compiled loops."""
+    if matrices.shape[-1] <= LARGEST_COMPILED:
+        from latens.array.kernels.row_matrices_numba import invert_definite
+
+        inverted, volume = np.empty(matrices.shape), np.empty(len(matrices))
+        invert_definite(np.ascontiguousarray(matrices), inverted, volume)
+        if np.isfinite(volume).all():
+            return inverted, volume
+    return inverse(matrices), log_determinant(matrices)
+
+
+def definite_volume(matrices: Floats) -> Floats:
+    """Log determinants alone, to the last bit those of `inverse_with_volume`."""
+    if matrices.shape[-1] <= LARGEST_COMPILED:
+        from latens.array.kernels.row_matrices_numba import log_determinant_rows
+
+        volume = np.empty(len(matrices))
+        log_determinant_rows(np.ascontiguousarray(matrices), volume)
+        if np.isfinite(volume).all():
+            return volume
+    return log_determinant(matrices)
 
 
 def cholesky(matrices: Floats) -> Floats:

@@ -61,15 +61,24 @@ def with_pairs_plain(x: Array) -> Array:
     return array_namespace(x).concat([x, *(x[:, a : a + 1] * x[:, a:] for a in range(d))], axis=1)
 
 
-def moment_pairs(mean: Array, spread: Array) -> Array:
-    """(n, W (W + 1) / 2), E[z_a z_b] for a <= b of means (n, W), of which the first K vary by spread (1 or n, K, K)."""
+def moment_pairs(mean: Array, spread: Array, products: tuple[Array, Array] | None = None) -> Array:
+    """(n, W (W + 1) / 2), E[z_a z_b] for a <= b of means (n, W), of which the first K vary by spread (1 or n, K, K).
+
+    With `products`, these vary by spread + left right', both (n, K, L).
+    """
     n, width = mean.shape
     if is_numpy_array(mean):
+        from latens.array.kernels.spike_slab_numba import add_products
         from latens.array.kernels.spike_slab_numba import moment_pairs as moments
 
         out = np.empty((width * (width + 1) // 2, n), mean.dtype)
         moments(np.ascontiguousarray(mean.T), np.ascontiguousarray(spread.transpose(1, 2, 0)), out)
+        if products is not None:
+            left, right = (np.ascontiguousarray(part.transpose(1, 2, 0)) for part in products)
+            add_products(left, right, width, out)
         return out.T
+    if products is not None:
+        spread = spread + products[0] @ array_namespace(mean).matrix_transpose(products[1])
     if is_on_gpu(mean):
         from latens.array.kernels.row_matrices_triton import moments_on_gpu
 

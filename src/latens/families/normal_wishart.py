@@ -16,7 +16,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
-from latens.array.linalg import cholesky, inverse, log_determinant
+from latens.array.linalg import cholesky, definite_volume, inverse, inverse_with_volume, log_determinant
 from latens.array.missing_normals import Holes, conditioned
 from latens.array.packed_symmetric import packed, unpacked
 from latens.array.special import trigamma
@@ -48,7 +48,12 @@ class NormalWishart:
     @cached_property
     def precision(self) -> Floats:
         """(K or 1, D, D), E[Lam]."""
-        return self.dof[:, None, None] * inverse(self.scatter)
+        return self.dof[:, None, None] * self._inner[0]
+
+    @cached_property
+    def _inner(self) -> tuple[Floats, Floats]:
+        """Inverse and log determinant of the scatter."""
+        return inverse_with_volume(self.scatter)
 
     @property
     def covariance(self) -> Floats:
@@ -207,7 +212,7 @@ class NormalWishart:
     @cached_property
     def log_volume(self) -> Floats:
         """(K or 1,), log |scatter|."""
-        return log_determinant(self.scatter)
+        return self._inner[1] if "_inner" in self.__dict__ else definite_volume(self.scatter)
 
     @cached_property
     def _log_norm(self) -> Floats:

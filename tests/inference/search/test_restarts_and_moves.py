@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from latens.core import Fit, Iteration, Rows, State
+from latens.core import Fit, Iteration, Removal, Rows, State
 from latens.inference.ascent import OnIteration, ascend
 from latens.inference.search.moves import improve
 from latens.inference.search.optimum import best_of
@@ -120,6 +121,48 @@ def test_a_gain_below_tol_is_no_reason_to_move() -> None:
     before = fit_at(-5.0, q=-5.0)  # of 10 rows
     assert improve(before, candidates_from([-4.95]), climb_state, tol=0.01) is before
     assert improve(before, candidates_from([-4.85]), climb_state, tol=0.01).elbo == -4.85
+
+
+class Sized(float):
+    n_components = 2
+
+
+def test_a_trial_that_gains_as_little_as_a_settled_fit_is_that_fit_a_little_further_on() -> None:
+    before = fit_at(-5.0, q=Sized(-5.0))  # of 10 rows
+
+    def climb_slowly(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        fit = climb_to(start.q, on)
+        return replace(fit, trace=fit.trace * 4)
+
+    def moved(height: float, *, slow: bool) -> Fit:
+        return improve(before, candidates_from([Sized(height)]), climb_slowly, tol=0.01, slow=slow)
+
+    assert moved(-4.7, slow=True) is before
+    assert moved(-4.5, slow=True).elbo == -4.5
+    assert moved(-4.7, slow=False).elbo == -4.7
+
+
+class Followed:
+    def follow(self, of: np.ndarray) -> Followed:
+        return self
+
+
+@pytest.mark.parametrize(("first", "n_climbed"), [(-30.0, 3), (-80.0, 1)])
+def test_a_component_whose_place_nobody_takes_is_seen_after_one_iteration(first: float, n_climbed: int) -> None:
+    before = fit_at(-5.0, q=Sized(-5.0))  # of 10 rows
+    before = replace(before, state=replace(before.state, locals=(Followed(),)))
+    heights: list[float] = []
+
+    def ascent(start: State, max_iter: int, on: OnIteration | None) -> Fit:
+        for height in (first, first + 1.0, first + 1.1, first + 1.11):
+            heights.append(height)
+            if on is not None and on(fit_at(height, q=start.q).trace[-1]):
+                break
+        return fit_at(heights[-1], q=start.q, stopped=True)
+
+    removals = iter([iter([Removal(Sized(0.0), np.arange(1))])])
+    assert improve(before, lambda _: next(removals), ascent, tol=0.01) is before
+    assert len(heights) == n_climbed
 
 
 def test_what_a_bound_is_known_to_miss_is_added_before_bounds_are_compared() -> None:

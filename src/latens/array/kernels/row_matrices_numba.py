@@ -13,7 +13,15 @@ import numpy as np
 
 from latens.array.kernels.fastmath_numba import COMPILED, copy, fill, log_normal
 
-__all__ = ["N_SIDE", "invert_rows", "log_determinant_rows", "normal_columns", "packed_times", "side_columns"]
+__all__ = [
+    "N_SIDE",
+    "invert_definite",
+    "invert_rows",
+    "log_determinant_rows",
+    "normal_columns",
+    "packed_times",
+    "side_columns",
+]
 
 N_SIDE = 128  # rows side by side where numbers of many rows lie together
 
@@ -38,6 +46,45 @@ def _factor(low):
 
 
 @nb.njit(cache=True, nogil=True)
+def _inverse_of_factor(low, out):
+    """The inverse of the matrix whose Cholesky factor that is, both triangles; the factor is overwritten."""
+    k = low.shape[0]
+    for j in range(k):  # the factor's inverse, in place
+        low[j, j] = 1.0 / low[j, j]
+        for i in range(j + 1, k):
+            total = 0.0
+            for m in range(j, i):
+                total += low[i, m] * low[m, j]
+            low[i, j] = -total / low[i, i]
+    for i in range(k):
+        for j in range(i + 1):
+            total = 0.0
+            for m in range(i, k):
+                total += low[m, i] * low[m, j]
+            out[i, j] = total
+            out[j, i] = total
+
+
+@nb.njit(cache=True, nogil=True)
+def invert_definite(matrices, out, volume):
+    """Inverses into `out`, log determinants into `volume` as `log_determinant_rows` finds them; NaN if not definite."""
+    n, k, _ = matrices.shape
+    low = np.empty((k, k), np.float64)
+    for r in range(n):
+        for i in range(k):
+            for j in range(i + 1):
+                low[i, j] = matrices[r, i, j]
+        if not _factor(low):
+            volume[r] = np.nan
+            continue
+        total = 0.0
+        for i in range(k):
+            total += 2.0 * np.log(low[i, i])
+        volume[r] = total
+        _inverse_of_factor(low, out[r])
+
+
+@nb.njit(cache=True, nogil=True)
 def invert_rows(gram, diagonal, out):
     """(gram + diag(diagonal_n))^-1 of every row into `out`; gram has a leading axis of 1 or n. NaN if not definite."""
     n, k = diagonal.shape
@@ -52,20 +99,7 @@ def invert_rows(gram, diagonal, out):
         if not _factor(low):
             out[r] = np.nan
             continue
-        for j in range(k):  # the factor's inverse, in place
-            low[j, j] = 1.0 / low[j, j]
-            for i in range(j + 1, k):
-                total = 0.0
-                for m in range(j, i):
-                    total += low[i, m] * low[m, j]
-                low[i, j] = -total / low[i, i]
-        for i in range(k):
-            for j in range(i + 1):
-                total = 0.0
-                for m in range(i, k):
-                    total += low[m, i] * low[m, j]
-                out[r, i, j] = total
-                out[r, j, i] = total
+        _inverse_of_factor(low, out[r])
 
 
 @nb.njit(cache=True, nogil=True)

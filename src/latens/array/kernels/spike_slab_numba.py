@@ -16,6 +16,7 @@ from latens.array.kernels.fastmath_numba import COMPILED, FARTHEST, copy, fill, 
 
 __all__ = [
     "N_SIDE",
+    "add_products",
     "axes_height",
     "climb_axes",
     "coefficient_pairs",
@@ -185,6 +186,20 @@ def moment_pairs(mean, spread, out):
                     for i in range(len(into)):
                         into[i] += both[i]
             at += 1
+
+
+@nb.njit(**COMPILED)
+def add_products(left, right, width, out):
+    """Entries a <= b of left right', of columns (K, L) each, added to such pairs of `width`; both (K, L, n)."""
+    at = 0
+    for a in range(left.shape[0]):
+        for b in range(a, left.shape[0]):
+            into = out[at + b - a]
+            for m in range(left.shape[1]):
+                own, other = left[a, m], right[b, m]
+                for i in range(len(into)):
+                    into[i] += own[i] * other[i]
+        at += width - a
 
 
 @nb.njit(**COMPILED)

@@ -36,6 +36,7 @@ __all__ = ["FitSearch", "all_or_sample"]
 # many nats more, by which luck may change either
 TIMES_BY_CHANCE, NATS_BEYOND_CHANCE = 2.0, 10.0
 ROUGH_NATS = 0.5  # gain of an iteration below which moves are tried, however few the rows
+GLANCE_WITH_HOLES = 20  # iterations that tell which of the starts found without holes are worth going on from
 SAMPLE_ITERATIONS = 500  # of the search on a sample that precedes stochastic passes
 MOST_TENTHS = 2  # times that the tolerance per row is divided by 10 where rows are many
 ROW_POSTERIORS = ("auto", "keep", "recompute")
@@ -117,6 +118,12 @@ class FitSearch:
                 last = partial(options, batches, max_iter=1, sweep=sweep)
                 return self._learn_online(search, context, starts, last, len(batches), notify)
             searching = len(starts) > 1 or (moves and isinstance(model, Movable))
+            complete = self._rows_without_holes(model, context) if searching and moves and afresh else None
+            if complete is not None:
+                starts, interrupted = search.starts_from(complete, starts)
+                if interrupted:
+                    return search.once_over(batches, starts[-1], sweep, notify)
+                search = replace(search, glance=GLANCE_WITH_HOLES, slow=True)
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
                 badly_explained = partial(data.badly_explained, model)
@@ -126,6 +133,10 @@ class FitSearch:
             at_once = pool and len(batches) == 1 and notify is None and not journal.in_order
             several = waking_map(pool) if pool and at_once else map
             return search.on_all(batches, sample, starts, sweep=sweep, notify=notify, map_=several)
+
+    def _rows_without_holes(self, model: Any, context: FitContext) -> Rows | None:
+        """The sample with something in its holes, where a search from there is quicker; None where it is not."""
+        return None
 
     def _nothing(self, search: Search, context: FitContext, fit: Fit, without: Fit) -> bool | None:
         """Whether components say nothing that columns, which have nothing to do with each other, do not say.

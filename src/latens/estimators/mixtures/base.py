@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
@@ -49,6 +49,7 @@ from latens.families.normal_wishart import NormalWishart
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.sticks import Sticks
 from latens.families.student_columns import StudentColumns
+from latens.models.known_codes import KNOWN
 from latens.models.mixture.model import ClusterStatistics, Memberships, Mixture, MixturePosterior
 from latens.models.mixture.moves import agglomerated, dealt
 from latens.scale.scan import Scan
@@ -65,6 +66,7 @@ MOST_CLUSTERS = 24
 # long as there are too many of them. Of clusters that overlap, evidence alone asks for too few: other starts leave more
 TIMES_AGGLOMERATED = ((2.0, 1.0), (3.0, 1.5), (4.0, 2.0))
 CLASSIFIED_AT_ONCE = 8_192  # rows, whose memberships are held twice
+N_FILLINGS = 10  # steps of the one cluster that missing entries are first drawn from
 NARROWEST = 1e-3  # prior variance of a cluster at least, as a share of the data's
 
 
@@ -391,7 +393,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _start(self, model: Mixture, context: FitContext, restart: int) -> MixturePosterior:
         sample, rng = context.sample, context.rng
-        x: Array = sample.x if is_sparse(sample.x) else filled(sample)
+        complete = self._rows_without_holes(model, context)
+        x: Array = sample.x if is_sparse(sample.x) else filled(sample) if complete is None else complete.x
         variance = column_variances(x)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
         if not isinstance(self.init, str):
@@ -412,6 +415,19 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         q = dealt(model, agglomerated(model, q, stats, first), rows, rows.n)
         stats = model.statistics(rows, model.predicted_step(q, rows))
         return dealt(model, agglomerated(model, q, stats, then), rows, rows.n)
+
+    def _rows_without_holes(self, model: Mixture, context: FitContext) -> Rows | None:
+        """Missing entries drawn from one normal, given those that were seen.
+
+        Column means in their place would look like clusters of their own, each with other holes.
+        """
+        sample = context.sample
+        if sample.seen is None or not model.clusters.joint or KNOWN in sample.aux:
+            return None
+        found: list[Rows] = sample.cached("entries drawn from one normal", list)
+        if not found:
+            found.append(_without_holes(model, sample))
+        return found[0]
 
     def _random_centres(self, x: Array, k: int, rng: np.random.Generator) -> Floats:
         """The textbook's start: normal about the mean of the data, at their scale."""
@@ -438,6 +454,16 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
     def _default_size(self, context: FitContext) -> int:
         return int(max(1, min(context.growth * MOST_CLUSTERS, len(context.sample) // FEWEST_ROWS)))
+
+
+def _without_holes(model: Mixture, sample: Rows) -> Rows:
+    x = filled(sample)
+    q, _ = _of_labels(model, Rows(x), np.zeros(len(x), dtype=np.intp), 1)
+    for _ in range(N_FILLINGS):
+        q = model.global_step(q, model.statistics(sample, model.local_step(q, sample)))
+    mean, variance = (host(part) for part in model.impute(q, sample, model.local_step(q, sample)))
+    noise = np.random.default_rng(0).normal(size=mean.shape)
+    return replace(sample, x=np.asarray(mean + noise * np.sqrt(variance)), seen=None)
 
 
 def _of_labels(model: Mixture, rows: Rows, labels: Index, k: int) -> tuple[MixturePosterior, ClusterStatistics]:

@@ -33,6 +33,7 @@ MOST_LARGER_STARTS = 3  # that are made of a smaller fit
 REMOVAL_STEPS = 100  # of an ascent without a component at most
 # nats, and nats a row, that an ascent without a component may be below the bound with it: in its first steps, and after
 FAR, NEAR, FAR_PER_ROW, N_FAR = 40.0, 12.0, 0.001, 3
+INDISPENSABLE = 1.5  # nats a row that the first iteration is below where others never take the place of a component
 
 T = TypeVar("T")
 Ascent = Callable[[State, int, OnIteration | None], Fit]  # (start, max_iter, on_iteration) -> Fit
@@ -89,6 +90,7 @@ def improve(
     looseness: Callable[[Any], float] | None = None,
     over: Callable[[], bool] | None = None,
     exact: Callable[[Any], bool] | None = None,
+    slow: bool = False,
     journal: Record = UNRECORDED,
     rng: np.random.Generator | None = None,
 ) -> Fit:
@@ -103,10 +105,13 @@ def improve(
 
     `max_iter` is for all iterations of the fit, those it comes with included; none is left, or time is `over`: no
     candidate is tried. Where local steps are `exact`, a fifth of those left is spent at most between two moves, so that
-    slow ascents, as with missing entries, do not end the search half way. Rounds that were finished answer from the
-    `journal`; `rng` is what candidates are drawn with.
+    slow ascents, as with missing entries, do not end the search half way. Where they are known to be `slow`, as many
+    components as before must gain `tol` in each iteration of the trial, or they are those of the fit a little further
+    on. Rounds that were finished answer from the `journal`; `rng` is what candidates are drawn with.
     """
-    first_better = partial(_first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, journal)
+    first_better = partial(
+        _first_better, candidates, rare, ascent, screens, n_steps, tol, looseness, over, slow, journal
+    )
     while not (fit.interrupted or fit.stopped) and len(fit.trace) < max_iter:
         try:
             better = journal.once(partial(first_better, fit), rng, fit.state)
@@ -156,11 +161,12 @@ def _first_better(
     tol: float,
     looseness: Callable[[Any], float] | None,
     over: Callable[[], bool] | None,
+    slow: bool,
     journal: Record,
     fit: Fit,
 ) -> Fit | None:
-    margin = tol * max(fit.state.stats.n, 1.0)
-    target = fit.elbo + margin
+    least = tol * max(fit.state.stats.n, 1.0)
+    target = fit.elbo + least
     glances = [_Screen(screen, fit.state.q, n_steps, tol, journal) for screen in screens]
 
     def rises(candidate: Any) -> bool:
@@ -169,7 +175,9 @@ def _first_better(
     def better(candidate: Any) -> Fit | None:
         start = _trial_start(candidate, fit.state)
         trial = _tried(candidate, start, ascent, target, n_steps, fit.state.stats.n)
-        if trial.elbo > target and (
+        alike = slow and trial.state.q.n_components == fit.state.q.n_components
+        margin = least * (len(trial.trace) if alike else 1)
+        if trial.elbo > fit.elbo + margin and (
             looseness is None or _tighter(trial, looseness) > _tighter(fit, looseness) + margin
         ):
             return replace(trial, stopped=False)
@@ -227,8 +235,8 @@ def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps:
     if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
-    near = target - FAR_PER_ROW * n - NEAR
-    return ascent(start, REMOVAL_STEPS, _Hopeless(near, REMOVAL_STEPS, shrinking=True))
+    near, least = target - FAR_PER_ROW * n - NEAR, target - INDISPENSABLE * n - FAR
+    return ascent(start, REMOVAL_STEPS, _Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
 
 
 def _trial_start(candidate: Any, state: State) -> State:
@@ -255,11 +263,13 @@ class _Hopeless:
     """Ends a trial that would not reach the target even if every remaining step gained as much as the last.
 
     Where rows start from their present codes, gains shrink from step to step: a trial is ended, too, if gains that go
-    on shrinking by their last ratio would not reach it.
+    on shrinking by their last ratio would not reach it, and at once if it is below what is `least`.
     """
 
-    def __init__(self, target: float, n_steps: int, *, shrinking: bool = False, patience: int = 2) -> None:
-        self.target, self.left, self.patience = target, n_steps, n_steps - patience
+    def __init__(
+        self, target: float, n_steps: int, *, shrinking: bool = False, patience: int = 2, least: float = -math.inf
+    ) -> None:
+        self.target, self.left, self.patience, self.least = target, n_steps, n_steps - patience, least
         self.last, self.gain, self.shrinking = -math.inf, math.inf, shrinking
 
     def __call__(self, event: Iteration) -> bool:
@@ -268,7 +278,8 @@ class _Hopeless:
         times: float = self.left
         if self.shrinking and 0 < self.gain < before < math.inf:
             times = min(times, 1 / (before / self.gain - 1))  # a geometric series
-        return self.left <= self.patience and event.elbo + self.gain * times < self.target
+        hopeless = self.left <= self.patience and event.elbo + self.gain * times < self.target
+        return hopeless or event.elbo < self.least
 
 
 class _FarBelow:

@@ -17,18 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
+from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Removal, Rows, State, Tiered
 from latens.inference.ascent import OnIteration
 from latens.inference.search.moves import UNRECORDED, Ascent, Record, closed_after, improve, labelled, longer
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
-ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
+# candidates that are tried
+ALL, FIRST, FURTHER, FADING, WEAKEST = "all", "first", "further", "fading", "weakest"
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
+N_WEAKEST = 4  # components that are taken out one by one, before what is left settles
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -50,6 +52,7 @@ class Search:
     glance: int = 0  # iterations after which only starts that are higher than all before them go on; 0: all do
     rough: float = 0.0  # tolerance to which moves are tried for the first time; 0: not before `tol` is reached
     pause: int = 0  # iterations after which a start that still rises is moved first; 0: it rises to its end
+    slow: bool = False  # whether ascents end long before the bound does, so that any trial gains a little
     finer: tuple[float, ...] = ()  # smaller tolerances, with each of which what was found is gone on from
 
     def on_all(
@@ -116,6 +119,11 @@ class Search:
         fewest = self.model.fewest(state.q, state.stats) if isinstance(self.model, Reducible) else None
         return None if fewest is None or fewest.n_components >= state.q.n_components else fewest
 
+    def starts_from(self, rows: Rows, starts: Sequence[State]) -> tuple[list[State], bool]:
+        """Where the search on such rows ends, each start that is higher than all before; and if it was interrupted."""
+        found = self._found([rows], rows, starts, 0)
+        return [State(fit.state.q) for fit in records(found, self.tol)], any(fit.interrupted for fit in found)
+
     def by_part(
         self,
         part: Rows,
@@ -134,10 +142,9 @@ class Search:
         the start was found on all rows before: only they say where to go on.
         """
         if afresh:
-            found = self._found([part], part, starts, 0)
-            starts = [State(fit.state.q) for fit in records(found, self.tol)]
-            if any(fit.interrupted for fit in found):
-                return self._once_over(batches, starts[-1], sweep, notify)
+            starts, interrupted = self.starts_from(part, starts)
+            if interrupted:
+                return self.once_over(batches, starts[-1], sweep, notify)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         try:
             return self.on_all(
@@ -151,9 +158,9 @@ class Search:
                 notify=notify,
             )
         except KeyboardInterrupt:  # in the first iteration on all rows
-            return self._once_over(batches, starts[-1], sweep, notify)
+            return self.once_over(batches, starts[-1], sweep, notify)
 
-    def _once_over(self, batches: Sequence[Any], start: State, sweep: Sweep, notify: OnIteration | None) -> Fit:
+    def once_over(self, batches: Sequence[Any], start: State, sweep: Sweep, notify: OnIteration | None) -> Fit:
         """What an interrupt leaves of a search that has not come to all rows: one iteration on them, to be kept."""
         fit = self._ascend(batches, sweep)(start, 1, notify)
         return replace(fit, converged=False, interrupted=True)
@@ -173,8 +180,10 @@ class Search:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
         if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
-            fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
+            rough = self._ascend(batches, sweep, self.rough)
+            fits = self._found_roughly(rough, sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
+            fits = [self._without_weakest(fit, rough, ascent, sample, stage, notify) for fit in fits]
         else:
             fits = self._ascended(ascent, starts, notify, map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
@@ -217,6 +226,19 @@ class Search:
             fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, FADING)
         return fits
 
+    def _without_weakest(
+        self, fit: Fit, rough: Ascent, ascent: Ascent, sample: Any, stage: int, notify: OnIteration | None
+    ) -> Fit:
+        """A fit that has settled, without its weakest component as often as that raises the bound.
+
+        In between it settles roughly, and once at the end: what is without a component must gain what the ascents of
+        both may have left.
+        """
+        fewer = self._moved(fit, rough, sample, stage, TRIAL_STEPS * self.rough, (), None, notify, WEAKEST)
+        if fewer.state is fit.state:
+            return fewer
+        return longer(replace(fewer, converged=False), ascent, self.max_iter, notify)
+
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
         """Starts to their ends; after a glance only those that are higher than all before them."""
         # also of a single start: with more of them it must come to the same end
@@ -253,7 +275,7 @@ class Search:
             fit,
             # where the first candidates were tried, and none was better, the further ones go on
             lambda state: self._candidates(
-                state, sample, rng, tier if tier in (FIRST, FADING) or state is begun else ALL
+                state, sample, rng, tier if tier in (FIRST, FADING, WEAKEST) or state is begun else ALL
             ),
             ascent,
             screens=screens,
@@ -265,6 +287,7 @@ class Search:
             looseness=(lambda q: model.looseness(q, sample, n)) if isinstance(model, Loose) else None,
             over=self.over,
             exact=self.model.exact_local,
+            slow=self.slow,
             journal=self.journal,
             rng=rng,
         )
@@ -277,6 +300,10 @@ class Search:
             yield from self._without_fading(state, sample, rng)
             return
         propose = model.candidates
+        if tier == WEAKEST:
+            with closed_after(propose(state.q, state.stats, sample, rng, self.limit)) as proposed:
+                yield from islice((one for one in proposed if isinstance(one, Removal)), N_WEAKEST)
+            return
         if isinstance(model, Tiered) and tier != ALL:
             propose = model.first_candidates if tier == FIRST else model.further_candidates
         if self.fixed:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
 from latens.array.linalg import log_determinant
-from latens.array.packed_symmetric import moment_pairs, unpacked
+from latens.array.packed_symmetric import unpacked
 from latens.array.transfer import column_sums, cross_sums, host, like, product_sums
 from latens.core import Rows, Statistics
 from latens.families.gamma import Gamma
@@ -128,8 +128,15 @@ class IcaStatistics(Statistics):
     def turned(self, turn: Floats) -> IcaStatistics:
         """Statistics of T z + c where those of z were given, `turn` being T or T and c side by side.
 
-        u and s are left alone, so this is exact and linear.
+        u and s are left alone, so this is exact and linear. The last turn is remembered: a global step takes it, and
+        is followed by `carry`.
         """
+        last = self.__dict__.get("_last_turned")
+        if last is None or last[0] is not turn:
+            last = self.__dict__["_last_turned"] = turn, self._turned(turn)
+        return last[1]
+
+    def _turned(self, turn: Floats) -> IcaStatistics:
         k, whole = len(turn), square(turn, len(self.zx))
         second, uzz, zs = self.affine
         to = square(turn, len(second))
@@ -209,7 +216,7 @@ class NoisyIca:
         n, k = mean.shape
         full = with_ones(mean, True)
         # 1 beside z and beside u: one product has all sums of both, alone and together
-        pairs = batch.weigh(moment_pairs(full, local.covariance()))
+        pairs = batch.weigh(local.pairs(full))
         sums = unpacked(cross_sums(with_ones(local.u, True), pairs), k + 1)
         everything, each = sums[k], sums[:k]
         zs = np.zeros((k, k))

@@ -22,6 +22,7 @@ from scipy.special import gammaln as host_gammaln
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record, sized, unit
 from latens.array.kernels.row_posteriors.student import student_scales
+from latens.array.packed_symmetric import moment_pairs
 from latens.array.row_matrices import log_determinants, normal_given, plus_products, times_rows
 from latens.array.special import digamma, gammaln
 from latens.array.transfer import host, like, sums_together, take, total
@@ -159,37 +160,35 @@ class Sources:
         """(n, L), E[s] of the light sources."""
         return 2 * self.signs.mean - 1
 
-    @property
+    @cached_value
     def mean(self) -> Array:
         """(n, K), E[z]."""
         return self.centre if self.signs is None else self.centre + times_rows(self.lean, self.sign)
 
-    def covariance(self) -> Array:
-        """(n, K, K) of z."""
-        if self.signs is None:
-            return self.spread.matrix
-        return plus_products(self.spread.matrix, self.lean @ self._spread_of_signs, self.lean)
+    def pairs(self, full: Array) -> Array:
+        """(n, W (W + 1) / 2), E[z_a z_b] for a <= b, of `full` (n, W): the means, and beside them what is known."""
+        products = None if self.signs is None else (self._lean_of_signs, self.lean)
+        return moment_pairs(full, self.spread.matrix, products)
 
     def second(self) -> Array:
         """(n, K, K), E[z z']."""
         xp, mean = array_namespace(self.centre), self.mean[:, :, None]
         if self.signs is None:
             return plus_products(self.spread.matrix, mean, mean)
-        along = xp.concat([self.lean @ self._spread_of_signs, mean], axis=2)
+        along = xp.concat([self._lean_of_signs, mean], axis=2)
         return plus_products(self.spread.matrix, along, xp.concat([self.lean, mean], axis=2))
 
-    @property
-    def _spread_of_signs(self) -> Array:
-        """(n, L, L), covariance of the signs."""
+    @cached_value
+    def _lean_of_signs(self) -> Array:
+        """(n, K, L), covariance of z and the signs."""
         on = self.signs.mean
-        return 4 * (self.signs.second() - on[:, :, None] * on[:, None, :])
+        return self.lean @ (4 * (self.signs.second() - on[:, :, None] * on[:, None, :]))
 
     @property
     def variance(self) -> Array:
         if self.signs is None:
             return self.spread.variance
-        along = self.lean @ self._spread_of_signs
-        return self.spread.variance + array_namespace(self.centre).sum(along * self.lean, axis=2)
+        return self.spread.variance + array_namespace(self.centre).sum(self._lean_of_signs * self.lean, axis=2)
 
     def signed(self) -> Array:
         """(n, K, L), E[z s'] with the signs of the light sources."""

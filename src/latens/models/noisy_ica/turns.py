@@ -18,6 +18,7 @@ of both factors of a product.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -36,21 +37,39 @@ class Turning:
     """What a turn is priced by, for sources that have been turned so far."""
 
     n: float
-    quadratic: Floats  # (K, R, R), M_k
+    quadratic: Floats  # (K, R, R), M_k, of sources that were not turned
     linear: Floats  # (K, R), v_k
     gram: Floats  # (R, R), G = sum_d E[tau_d w_d w_d']
     columns: int = 0  # D; 0: loadings are points, which cost nothing
     relevance: tuple[float, float] = (0.0, 1.0)  # a and b
     volume: float = 0.0  # log|T|
+    turn: Floats | None = None  # (R, R), T and c so far; None: none yet
+
+    @cached_property
+    def own(self) -> Floats:
+        """(K, R), row k of T M_k T'."""
+        if self.turn is None:
+            each = np.arange(len(self.linear))
+            return np.asarray(self.quadratic[each, each])
+        rows = self.turn[: len(self.linear), None, :] @ self.quadratic
+        return np.asarray(rows[:, 0] @ self.turn.T)
 
     @property
+    def squares(self) -> Floats:
+        """(K, R), the diagonal of each T M_k T': only a step asks for all of them."""
+        if self.turn is None:
+            return np.diagonal(self.quadratic, axis1=1, axis2=2)
+        k, rows = self.linear.shape
+        half = (self.quadratic.reshape(k * rows, rows) @ self.turn.T).reshape(k, rows, rows)
+        return np.asarray(np.sum(half * self.turn.T, axis=1))
+
+    @cached_property
     def height(self) -> float:
-        each = np.arange(len(self.linear))
-        own = np.sum(self.quadratic[each, each, each])
         cost = (self.relevance[0] + 0.5 * self.columns) * np.sum(
             np.log(self.relevance[1] + 0.5 * np.diagonal(self.gram))
         )
-        return float((self.n - self.columns) * self.volume + np.trace(self.linear) - 0.5 * own - cost)
+        likely = np.trace(self.linear) - 0.5 * np.trace(self.own)
+        return float((self.n - self.columns) * self.volume + likely - cost)
 
     @property
     def alpha(self) -> Floats:
@@ -65,20 +84,20 @@ class Turning:
         back = np.linalg.inv(turn)
         return replace(
             self,
-            quadratic=turn @ self.quadratic @ turn.T,
             linear=self.linear @ turn.T,
             gram=back.T @ self.gram @ back,
             volume=self.volume + float(volume),
+            turn=turn if self.turn is None else turn @ self.turn,
         )
 
     def newton(self) -> Floats:
         """(R, R), E: the slope over the curvature of each pair E_jk, E_kj; source j then has E_jk of source k in it."""
         (k, rows), alpha = self.linear.shape, self.alpha
         each, step = np.arange(k), np.zeros((rows, rows))
-        slope = self.linear - self.quadratic[each, each] + alpha * self.gram[:k]
+        slope = self.linear - self.own + alpha * self.gram[:k]
         slope[each, each] += self.n - self.columns
-        own = np.diagonal(self.quadratic, axis1=1, axis2=2)
-        curved = np.maximum(own + alpha * np.diagonal(self.gram)[:k, None], SHALLOWEST * self.n)
+        squares = self.squares
+        curved = np.maximum(squares + alpha * np.diagonal(self.gram)[:k, None], SHALLOWEST * self.n)
         step[:k, k:] = slope[:, k:] / curved[:, k:]  # what is always 1 has nothing of other sources in it
         slope, curved = slope[:, :k], curved[:, :k]
         # of log|T| and of the sizes of both loadings, with which those of other sources are taken as uncorrelated
@@ -86,7 +105,7 @@ class Turning:
         mean, half = 0.5 * (curved + curved.T), 0.5 * (curved - curved.T)
         curved = curved + np.maximum(SHALLOWEST * self.n - mean + np.sqrt(half**2 + both**2), 0.0)
         step[:k, :k] = (curved.T * slope - both * slope.T) / (curved * curved.T - both**2)
-        step[each, each] = slope[each, each] / (own[each, each] + self.n)
+        step[each, each] = slope[each, each] / (squares[each, each] + self.n)
         return step
 
 
