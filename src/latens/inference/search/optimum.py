@@ -17,20 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Removal, Rows, State, Tiered
+from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
 from latens.inference.ascent import OnIteration
 from latens.inference.search.moves import UNRECORDED, Ascent, Record, closed_after, improve, labelled, longer
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
 
-# candidates that are tried
-ALL, FIRST, FURTHER, FADING, WEAKEST = "all", "first", "further", "fading", "weakest"
+ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates that are tried
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
-N_WEAKEST = 4  # components that are taken out one by one, before what is left settles
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -180,10 +178,8 @@ class Search:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
         ascent = self._ascend(batches, sweep)
         if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
-            rough = self._ascend(batches, sweep, self.rough)
-            fits = self._found_roughly(rough, sample, starts, stage, notify, map_)
+            fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
-            fits = [self._without_weakest(fit, rough, ascent, sample, stage, notify) for fit in fits]
         else:
             fits = self._ascended(ascent, starts, notify, map_)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
@@ -226,19 +222,6 @@ class Search:
             fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, FADING)
         return fits
 
-    def _without_weakest(
-        self, fit: Fit, rough: Ascent, ascent: Ascent, sample: Any, stage: int, notify: OnIteration | None
-    ) -> Fit:
-        """A fit that has settled, without its weakest component as often as that raises the bound.
-
-        In between it settles roughly, and once at the end: what is without a component must gain what the ascents of
-        both may have left.
-        """
-        fewer = self._moved(fit, rough, sample, stage, TRIAL_STEPS * self.rough, (), None, notify, WEAKEST)
-        if fewer.state is fit.state:
-            return fewer
-        return longer(replace(fewer, converged=False), ascent, self.max_iter, notify)
-
     def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
         """Starts to their ends; after a glance only those that are higher than all before them."""
         # also of a single start: with more of them it must come to the same end
@@ -275,7 +258,7 @@ class Search:
             fit,
             # where the first candidates were tried, and none was better, the further ones go on
             lambda state: self._candidates(
-                state, sample, rng, tier if tier in (FIRST, FADING, WEAKEST) or state is begun else ALL
+                state, sample, rng, tier if tier in (FIRST, FADING) or state is begun else ALL
             ),
             ascent,
             screens=screens,
@@ -300,10 +283,6 @@ class Search:
             yield from self._without_fading(state, sample, rng)
             return
         propose = model.candidates
-        if tier == WEAKEST:
-            with closed_after(propose(state.q, state.stats, sample, rng, self.limit)) as proposed:
-                yield from islice((one for one in proposed if isinstance(one, Removal)), N_WEAKEST)
-            return
         if isinstance(model, Tiered) and tier != ALL:
             propose = model.first_candidates if tier == FIRST else model.further_candidates
         if self.fixed:
