@@ -40,7 +40,7 @@ from latens.families.gamma import Gamma
 from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
-from latens.models.binary_factors.moves import propose
+from latens.models.binary_factors.moves import gather, rearrange
 from latens.models.binary_factors.posteriors import (
     Automatic,
     CodeMoments,
@@ -322,8 +322,20 @@ class BinaryFactors:
 
     def candidates(
         self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[BinaryPosterior]:
-        return propose(self, q, stats, sample, rng, limit)
+    ) -> Iterator[Any]:
+        yield from self.first_candidates(q, stats, sample, rng, limit)
+        yield from self.further_candidates(q, stats, sample, rng, limit)
+
+    def first_candidates(
+        self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        """Those of point estimates are all of them: nothing short of all moves tells which of their starts is better."""
+        return rearrange(self, q, stats, sample, rng, limit) if self.points else gather(self, q, stats)
+
+    def further_candidates(
+        self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        return iter(()) if self.points else rearrange(self, q, stats, sample, rng, limit)
 
     def _told(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
         """The same as precisely as codes need it, and with what is known of them."""
