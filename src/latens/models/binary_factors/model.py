@@ -160,6 +160,13 @@ class BinaryFactors:
             loadings=prior.loadings.observe(*stats.regression, current=q.loadings),
         )
 
+    def beyond(self, old: BinaryPosterior, new: BinaryPosterior, times: float) -> BinaryPosterior:
+        """Causes that overlap learn slowly which of them a row is due to: each step moves a part of the way."""
+        if not isinstance(new.usage, Beta) or not isinstance(old.usage, Beta):
+            return new  # points take long steps by themselves
+        loadings = learnt(new.loadings).beyond(learnt(old.loadings), times)
+        return BinaryPosterior(new.usage.beyond(old.usage, times), loadings)
+
     def data_terms(self, q: BinaryPosterior, stats: CodeStatistics) -> dict[str, float]:
         return {
             "likelihood": q.loadings.log_likelihood(*stats.regression),
