@@ -63,6 +63,7 @@ from latens.models.known_codes import KNOWN, for_switches
 
 __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
 
+MANY_ROWS = 1024.0  # from which on all moves of every start take too long
 MOST_ENUMERATED = 12  # causes up to which the predictive density sums over all states
 
 
@@ -336,13 +337,16 @@ class BinaryFactors:
     def first_candidates(
         self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
-        """Those of point estimates are all of them: nothing short of all moves tells which of their starts is better."""
-        return rearrange(self, q, stats, sample, rng, limit) if self.points else gather(self, q, stats)
+        """Of few rows, and of point estimates, all of them: nothing short of all moves tells which start is better."""
+        yield from gather(self, q, stats)
+        if self.points or stats.n < MANY_ROWS:
+            yield from rearrange(self, q, stats, sample, rng, limit)
 
     def further_candidates(
         self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
     ) -> Iterator[Any]:
-        return iter(()) if self.points else rearrange(self, q, stats, sample, rng, limit)
+        few = self.points or stats.n < MANY_ROWS
+        return iter(()) if few else rearrange(self, q, stats, sample, rng, limit)
 
     def _told(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
         """The same as precisely as codes need it, and with what is known of them."""

@@ -69,7 +69,8 @@ from latens.models.noisy_or.sampling import (
 __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
-FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
+# rows that begin with all causes off: more rounds of single flips, each of which turns on one at most, of more states
+FIRST_ROUNDS, FIRST_WIDTH = 8, 3
 WIDER = 4  # times as many states are kept where it cannot
 GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
 
@@ -203,11 +204,11 @@ class NoisyOrCauses:
             if KNOWN in batch.aux:
                 score = for_states(score, batch.aux[KNOWN], k)
         else:
-            words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + FIRST_ROUNDS
-            if warm is not None and warm.words is not None:
-                words, n_rounds = warm.words, self.n_rounds
-            ones = self._ones(batch)
-            words, score = improve(q.expected, batch.x, batch.mask, ones, words, self.n_parents, n_rounds)
+            words, n_rounds, n_parents = warm and warm.words, self.n_rounds, self.n_parents
+            if words is None:
+                words = _first_words(batch, self.n_states)
+                n_rounds, n_parents = n_rounds + FIRST_ROUNDS, FIRST_WIDTH * n_parents
+            words, score = improve(q.expected, batch.x, batch.mask, self._ones(batch), words, n_parents, n_rounds)
         xp = array_namespace(score)
         top = xp.max(score, axis=1, keepdims=True)
         weight = xp.exp(score - top)

@@ -31,8 +31,8 @@ ROWS_OF_PROFILE = 2.0  # expected rows of a profile below which all such are lef
 
 def propose(
     model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator
-) -> Iterator[Proposal]:
-    """Without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes.
+) -> Iterator[Any]:
+    """Without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes; other states.
 
     Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 
@@ -45,6 +45,10 @@ def propose(
         yield from _fewer_profiles(model, q, stats)
         yield from fewer_causes(model, q, stats, sample, local)
     yield from other_causes(model, q, stats, sample, local, rng)
+    if not model.exact_local(q):
+        # the same causes, and states of rows that are looked for anew: single flips do not lead from those that were
+        # the best under other causes to those that are now
+        yield q
 
 
 def _without_idle(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics) -> Iterator[Proposal]:
