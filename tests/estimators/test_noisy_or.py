@@ -328,3 +328,16 @@ def test_causes_begin_as_whole_rows_where_most_rows_have_one() -> None:
             model.fit(x)
         chosen.append(rows.call_count == 2)  # in the race, and for the start
     assert chosen == [True, False]
+
+
+@pytest.mark.parametrize("k", [10, 12])
+def test_states_of_rows_are_looked_for_anew(k: int) -> None:
+    """The search ends at least where a fit does that starts at the truth: with its causes, and states as good."""
+    rng = np.random.default_rng(k)
+    strength = (rng.random((k, 40)) < 0.4) * rng.uniform(0.6, 0.95, size=(k, 40))
+    dark = 0.97 * np.exp((rng.random((800, k)) < 0.2) @ np.log1p(-strength))
+    rows = (rng.random((800, 40)) > dark).astype(float)
+    at_truth = NoisyOr(k, init=strength, moves=False, random_state=0).fit(rows)
+    found = NoisyOr(k, n_init=2, random_state=0).fit(rows)
+    assert found.n_components_ == k
+    assert found.elbo_ > at_truth.elbo_ - 0.5
