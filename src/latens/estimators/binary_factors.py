@@ -242,7 +242,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
     def _open_choices(self, data: Data, moves: bool, until: float | None) -> list[bool]:
         """Without an intercept and with one; of many rows only that which is far higher on a few, from one start.
 
-        Where rows are no sums of on/off causes, every search takes all the causes that it is allowed and ends elsewhere,
+        Where rows are no sums of on/off causes, every search takes all causes that it is allowed and ends elsewhere,
         so that two of them are twice the time for as good an answer. Which one is left out depends on the rows alone,
         not on how many starts or how much time there is.
         """
