@@ -23,7 +23,7 @@ __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
-BETTER_STATES = 2e-3  # nats a row that states which are looked for anew must be better to be worth a trial
+BETTER_STATES = 5e-4  # nats a row that states which are looked for anew must be better to be worth a trial
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
 FEW_PROFILES = 8  # profiles that are tried however few the rows: of many columns a few rows say much
 ROWS_PER_CHANCE = 2.0  # rows that a profile needs for each of its probabilities; these cost more than they gain else
