@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import latens
 from latens.estimators.binary_factors import BinaryFactorAnalysis
+from latens.estimators.rows.data import check_data
 from tests.estimators.conventions.verdict import complaints
 from tests.estimators.switching_causes import switched_rows
 
@@ -242,3 +243,15 @@ def test_given_causes_are_where_a_fit_starts() -> None:
 def test_the_textbook_start_is_offered(X: np.ndarray) -> None:
     model = BinaryFactorAnalysis(3, init="random", random_state=0).fit(X)
     assert np.isfinite(model.elbo_)
+
+
+def test_one_start_on_a_few_rows_leaves_a_far_worse_choice_of_an_intercept_out() -> None:
+    """Rows without on/off causes far from 0: what is left out depends on the rows, not on starts or seeds."""
+    rng = np.random.default_rng(0)
+    far = 5 + rng.normal(size=(2100, 2)) @ rng.normal(size=(2, 4)) + 0.5 * rng.normal(size=(2100, 4))
+    for n_init, seed in ((2, 0), (3, 1)):
+        model = BinaryFactorAnalysis(4, n_init=n_init, random_state=seed, n_jobs=1)
+        assert model._open_choices(check_data(model, far), moves=True, until=None) == [True]
+        data = check_data(model, switched_rows(2100))  # here both come near the truth, and only all rows tell
+        assert model._open_choices(data, moves=True, until=None) == [False, True]
+        assert model._open_choices(check_data(model, far[:2000]), moves=True, until=None) == [False, True]

@@ -328,3 +328,16 @@ def test_causes_begin_as_whole_rows_where_most_rows_have_one() -> None:
             model.fit(x)
         chosen.append(rows.call_count == 2)  # in the race, and for the start
     assert chosen == [True, False]
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_states_of_rows_are_looked_for_anew(seed: int) -> None:
+    """The search ends at least where a fit does that starts at the truth: with its causes, and states as good."""
+    rng = np.random.default_rng(seed)
+    strength = (rng.random((12, 50)) < 0.4) * rng.uniform(0.6, 0.95, size=(12, 50))
+    dark = 0.97 * np.exp((rng.random((1200, 12)) < 0.2) @ np.log1p(-strength))
+    rows = (rng.random((1200, 50)) > dark).astype(float)
+    at_truth = NoisyOr(12, init=strength, moves=False, random_state=0).fit(rows)
+    found = NoisyOr(12, n_init=1, random_state=0).fit(rows)
+    assert found.n_components_ == 12
+    assert found.elbo_ > at_truth.elbo_ - 0.5

@@ -85,6 +85,7 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
     sparse: ClassVar[bool] = False  # whether the model takes CSR rows as they are
     sparse_cut: ClassVar[bool] = True  # whether what CSR rows hold beside 0 and 1 is cut, too; else it is refused
     sample_size: ClassVar[int] = 4096  # rows that starts and moves look at
+    most_starts_of_growth: ClassVar[int | None] = None  # of a search with more components allowed; None: all of them
     takes_exposure: ClassVar[bool] = False  # whether rows may bring exposures of their counts, in `fit` and in answers
 
     def __init__(
@@ -351,7 +352,8 @@ class VariationalTransformer(FitSearch, Streaming, Answers, NotebookView, BaseEs
                 before, allowed = allowed, self._starting_size(context)
                 if allowed == before:  # rows or columns are too few for more
                     break
-                more = self._search_from(model, context, self._starts_of(model, context), True)
+                starts = self._starts_of(model, context)[: self.most_starts_of_growth]
+                more = self._search_from(model, context, starts, True)
                 if more.elbo <= fit.elbo:
                     return replace(fit, interrupted=more.interrupted, stopped=more.stopped)
                 fit = more

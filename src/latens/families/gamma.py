@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 
 from latens.array import Floats, Index
 from latens.array.fields import positive, record
-from latens.array.special import trigamma
+from latens.array.special import stretched, trigamma
 from latens.families.known_gamma import KnownGamma
 
 __all__ = ["Gamma"]
@@ -50,6 +50,10 @@ class Gamma:
     def observe(self, count: Floats | float, squares: Floats, *, current: Any = None) -> Gamma:
         """Posterior of a precision after `count` zero-mean normal values with that sum of squares."""
         return Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
+
+    def beyond(self, old: Gamma, times: float) -> Gamma:
+        """So many times as far from `old`, in the logarithm of the rate."""
+        return Gamma(self.shape, stretched(old.rate, self.rate, times))
 
     @property
     def mean_chance(self) -> Floats:

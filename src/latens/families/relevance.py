@@ -75,6 +75,12 @@ class Relevance:
         moved = Relevance(self._given(current.alpha).observe(seen, zz, zx, xx), self.alpha)
         return Relevance(moved.weights, self.alpha.observe(moved.mean.shape[1], moved._sizes))
 
+    def beyond(self, old: Relevance, times: float) -> Relevance:
+        """So many times as far from `old`: weights as they are, their noise and relevances in logarithms."""
+        weights, noise = self.weights, self.weights.noise.beyond(old.weights.noise, times)
+        mean = old.mean + times * (weights.mean - old.mean)
+        return Relevance(replace(weights, mean=mean, rate=noise.rate), self.alpha.beyond(old.alpha, times))
+
     @property
     def _sizes(self) -> Floats:
         """(K,), sum over columns of E[tau w^2], which is what alpha sees."""

@@ -143,3 +143,41 @@ def test_causes_that_differ_are_neither_merged_nor_split() -> None:
     assert not list(merges(model, fit.state.q, fit.state.stats))
     local = np.array(model.local_step(fit.state.q, rows).mean)
     assert not list(splits(model, fit.state.q, fit.state.stats, rows, local, None))
+
+
+@pytest.mark.parametrize("points", [False, True], ids=["ard", "ml"])
+@pytest.mark.parametrize("n", [300, 1500], ids=["few rows", "many rows"])
+def test_first_candidates_and_further_ones_are_all_candidates(points: bool, n: int) -> None:
+    """Of few rows, and of points, none are further: every start is then carried through all of them."""
+    rows, codes = drawn(3, n=n)
+    model = BinaryFactors(12, points=points, floor=1e-4)
+    doubled = np.column_stack([codes, codes[:, 0]])
+    state = at(model, rows, doubled).state
+
+    def proposed(candidates: Callable[..., Iterator[Any]]) -> list[np.ndarray]:
+        listed = candidates(state.q, state.stats, rows, np.random.default_rng(0), 8)
+        return [getattr(one, "q", one).loadings.mean for one in listed]
+
+    tiers = [proposed(model.first_candidates), proposed(model.further_candidates)]
+    every = proposed(model.candidates)
+    assert len(every) == sum(map(len, tiers)) > 0
+    assert all(np.array_equal(one, other) for one, other in zip(every, [*tiers[0], *tiers[1]], strict=True))
+    assert bool(tiers[1]) == (n > 1024 and not points)
+
+
+def test_stretched_steps_end_sooner_and_no_lower() -> None:
+    """Rows that are no sums of on/off causes: which of them a row is due to is learnt slowly."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 8)) + rng.normal(size=(400, 8))
+    rows, model = Rows(x), BinaryFactors(8)
+    start = State(_posterior_at(model, rng.normal(size=(6, 8)), 1.0))
+    stretched = ascend(model, [rows], start, max_iter=500, tol=1e-5)
+    state, bounds = start, [-np.inf]
+    while len(bounds) < 3 or bounds[-1] - bounds[-2] > 1e-5 * len(rows):
+        local = model.local_step(state.q, rows)
+        stats = model.statistics(rows, local)
+        state = State(model.global_step(state.q, stats), stats)
+        bounds.append(sum({**model.data_terms(state.q, stats), **model.global_terms(state.q)}.values()))
+    assert stretched.converged
+    assert len(stretched.trace) < 0.7 * len(bounds)
+    assert stretched.elbo > bounds[-1] - 1e-4 * len(rows)

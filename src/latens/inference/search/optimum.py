@@ -193,6 +193,8 @@ class Search:
                 while waiting and not (moved and (moved[-1].interrupted or moved[-1].stopped)):
                     moved.append(self._moved(waiting[0], ascent, sample, stage, self.tol, screens, rare, notify, tier))
                     waiting = waiting[1:]
+                    if self.pause and screens:  # moves on the part are behind them: what others reached is above them
+                        waiting = records([highest(moved), *waiting], self.tol)[1:]
             except KeyboardInterrupt:
                 interrupted = True
             interrupted = interrupted or any(fit.interrupted for fit in moved)

@@ -40,7 +40,7 @@ from latens.families.gamma import Gamma
 from latens.families.point_beta import PointBeta
 from latens.families.point_normal_gamma import PointNormalGamma
 from latens.families.relevance import Relevance, drawn, learnt
-from latens.models.binary_factors.moves import propose
+from latens.models.binary_factors.moves import gather, rearrange
 from latens.models.binary_factors.posteriors import (
     Automatic,
     CodeMoments,
@@ -63,6 +63,7 @@ from latens.models.known_codes import KNOWN, for_switches
 
 __all__ = ["BinaryFactors", "BinaryPosterior", "CodeStatistics"]
 
+MANY_ROWS = 1024.0  # from which on all moves of every start take too long
 MOST_ENUMERATED = 12  # causes up to which the predictive density sums over all states
 
 
@@ -159,6 +160,13 @@ class BinaryFactors:
             usage=prior.usage.observe(stats.on, np.maximum(stats.n - stats.on, 0.0)),
             loadings=prior.loadings.observe(*stats.regression, current=q.loadings),
         )
+
+    def beyond(self, old: BinaryPosterior, new: BinaryPosterior, times: float) -> BinaryPosterior:
+        """Causes that overlap learn slowly which of them a row is due to: each step moves a part of the way."""
+        if not isinstance(new.usage, Beta) or not isinstance(old.usage, Beta):
+            return new  # points take long steps by themselves
+        loadings = learnt(new.loadings).beyond(learnt(old.loadings), times)
+        return BinaryPosterior(new.usage.beyond(old.usage, times), loadings)
 
     def data_terms(self, q: BinaryPosterior, stats: CodeStatistics) -> dict[str, float]:
         return {
@@ -322,8 +330,23 @@ class BinaryFactors:
 
     def candidates(
         self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
-    ) -> Iterator[BinaryPosterior]:
-        return propose(self, q, stats, sample, rng, limit)
+    ) -> Iterator[Any]:
+        yield from self.first_candidates(q, stats, sample, rng, limit)
+        yield from self.further_candidates(q, stats, sample, rng, limit)
+
+    def first_candidates(
+        self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        """Of few rows, and of point estimates, all of them: nothing short of all moves tells which start is better."""
+        yield from gather(self, q, stats)
+        if self.points or stats.n < MANY_ROWS:
+            yield from rearrange(self, q, stats, sample, rng, limit)
+
+    def further_candidates(
+        self, q: BinaryPosterior, stats: CodeStatistics, sample: Rows, rng: np.random.Generator, limit: int
+    ) -> Iterator[Any]:
+        few = self.points or stats.n < MANY_ROWS
+        return iter(()) if few else rearrange(self, q, stats, sample, rng, limit)
 
     def _told(self, q: BinaryPosterior, batch: Rows) -> tuple[Array, Array]:
         """The same as precisely as codes need it, and with what is known of them."""

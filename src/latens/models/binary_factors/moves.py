@@ -16,8 +16,9 @@ from latens.models.binary_factors.posteriors import Switches
 if TYPE_CHECKING:
     from latens.models.binary_factors.model import BinaryFactors, BinaryPosterior, CodeStatistics
 
-__all__ = ["deletions", "merges", "propose", "splits"]
+__all__ = ["deletions", "gather", "merges", "rearrange", "splits"]
 
+N_WEAKEST = 4  # causes that are left out one by one before others are rearranged
 N_SWAPS = 8  # replacements tried, for the weakest causes first
 N_MERGES = 4
 N_SPLITS = 3  # causes split, each in three ways
@@ -26,35 +27,60 @@ EXCESS = 1.3  # variance about a cause, over what noise alone may show, from whi
 LEAST_ROWS_OF_HALF = 5  # rows that a half of a split cause needs
 
 
-def propose(
+def gather(model: BinaryFactors, q: BinaryPosterior, stats: CodeStatistics) -> Iterator[Proposal]:
+    """Fewer causes, many of them in one trial, and without the weakest: what a start that has too many needs first.
+
+    None for point estimates: their bound grows with the number of causes and cannot judge.
+    """
+    if not model.points and q.n_components > 1:
+        order, strength = _by_strength(q, stats)
+        yield from _without_many(model, q, stats, order, strength)
+        yield from _without_each(model, q, stats, order[:N_WEAKEST])
+
+
+def rearrange(
     model: BinaryFactors,
     q: BinaryPosterior,
     stats: CodeStatistics,
     sample: Rows,
     rng: np.random.Generator,
     limit: int,
-) -> Iterator[BinaryPosterior]:
-    """Deletions, the weakest causes first; merges; splits; then causes swapped for what the rows leave unexplained.
+) -> Iterator[Any]:
+    """Merges; splits; causes swapped for what the rows leave unexplained; then stronger causes are left out, one each.
 
-    Point estimates keep their number of causes, as their bound grows with it and cannot judge: there, and where
-    `limit` is reached, a cause is split into the place of one that can be spared.
+    Point estimates keep their number of causes: there, and where `limit` is reached, a cause is split into the place
+    of one that can be spared. Strong causes come last, since hardly any of them can be spared and every move that is
+    taken begins a new round.
     """
     k = q.n_components
-    strength = stats.on * (1 - stats.on / stats.n) * np.sum(q.loadings.mean[:k] ** 2, axis=1)
-    order = np.argsort(strength, kind="stable")
+    order, _ = _by_strength(q, stats)
     if not model.points and k > 1:
-        yield from deletions(model, q, stats, order, strength[order])
         yield from merges(model, q, stats)
     codes = np.array(model.local_step(q, sample).mean)
     yield from splits(model, q, stats, sample, codes, order if model.points or k >= limit else None)
     yield from _swaps(model, q, sample, codes, rng, order[:N_SWAPS])
+    if not model.points and k > 1:
+        yield from _without_each(model, q, stats, order[N_WEAKEST:])
+
+
+def _by_strength(q: BinaryPosterior, stats: CodeStatistics) -> tuple[Index, Floats]:
+    """Causes, the weakest first, and the variance that each makes in this order."""
+    strength = stats.on * (1 - stats.on / stats.n) * np.sum(q.loadings.mean[: q.n_components] ** 2, axis=1)
+    order = np.argsort(strength, kind="stable")
+    return order, strength[order]
 
 
 def deletions(model: Any, q: Any, stats: Any, order: Index, strength: Floats) -> Iterator[Any]:
-    """All below the widest gap in strength, the weakest half, a quarter, and so on; then each component alone.
+    """Without many components in one trial; then without each of them alone.
 
     For any model whose posterior and statistics have `only`, and whose global step needs no more.
     """
+    yield from _without_many(model, q, stats, order, strength)
+    yield from _without_each(model, q, stats, order)
+
+
+def _without_many(model: Any, q: Any, stats: Any, order: Index, strength: Floats) -> Iterator[Any]:
+    """Without all below the widest gap in strength, the weakest half, a quarter, and so on."""
     gap = 1 + int(np.argmax(np.diff(np.log(np.maximum(strength, 1e-300)))))
     for more in range(min(4, len(order) - gap) if gap > 1 else 1):  # the weakest above the gap may hang on those below
         yield _without(model, q, stats, order[: gap + more])
@@ -62,8 +88,11 @@ def deletions(model: Any, q: Any, stats: Any, order: Index, strength: Floats) ->
     while size > 1:
         yield _without(model, q, stats, order[:size])
         size //= 2
-    for cause in order:
-        yield _without(model, q, stats, [cause])
+
+
+def _without_each(model: Any, q: Any, stats: Any, order: Index) -> Iterator[Any]:
+    for gone in order:
+        yield _without(model, q, stats, [gone])
 
 
 def _without(model: Any, q: Any, stats: Any, gone: Index | list[int]) -> Any:

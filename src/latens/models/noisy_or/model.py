@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ __all__ = ["CausePosterior", "CauseStatistics", "ListedStates", "NoisyOrCauses"]
 
 MOST_ENUMERATED = 12  # causes up to which the predictive probability sums over all states
 FIRST_ROUNDS = 8  # more rounds of single flips of rows that begin with all causes off; each turns on one at most
+FIRST_WIDTH = 3  # times as many states are flipped once these are on: fewer miss some of the best for good
 WIDER = 4  # times as many states are kept where it cannot
 GAP_OF_LISTS = 1e-4  # of the bound, by which rows whose best states are looked for anew may differ
 
@@ -203,11 +204,12 @@ class NoisyOrCauses:
             if KNOWN in batch.aux:
                 score = for_states(score, batch.aux[KNOWN], k)
         else:
-            words, n_rounds = _first_words(batch, self.n_states), self.n_rounds + FIRST_ROUNDS
-            if warm is not None and warm.words is not None:
-                words, n_rounds = warm.words, self.n_rounds
-            ones = self._ones(batch)
-            words, score = improve(q.expected, batch.x, batch.mask, ones, words, self.n_parents, n_rounds)
+            words, n_parents = warm and warm.words, self.n_parents
+            improved = partial(improve, q.expected, batch.x, batch.mask, self._ones(batch))
+            if words is None:
+                words, _ = improved(_first_words(batch, self.n_states), n_parents, FIRST_ROUNDS)
+                n_parents = FIRST_WIDTH * n_parents
+            words, score = improved(words, n_parents, self.n_rounds)
         xp = array_namespace(score)
         top = xp.max(score, axis=1, keepdims=True)
         weight = xp.exp(score - top)

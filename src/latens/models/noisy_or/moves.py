@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.array import Floats, Index
-from latens.array.transfer import column_sums, is_sparse
+from latens.array.transfer import column_sums, is_sparse, total
 from latens.core import Proposal, Rows
 from latens.families.beta import Beta
 from latens.families.dirichlet import Dirichlet
@@ -17,12 +17,13 @@ from latens.families.point_beta import PointBeta
 from latens.families.point_dirichlet import PointDirichlet
 
 if TYPE_CHECKING:
-    from latens.models.noisy_or.model import CausePosterior, CauseStatistics, NoisyOrCauses
+    from latens.models.noisy_or.model import CausePosterior, CauseStatistics, ListedStates, NoisyOrCauses
 
 __all__ = ["fewer_causes", "grouped", "other_causes", "propose", "with_profiles"]
 
 N_SWAPS = 4  # replacements tried, for the weakest causes first
 N_DELETIONS = 8
+BETTER_STATES = 5e-4  # nats a row that states which are looked for anew must be better to be worth a trial
 LEAST_OFF = 1e-6  # chance that a cause is off in a row: listed states do not tell smaller ones
 FEW_PROFILES = 8  # profiles that are tried however few the rows: of many columns a few rows say much
 ROWS_PER_CHANCE = 2.0  # rows that a profile needs for each of its probabilities; these cost more than they gain else
@@ -31,20 +32,34 @@ ROWS_OF_PROFILE = 2.0  # expected rows of a profile below which all such are lef
 
 def propose(
     model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, rng: np.random.Generator
-) -> Iterator[Proposal]:
-    """Without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes.
+) -> Iterator[Any]:
+    """Other states; without causes that are on nowhere; more profiles, fewer profiles, fewer causes, other causes.
 
     Profiles come first: they are the cheaper to leave out, and every move that is taken begins a new round.
 
     Point estimates keep their sizes: their bound grows with them and cannot judge.
     """
     local = model.local_step(q, sample)
+    if not model.exact_local(q):
+        yield from _with_other_states(model, q, stats, sample, local)
     if not model.points:
         yield from _without_idle(model, q, stats)
         yield from _more_profiles(model, q, stats.n, local, rng)
         yield from _fewer_profiles(model, q, stats)
         yield from fewer_causes(model, q, stats, sample, local)
     yield from other_causes(model, q, stats, sample, local, rng)
+
+
+def _with_other_states(
+    model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics, sample: Rows, local: ListedStates
+) -> Iterator[CausePosterior]:
+    """The same causes, where states of rows that are looked for anew are better than those that rows have.
+
+    Single flips do not always lead from the best states under earlier causes to the best ones now.
+    """
+    anew = (stats.n / sample.n) * total(sample.weigh(local.row_bound))
+    if anew > sum(model.data_terms(q, stats).values()) + BETTER_STATES * stats.n:
+        yield q
 
 
 def _without_idle(model: NoisyOrCauses, q: CausePosterior, stats: CauseStatistics) -> Iterator[Proposal]:
@@ -89,11 +104,11 @@ def fewer_causes(model: Any, q: Any, stats: Any, sample: Rows, local: Any) -> It
 def _costs(model: Any, q: Any) -> Floats:
     """(K,), nats that each cause costs the bound: the divergence of its probabilities from their prior."""
 
-    def total(keep: list[int]) -> float:
+    def bound(keep: list[int]) -> float:
         return float(sum(model.global_terms(q.only(np.array(keep, dtype=np.intp))).values()))
 
-    nothing = total([])
-    return np.array([nothing - total([k]) for k in range(q.n_components)])
+    nothing = bound([])
+    return np.array([nothing - bound([k]) for k in range(q.n_components)])
 
 
 def _without(model: Any, q: Any, stats: Any, gone: Index) -> Any:
