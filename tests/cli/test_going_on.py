@@ -22,7 +22,7 @@ def test_an_interrupt_keeps_the_best_state_and_says_how_to_go_on(
     def interrupt(self: FitProgress, event: Any) -> None:
         nonlocal count
         count += 1
-        if count == 4:
+        if count == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -53,7 +53,7 @@ def _shapes(shift: float = 0.0, unit: float = 1.0, **params: Any) -> Variant:
 HOLES, WEIGHTED, SINGLE = {"holes": True}, {"weighted": True}, {"single": True}
 
 SETTINGS: dict[str, Setting] = {
-    "ard": Setting(_shapes()),
+    "ard": Setting(_shapes(fit_intercept=False)),
     "ml": Setting(_shapes(prior="ml")),
     "all at once, missing": Setting(_shapes(noise="diagonal", fit_intercept=True, shift=5.0), HOLES),
     "too many components": Setting(_shapes(n_components=7)),

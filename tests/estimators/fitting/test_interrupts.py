@@ -97,7 +97,7 @@ def test_an_interrupt_during_moves_keeps_the_fit_before_them(X: np.ndarray, monk
         raise KeyboardInterrupt
         yield q
 
-    monkeypatch.setattr(BinaryFactors, "candidates", candidates)
+    monkeypatch.setattr(BinaryFactors, "first_candidates", candidates)
     model = interrupted(lambda: BinaryFactorAnalysis(6, n_init=1, random_state=0).fit(X))
     assert model.elbo_ == plain.elbo_
 
@@ -106,7 +106,7 @@ def test_an_interrupt_within_the_trial_of_a_move_keeps_the_fit_before_it(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = BinaryFactorAnalysis(6, moves=False, n_init=1, random_state=0).fit(X)
-    original, step = BinaryFactors.candidates, BinaryFactors.global_step
+    original, step = BinaryFactors.first_candidates, BinaryFactors.global_step
     trying = threading.Event()
 
     def candidates(self: BinaryFactors, *rest: Any) -> Iterator[Any]:
@@ -119,7 +119,7 @@ def test_an_interrupt_within_the_trial_of_a_move_keeps_the_fit_before_it(
             raise KeyboardInterrupt
         return step(self, *rest)
 
-    monkeypatch.setattr(BinaryFactors, "candidates", candidates)
+    monkeypatch.setattr(BinaryFactors, "first_candidates", candidates)
     monkeypatch.setattr(BinaryFactors, "global_step", global_step)
     model = interrupted(lambda: BinaryFactorAnalysis(6, n_init=1, random_state=0).fit(X))
     assert model.elbo_ == plain.elbo_

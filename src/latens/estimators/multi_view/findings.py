@@ -24,8 +24,8 @@ from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.units import Units
 from latens.inference.local_fixed_point import local_fixed_point
 from latens.models.multi_view.explained import Deviances, deviances
-from latens.models.multi_view.inclusion_draws import can_draw_inclusion, inclusion_by_draws
-from latens.models.multi_view.loading_odds import loading_odds
+from latens.models.multi_view.inclusion.draws import can_draw_inclusion, inclusion_by_draws
+from latens.models.multi_view.inclusion.odds import loading_odds
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.view import GROUP, View
 from latens.system.threads import one_blas_thread

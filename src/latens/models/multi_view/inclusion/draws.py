@@ -36,10 +36,10 @@ from latens.core import Rows
 from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior
-from latens.models.multi_view.loading_odds import matched_entries, seen_factors, share_unseen
+from latens.models.multi_view.inclusion.odds import matched_entries, seen_factors, share_unseen
+from latens.models.multi_view.inclusion.two_loadings import TwoLoadings
 from latens.models.multi_view.model import MultiView, MultiViewPosterior
 from latens.models.multi_view.sampling import draw_coefficients
-from latens.models.multi_view.two_loadings import TwoLoadings
 from latens.models.multi_view.view import View
 
 __all__ = ["can_draw_inclusion", "inclusion_by_draws"]

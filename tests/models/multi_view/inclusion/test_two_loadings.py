@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latens.models.multi_view.two_loadings import TwoLoadings
+from latens.models.multi_view.inclusion.two_loadings import TwoLoadings
 
 Z = np.random.default_rng(0).normal(size=(30, 2))
 Y = Z @ [[0.5, 0.0, 0.3], [0.0, 0.2, 0.4]] + np.random.default_rng(1).normal(size=(30, 3))

@@ -15,15 +15,15 @@ from latens.models.likelihoods.bernoulli import Bernoulli
 from latens.models.likelihoods.counts import PoissonCounts
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.likelihoods.interface import Columns
-from latens.models.multi_view import inclusion_draws
-from latens.models.multi_view import loading_odds as module
+from latens.models.multi_view.inclusion import draws
+from latens.models.multi_view.inclusion import odds as module
 
 
 @pytest.fixture(autouse=True, params=["draws", "columns"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How inclusion is found: by draws, or as in large tables column by column."""
     if request.param == "columns":
-        monkeypatch.setattr(inclusion_draws, "MOST_WORK", 0.0)
+        monkeypatch.setattr(draws, "MOST_WORK", 0.0)
     return str(request.param)
 
 

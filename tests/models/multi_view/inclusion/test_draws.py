@@ -10,8 +10,8 @@ import pytest
 from scipy.special import betaln, expit, gammaln
 
 import latens
-from latens.models.multi_view import inclusion_draws
-from latens.models.multi_view.inclusion_draws import LOADINGS_OF_PRIOR, can_draw_inclusion
+from latens.models.multi_view.inclusion import draws
+from latens.models.multi_view.inclusion.draws import LOADINGS_OF_PRIOR, can_draw_inclusion
 
 
 def fitted(x: np.ndarray, kind: str = "gaussian", **options: Any) -> latens.MultiViewFactorAnalysis:
@@ -45,7 +45,7 @@ def by_enumeration(x: np.ndarray, tau: np.ndarray, size: float) -> np.ndarray:
 
 
 def test_draws_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inclusion_draws, "SWEEPS", (12_000, 12_000))
+    monkeypatch.setattr(draws, "SWEEPS", (12_000, 12_000))
     x = drawn(3, 60, [1.2, 0.9, 0.35, 0.0])
     model = fitted(x)
     y = model._rows_in_blocks({"x": x}, {})[0].x
@@ -97,9 +97,9 @@ def two_factors(on: Any, seed: int) -> tuple[np.ndarray, Any]:
 def test_turns_of_axes_leave_what_is_known_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that share no feature have one pair of axes: with turns and without, it is the same posterior."""
     x, model = two_factors([[1] * 6 + [0] * 6, [0] * 6 + [1] * 6], seed=0)
-    monkeypatch.setattr(inclusion_draws, "SWEEPS", (3000, 3000))
+    monkeypatch.setattr(draws, "SWEEPS", (3000, 3000))
     turned = model.inclusion_probabilities({"x": x})["x"]
-    monkeypatch.setattr(inclusion_draws, "SWEEPS_OF_TURN", 10**9)
+    monkeypatch.setattr(draws, "SWEEPS_OF_TURN", 10**9)
     still = model.inclusion_probabilities({"x": x})["x"]
     assert turned == pytest.approx(still, abs=0.06)
 
@@ -111,7 +111,7 @@ def test_dense_factors_whose_axes_are_open_are_not_called_sparse(monkeypatch: py
         x, model = two_factors(np.ones((2, 12)), seed)
         with monkeypatch.context() as patch:
             turned = model.inclusion_probabilities({"x": x})["x"].mean()
-            patch.setattr(inclusion_draws, "SWEEPS_OF_TURN", 10**9)
+            patch.setattr(draws, "SWEEPS_OF_TURN", 10**9)
             said.append((turned, model.inclusion_probabilities({"x": x})["x"].mean()))
     turned, still = np.mean(said, axis=0)
     assert turned > still
