@@ -92,6 +92,7 @@ SECTIONS = (
     Section("library.number", "the number of components found, from 2,000 to 100,000 rows", "library.number:run"),
     Section("library.memory", "memory of default fits: many rows, and many columns of few rows", "library.memory:run"),
     Section("library.pages", "size of pages and the time of writing them", "library.pages:run"),
+    Section("library.million", "the number at a million rows, and the slope of time", "library.million:run"),
     Section("library.truth", "the number and the bound on 100 problems drawn from the models", "library.truth:run"),
     Section("library.pairs", "200 problems asked in another way: never lower", "library.pairs:run"),
     Section("library.suggestions", "the planted structure suggested, nothing on noise", "library.suggestions:run"),
