@@ -164,10 +164,10 @@ def test_with_many_causes_the_score_is_a_lower_bound_and_says_so() -> None:
     assert model.score_is_bound_
     whole = NoisyOr(14, e_step="exact", **{**options, "max_iter": 1}).fit(X[:50])
     assert not whole.score_is_bound_
-    exact = whole._model.log_predictive(model.posterior_, latens.core.Rows(X[:30]), None)
-    gap = exact - model.score_samples(X[:30])
+    exact = whole._model.log_predictive(model.posterior_, latens.core.Rows(X), None)
+    gap = exact - model.score_samples(X)
     assert gap.min() > -1e-9
-    assert gap.mean() < 0.05
+    assert gap.mean() < 0.03
 
 
 def test_more_states_tighten_the_bound() -> None:

@@ -10,6 +10,9 @@ is known from the memberships p_nk, and is divided out instead of counting rows 
     covariates   log P(c_n = k) / P(c_n = 0) = x_n'b_k, fitted to the assignments by maximum likelihood of
                  sum_n log sum_k P(c_n = k) H_{k s_n}                                               (Vermunt 2010)
 
+Shares may be 0 or 1 in a cluster, whose rows then do not vary: whether clusters are alike is judged by how all rows
+vary, and intervals reach at least as far as those of Agresti and Coull for as many rows.
+
 Clusters are estimated, and so is H (`ErrorRates`): its error comes in parts, each of which adds (dt / dH) dH to the
 error of an estimate t, together with that of the row it comes from.
 """
@@ -99,17 +102,18 @@ def outcomes_table(assigned: Assigned, metadata: Any, row_names: Sequence[str] |
     for column, values in metadata_columns(metadata, len(assigned.labels), row_names).items():
         parts, keep = _indicators(column, values)
         shown, y = np.eye(len(assigned.names))[assigned.labels[keep]], np.column_stack(list(parts.values()))[keep]
+        shares, wide = list(parts) != ["mean"], float(stats.norm.isf(0.5 * (1 - level)))
         means, covariance = _means(assigned, keep, y)
-        p = _all_alike(means, covariance)
-        half = stats.norm.isf(0.5 * (1 - level)) * np.sqrt(np.maximum(np.einsum("jjkk->jk", covariance), 0.0))
+        p = _all_alike(means, _covariance_of_alike(assigned, keep, y) if shares else covariance)
+        half = wide * np.sqrt(np.maximum(np.einsum("jjkk->jk", covariance), 0.0))
+        lows, highs = means - half, means + half
+        if shares:
+            means, lows, highs = _within_one(assigned.weights[keep], means, half, wide)
         naive = shown.T @ y / np.maximum(shown.sum(axis=0), 1.0)[:, None]
         for j, of in enumerate(parts):
             for k, name in enumerate(assigned.names):
-                estimate = float(means[j, k])
-                low, high = estimate - half[j, k], estimate + half[j, k]
-                if list(parts) != ["mean"]:  # shares
-                    low, high = np.clip([low, high], 0.0, 1.0)
-                rows.append((column, of, name, estimate, float(low), float(high), float(naive[k, j]), p, len(keep)))
+                numbers = (float(each[j, k]) for each in (means, lows, highs, naive.T))
+                rows.append((column, of, name, *numbers, p, len(keep)))
     if not rows:
         raise ValueError("metadata has no columns; give at least one.")
     by_column = {row[0]: row[7] for row in rows}
@@ -166,6 +170,28 @@ def _indicators(column: str, values: list[Any]) -> tuple[dict[str, Floats], Inde
             "out, or join rare levels."
         )
     return {level: np.array([float(text == level) for text in texts]) for level in levels}, keep
+
+
+def _within_one(weights: Floats, shares: Floats, half: Floats, wide: float) -> tuple[Floats, Floats, Floats]:
+    """(J, K) shares, and ends of their intervals, in [0, 1]; `half` is that of rows as they vary."""
+    mass, pseudo = weights.sum(axis=0), wide**2
+    shown = np.clip(shares, 0.0, 1.0)
+    n = np.maximum(mass, 0.0) ** 2 / np.maximum(np.sum(weights**2, axis=0), np.finfo(float).tiny)  # rows worth as much
+    centre = (n * shown + 0.5 * pseudo) / (n + pseudo)
+    reach = wide * np.sqrt(centre * (1 - centre) / (n + pseudo))
+    low, high = np.minimum(shares - half, centre - reach), np.maximum(shares + half, centre + reach)
+    return shown, np.clip(np.minimum(low, shown), 0.0, 1.0), np.clip(np.maximum(high, shown), 0.0, 1.0)
+
+
+def _covariance_of_alike(assigned: Assigned, keep: Index, y: Floats) -> Floats:
+    """(J, J, K, K), of the means where all clusters are alike: rows of each vary as all rows do.
+
+    A cluster that happens to have no row of a level would else be taken to be sure of it.
+    """
+    weights = assigned.weights[keep]
+    weights = weights / weights.sum(axis=0)
+    centred = y - y.mean(axis=0)
+    return np.einsum("ji,kl->jikl", centred.T @ centred / len(y), weights.T @ weights)
 
 
 def _means(assigned: Assigned, keep: Index, y: Floats) -> tuple[Floats, Floats]:

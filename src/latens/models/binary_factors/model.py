@@ -162,8 +162,11 @@ class BinaryFactors:
         )
 
     def beyond(self, old: BinaryPosterior, new: BinaryPosterior, times: float) -> BinaryPosterior:
-        """Causes that overlap learn slowly which of them a row is due to: each step moves a part of the way."""
-        if not isinstance(new.usage, Beta) or not isinstance(old.usage, Beta):
+        """Causes that overlap learn slowly which of them a row is due to: each step moves a part of the way.
+
+        Only where rows settle exactly: else they would follow longer steps by codes that they do not find again.
+        """
+        if not self.exact_local(new) or not isinstance(new.usage, Beta) or not isinstance(old.usage, Beta):
             return new  # points take long steps by themselves
         loadings = learnt(new.loadings).beyond(learnt(old.loadings), times)
         return BinaryPosterior(new.usage.beyond(old.usage, times), loadings)
