@@ -180,6 +180,23 @@ BOTH = pytest.mark.parametrize("kind", [latens.LatentClassAnalysis, latens.Multi
 
 
 @BOTH
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_decimals_are_filled_with_decimals_of_as_many_digits(kind: Any, library: str) -> None:
+    from decimal import Decimal
+
+    import pandas as pd
+    import polars as pl
+
+    rng = np.random.default_rng(0)
+    price = [Decimal(i % 17) + Decimal("0.25") if i % 9 else None for i in range(100)]
+    columns = {"price": price, "g": ["ab"[i % 2] for i in range(100)], "x": rng.normal(size=100)}
+    frame: Any = pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(columns)
+    filled = list(kind(2, **QUICK).fit(frame).impute(frame)["price"])
+    assert [one for one, own in zip(filled, price, strict=True) if own is not None] == [p for p in price if p]
+    assert {one.as_tuple().exponent for one in filled} == {-2}
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("column", "chosen", "words"),
     [

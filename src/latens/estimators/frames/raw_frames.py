@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -273,6 +274,8 @@ def _holes(values: Any, column: Column) -> Any:
 def _cell(number: float, names: tuple[str, ...], known: Any) -> Any:
     """A value of the type that a column holds."""
     if not names:
+        if isinstance(known, Decimal):  # with as many digits after its point
+            return Decimal(float(number)).quantize(known)
         return round(float(number)) if isinstance(known, int | np.integer) else float(number)
     name = names[int(np.clip(round(float(number)), 0, len(names) - 1))]
     if isinstance(known, bool | np.bool_):
