@@ -191,7 +191,7 @@ def _covariance_of_alike(assigned: Assigned, keep: Index, y: Floats) -> Floats:
     weights = assigned.weights[keep]
     weights = weights / weights.sum(axis=0)
     centred = y - y.mean(axis=0)
-    return np.einsum("ji,kl->jikl", centred.T @ centred / len(y), weights.T @ weights)
+    return np.asarray(np.einsum("ji,kl->jikl", centred.T @ centred / len(y), weights.T @ weights))
 
 
 def _means(assigned: Assigned, keep: Index, y: Floats) -> tuple[Floats, Floats]:
