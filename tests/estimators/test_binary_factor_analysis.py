@@ -249,7 +249,7 @@ def test_one_start_on_a_few_rows_leaves_a_far_worse_choice_of_an_intercept_out()
     """Rows without on/off causes far from 0: what is left out depends on the rows, not on starts or seeds."""
     rng = np.random.default_rng(0)
     far = 5 + rng.normal(size=(2100, 2)) @ rng.normal(size=(2, 4)) + 0.5 * rng.normal(size=(2100, 4))
-    for n_init, seed in ((2, 0), (3, 1)):
+    for n_init, seed in ((1, 0), (2, 0), (3, 1)):
         model = BinaryFactorAnalysis(4, n_init=n_init, random_state=seed, n_jobs=1)
         assert model._open_choices(check_data(model, far), moves=True, until=None) == [True]
         data = check_data(model, switched_rows(2100))  # here both come near the truth, and only all rows tell

@@ -195,6 +195,16 @@ def test_an_ascent_that_was_broken_off_goes_on_to_the_same_bits(name: str, at: i
     assert np.array_equal(again.state.q.loadings.mean, whole.state.q.loadings.mean)
 
 
+@pytest.mark.parametrize(("name", "is_stretched"), [("binary-ard-exact", True), ("binary-ard-mean-field", False)])
+def test_binary_factors_are_stretched_where_rows_settle_exactly(name: str, is_stretched: bool) -> None:
+    rng = np.random.default_rng(0)
+    rows = random_rows(rng, 50, 4, holes=False, weighted=False)
+    model = CASES[name].build(4)
+    old = CASES[name].start(model, 3, rows.x, rng)
+    new = ascend(model, [rows], State(old), max_iter=1).state.q
+    assert (model.beyond(old, new, 2.0) is not new) == is_stretched
+
+
 def test_iterations_so_far_count_and_are_not_shown_again() -> None:
     first = ascend(Scripted(RISING), [some_rows()], State(Place()), max_iter=3, tol=0)
     events: list[Iteration] = []

@@ -247,7 +247,7 @@ class BinaryFactorAnalysis(KnownCodes, VariationalTransformer):
         not on how many starts or how much time there is.
         """
         choices = [False, True]
-        if not moves or self.n_init == 1 or data.n_named or data.n < 2 * N_ROWS_OF_CHOICE:
+        if not moves or data.n_named or data.n < 2 * N_ROWS_OF_CHOICE:
             return choices
         few = InMemory(data.sample(N_ROWS_OF_CHOICE, data.column_exponents() if self._own_units else None))
         bounds = np.array([self._bound_of_one_start(few, intercept, until) for intercept in choices])

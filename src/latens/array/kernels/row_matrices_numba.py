@@ -46,6 +46,24 @@ def _factor(low):
 
 
 @nb.njit(cache=True, nogil=True)
+def _factor_of(matrix, low):
+    """The same of a matrix, into `low`."""
+    for i in range(matrix.shape[0]):
+        for j in range(i + 1):
+            low[i, j] = matrix[i, j]
+    return _factor(low)
+
+
+@nb.njit(cache=True, nogil=True)
+def _log_volume(low):
+    """Log determinant of the matrix whose Cholesky factor that is."""
+    total = 0.0
+    for i in range(low.shape[0]):
+        total += 2.0 * np.log(low[i, i])
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
 def _inverse_of_factor(low, out):
     """The inverse of the matrix whose Cholesky factor that is, both triangles; the factor is overwritten."""
     k = low.shape[0]
@@ -71,16 +89,10 @@ def invert_definite(matrices, out, volume):
     n, k, _ = matrices.shape
     low = np.empty((k, k), np.float64)
     for r in range(n):
-        for i in range(k):
-            for j in range(i + 1):
-                low[i, j] = matrices[r, i, j]
-        if not _factor(low):
+        if not _factor_of(matrices[r], low):
             volume[r] = np.nan
             continue
-        total = 0.0
-        for i in range(k):
-            total += 2.0 * np.log(low[i, i])
-        volume[r] = total
+        volume[r] = _log_volume(low)
         _inverse_of_factor(low, out[r])
 
 
@@ -108,15 +120,7 @@ def log_determinant_rows(matrices, out):
     n, k, _ = matrices.shape
     low = np.empty((k, k), np.float64)
     for r in range(n):
-        for i in range(k):
-            for j in range(i + 1):
-                low[i, j] = matrices[r, i, j]
-        total = np.nan
-        if _factor(low):
-            total = 0.0
-            for i in range(k):
-                total += 2.0 * np.log(low[i, i])
-        out[r] = total
+        out[r] = _log_volume(low) if _factor_of(matrices[r], low) else np.nan
 
 
 @nb.njit(**COMPILED)
