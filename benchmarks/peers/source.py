@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from latens.experiments.printed import binary_factors, binary_relevance
-
 __all__ = ["Factors", "Floats", "learn", "learn_number", "sweep"]
 
 Floats = NDArray[np.float64]
@@ -29,12 +27,16 @@ class Factors:
 
 def learn(x: Floats, k: int, seed: int) -> Floats:
     """(k, D), the causes that the listing of mean-field EM ends with; zeros where it broke off."""
+    from latens.experiments.printed import binary_factors  # with all experiments, which a timed sweep needs not
+
     found = binary_factors.learn_bin_factors(x, k, N_ITERATIONS, np.random.default_rng(seed))
     return np.nan_to_num(found.mu.T)
 
 
 def learn_number(x: Floats, k: int, seed: int) -> tuple[Floats, Floats]:
     """The causes (K', D) with alpha below the listing's cut, and those that at least one row has on."""
+    from latens.experiments.printed import binary_relevance
+
     found = binary_relevance.learn_bin_factors(x, k, N_ITERATIONS, np.random.default_rng(seed))
     causes = np.nan_to_num(found.mu_ES.T)
     return causes[found.alphas[-1] < binary_relevance.THRESHOLD], causes[found.Lambda.sum(axis=0) >= 1]

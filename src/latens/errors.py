@@ -16,11 +16,13 @@ __all__ = [
     "BoundNotFinite",
     "CheckpointNotWritten",
     "CheckpointRefused",
+    "CollinearColumns",
     "ConstantColumns",
     "CountsRows",
     "DoubtfulScale",
     "ElboDecreased",
     "EmptyRows",
+    "EndlessOdds",
     "EqualColumns",
     "FewInReservoir",
     "FewSharedRows",
@@ -38,6 +40,7 @@ __all__ = [
     "MissingCodes",
     "NeverSeen",
     "NotIdentified",
+    "NotMeasured",
     "NotSettled",
     "NothingFound",
     "OneFeatureViews",
@@ -191,6 +194,10 @@ class WeightsTooSmall(LatensWarning):
     """Weights count rows for less than they are, as shares that add up to 1 do: little can be learnt from so few."""
 
 
+class WeightsTooLarge(LatensWarning):
+    """Weights count rows for many times what they are, as those do that expand a survey: far too much is learnt."""
+
+
 class GroupsOfOne(LatensWarning):
     """Some groups hold one sample: labels may be names of rows, or a measured number."""
 
@@ -257,6 +264,18 @@ class UnusedColumns(LatensWarning):
 
 class NotIdentified(LatensWarning):
     """Rows have too few columns to tell as many classes apart: other classes explain them as well."""
+
+
+class NotMeasured(LatensWarning):
+    """Clusters of whose rows none has a value of a column of metadata: nothing is told of them."""
+
+
+class EndlessOdds(LatensWarning):
+    """Covariates tell some clusters apart without error, so that maximum likelihood has no finite odds."""
+
+
+class CollinearColumns(LatensWarning):
+    """Covariates do not vary or are sums of each other, so that no odds are those of one alone."""
 
 
 class BoundNotFinite(FloatingPointError):

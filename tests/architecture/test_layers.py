@@ -71,6 +71,17 @@ def test_importing_latens_loads_nothing_heavy() -> None:
     assert HEAVY.intersection(json.loads(run.stdout)) == set()
 
 
+def test_an_estimator_loads_no_other_model_and_no_start_before_a_fit_needs_it() -> None:
+    script = (
+        "import sys, latens; latens.GaussianMixture; print([name for name in sys.modules if name.startswith(("
+        "'latens.models.multi_view', 'latens.models.noisy', 'latens.models.binary',"
+        " 'latens.models.factor_analysis.model', 'latens.scale.readers', 'latens.scale.csv', 'sklearn.cluster',"
+        " 'sklearn.decomposition'))])"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
 def test_no_estimator_loads_the_compiler_before_a_kernel_is_needed() -> None:
     script = (
         "import sys, latens; print([name for name in sys.argv[1:] if getattr(latens, name) and 'numba' in sys.modules])"

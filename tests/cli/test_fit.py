@@ -141,6 +141,36 @@ def test_new_rows_are_asked_about(numbers: Path) -> None:
 
 
 @pytest.mark.extras
+def test_counts_and_kinds_of_columns_are_those_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z, lines = rng.normal(size=90), ["visits,age,site,year"]
+    for i in range(90):
+        visits = rng.poisson(rng.gamma(0.7, np.exp(1 + z[i])))
+        lines.append(
+            f"{visits},{40 + 9 * z[i] + rng.normal():.1f},{'abc'[int(np.clip(z[i] + 1.5, 0, 2))]},{2007 + i % 3}"
+        )
+    Path("v.csv").write_text("\n".join(lines))
+    quick = ("--model", "multi-view", "-k", "2", "--report", "none", "--quiet", "--force")
+    done("fit", "v.csv", *quick, "--likelihood", "year=ordinal")
+    model = latens.load("v.latens")
+    again = latens.MultiViewFactorAnalysis(2, likelihoods={"year": "ordinal"}, random_state=0).fit(latens.read("v.csv"))
+    assert model.likelihoods_ == again.likelihoods_
+    assert model.likelihoods_["scales"] == "ordinal"
+    assert set(model.likelihoods_) & {"counts", "dispersed_counts"}
+    assert model.elbo_ == again.elbo_
+    done("fit", "v.csv", *quick, "--log1p", "visits")
+    assert latens.load("v.latens").elbo_ == (
+        latens.MultiViewFactorAnalysis(2, random_state=0).fit(latens.read("v.csv", log1p=["visits"])).elbo_
+    )
+    Path("w.csv").write_text("\n".join([*lines[:40], ",50.0,b,2008"]))
+    done("impute", "v.latens", "w.csv", "--out", "full.csv")
+    filled = Path("full.csv").read_text().splitlines()
+    assert float(filled[1].split(",")[1]) == pytest.approx(float(lines[1].split(",")[0]), abs=1e-9)
+    assert 0.5 < float(filled[-1].split(",")[1]) < 30  # visits, not their logarithm
+
+
+@pytest.mark.extras
 def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_the_model(mixed: Path) -> None:
     import pandas
 
@@ -155,23 +185,25 @@ def test_a_mixed_table_gives_factors_over_kinds_and_its_encoding_travels_with_th
     ):
         assert words in result.stdout
     model = latens.load("mixed.latens")
-    assert model.likelihoods_ == {"numbers": "gaussian", "yes_no": "bernoulli", "categories": "bernoulli"}
+    assert model.likelihoods_ == {"numbers": "gaussian", "yes_no": "bernoulli", "categories": "categorical"}
     frame = pandas.read_csv(mixed)
+    again = latens.MultiViewFactorAnalysis(random_state=0).fit(latens.read(mixed))
+    assert (again.elbo_, again.likelihoods_) == (model.elbo_, model.likelihoods_)
     scores = model.transform(frame)
     done("transform", "mixed.latens", mixed, "--out", "z.csv")
     written = pandas.read_csv("z.csv", index_col="row")
     np.testing.assert_allclose(written.to_numpy(), scores, rtol=1e-12)
     assert list(written.index[:2]) == ["p0", "p1"]
-    views = latens.read(mixed).views()
-    np.testing.assert_array_equal(model.transform(views), scores)
+    np.testing.assert_array_equal(model.transform(latens.read(mixed)), scores)
     filled = model.impute(frame)
-    assert not np.isnan(filled["numbers"].to_numpy()).any()
+    assert list(filled.columns) == list(frame.columns)
+    assert filled["weight"].notna().all()
     done("impute", "mixed.latens", mixed, "--out", "full.csv")
     full = pandas.read_csv("full.csv", index_col="row")
     assert list(full.columns) == ["height", "weight", "smokes", "town"]
     assert full["weight"].notna().all()
     assert set(full["town"]) == {"Oslo", "Rome", "Lima"}
-    model.fit(views)
+    model.fit(latens.read(mixed).views())
     assert not hasattr(model, "encodings_")
 
 
@@ -206,7 +238,9 @@ def test_a_scale_is_doubted_as_a_number_and_taken_as_levels_where_asked(
     options = ("--model", "latent-classes", "--report", "none", "-k", "8")
     doubted = done("fit", "s.csv", *options).stdout
     assert "column 'rating' is taken as gaussian and has only 5 distinct values" in doubted
-    assert "If they are steps of a scale: --category rating." in doubted
+    assert "If they are steps of a scale: --likelihood rating=ordinal." in doubted
+    assert "2 classes found" in done("fit", "s.csv", *options, "--likelihood", "rating=ordinal").stdout
+    assert latens.load("s.latens").likelihoods_ == {"size": "gaussian", "rating": "ordinal"}
     assert "2 classes found" in done("fit", "s.csv", *options, "--category", "rating").stdout
     assert latens.load("s.latens").likelihoods_ == {"size": "gaussian", "rating": "categorical"}
 

@@ -48,16 +48,16 @@ def test_exposures_are_a_column_of_the_file_at_the_fit_and_after_it(tmp_path: Pa
     done("transform", "c.latens", "c.csv", "--exposure", "depth", "--out", "scores.csv")
     scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1)[:, 1:]
     table = latens.read("c.csv", exposure="depth")
-    expected = model.transform(table.views(), exposure=table.aside("exposure"))
+    expected = model.transform(table)
     np.testing.assert_allclose(scores, np.asarray(expected), atol=1e-8)
     done("report", "c.latens", "--data", "c.csv", "--exposure", "depth", "--out", "again.html")
     halves = done("stability", "c.latens", "--data", "c.csv", "--exposure", "depth", "--samples", "2", "--json")
-    again = latens.stability(model, table.views(), 2, exposure=table.aside("exposure"))
+    again = latens.stability(model, table.frame, 2, exposure=table.aside("exposure"))
     assert json.loads(halves.stdout)["verdict"] == again.verdict
     done("fit", "c.csv", *asked, "--exposure", "depth", "-k", "1", "--out", "one.latens", "--report", "none")
     beside = done("compare", "c.latens", "one.latens", "--data", "c.csv", "--exposure", "depth", "--json")
     seen = {row["model"]: row["mean log density"] for row in json.loads(beside.stdout)["table"]}
-    assert seen["c"] == pytest.approx(model.score(table.views(), exposure=table.aside("exposure")), rel=1e-9)
+    assert seen["c"] == pytest.approx(model.score(table), rel=1e-9)
     assert "--exposure NAME" in call("compare", "c.latens", "one.latens", "--data", "c.csv").output
     assert [tuple(row.values()) for row in json.loads(halves.stdout)["table"]] == [tuple(r) for r in again.table.rows]
     assert "--exposure NAME" in call("stability", "c.latens", "--data", "c.csv").output
@@ -149,3 +149,9 @@ def test_groups_are_a_column_of_the_file_or_of_another_and_the_page_reads_them_a
     scope: dict[str, Any] = {}
     exec(code, scope)
     assert scope["model"].elbo_ == pytest.approx(model.elbo_, rel=1e-9)
+    # answers about rows take them too, and say so where they are left out
+    done("score", "g.latens", "g.csv", "--groups", asked, "--out", "told.csv")
+    scores = np.loadtxt("told.csv", delimiter=",", skiprows=1, usecols=1)
+    alone = latens.read("g.csv", drop=["sex"] if asked == "sex" else [])
+    assert scores == pytest.approx(model.score_samples(alone, groups=np.array(words)), abs=1e-6)
+    assert "inferred from its values" in done("score", "g.latens", "g.csv", "--out", "guessed.csv").stderr

@@ -60,8 +60,22 @@ def test_causes_of_few_columns_return_though_one_of_these_has_no_noise(columns: 
 
 
 def test_intervals_of_hidden_numbers_are_checked_on_the_other_half() -> None:
-    assert 0.82 <= of_factors().coverage <= 0.97
-    assert "90 % interval" in of_factors().verdict
+    found = of_factors()
+    assert 0.82 <= found.coverage <= 0.97
+    assert "90 % interval" in found.verdict
+    low, high = found.coverage_interval
+    assert 0 < low < found.coverage < high < 1
+    assert f"of {found.n_hidden:,} hidden numbers" in found.verdict
+    assert f"({100 * low:.0f} to {100 * high:.0f} %" in found.verdict
+
+
+def test_few_hidden_numbers_are_said_to_be_few(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(16, 3)) @ np.ones((3, 3))
+    found = latens.stability(latens.FactorAnalysis(1, random_state=0), X, n_samples=2)
+    assert 0 < found.n_hidden < 20
+    assert found.coverage_interval[1] - found.coverage_interval[0] > 0.1
+    assert "too few to tell" in str(found)
+    assert f"of {found.n_hidden} hidden numbers" in found.report(tmp_path / "page.html").read_text()
 
 
 def test_intervals_that_are_too_narrow_are_noticed() -> None:

@@ -341,3 +341,12 @@ def test_states_of_rows_are_looked_for_anew(seed: int) -> None:
     found = NoisyOr(12, n_init=1, random_state=0).fit(rows)
     assert found.n_components_ == 12
     assert found.elbo_ > at_truth.elbo_ - 0.5
+
+
+def test_causes_that_a_sample_has_too_few_rows_for_are_found_on_all() -> None:
+    rng = np.random.default_rng(0)
+    strength = np.kron(np.eye(4), np.full(3, 0.4))
+    on = rng.random((8000, 4)) < 0.04
+    x = (rng.random((8000, 12)) > 0.99 * np.exp(on @ np.log1p(-strength))).astype(float)
+    found = latens.NoisyOr(6, random_state=0, n_jobs=1).fit(x)
+    assert found.n_components_ > 0  # a search on 2,048 of them leaves nothing, 284 nats below

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from scipy.stats import gamma, t
 
 from latens.families.normal_columns import NormalColumns
@@ -31,6 +31,19 @@ def test_the_predictive_density_is_the_integral_over_everything_unknown(degree: 
         exact = logsumexp(level) + np.log(log_u[1] - log_u[0])
         found = own.log_density(np.array([[value]]), np.ones((1, 1)))[0, 0]
         assert found == pytest.approx(exact, abs=2e-7)
+
+
+def test_clusters_are_told_apart_nearly_as_the_predictive_density_does() -> None:
+    """One t in place of the integral of each entry, of clusters of 3 to 200 rows, degrees of freedom nearly known."""
+    rng, wide = np.random.default_rng(0), 2 * len(FREEDOMS)
+    shape = np.repeat([[2.0], [10.0], [100.0]], wide, axis=1)
+    middle = np.repeat(rng.normal(0, 2, (3, 2)), len(FREEDOMS), axis=1)
+    normal = NormalColumns(middle, 2 * shape - 1, shape, shape * rng.uniform(0.5, 2, (3, 1)))
+    own = StudentColumns(normal, np.eye(len(FREEDOMS))[[1, 4]] * 0.8 + np.eye(len(FREEDOMS))[[2, 5]] * 0.2)
+    x, seen = 3 * rng.standard_t(2.0, (300, 2)), np.ones((1, 2))
+    exact, near = (softmax(each, axis=1) for each in (own.log_density(x, seen), own.near_density(x, seen)))
+    surest = softmax(own.expected(x, seen), axis=1)
+    assert np.abs(near - exact).mean() < min(0.05, np.abs(surest - exact).mean())
 
 
 def test_degrees_of_freedom_that_are_not_known_are_averaged_over() -> None:

@@ -46,6 +46,13 @@ def test_factors_and_loadings_stand_beside_rows_and_features() -> None:
     assert mdata.uns["latens"]["variance"]["mut"] == pytest.approx(100 * model.explained_["per_factor"][0, 1])
 
 
+def test_rows_that_were_only_numbered_go_by_place() -> None:
+    views, model = stand_in(row_names=tuple(map(str, range(40))))
+    mdata = to_mudata(model, tables(views, model, list(NAMES)))
+    at = [list(mdata.obs_names).index(name) for name in NAMES]
+    assert np.array_equal(mdata.obsm["X_latens"][at], model.scores_)
+
+
 def test_the_names_of_muon(tmp_path: Path) -> None:
     import anndata as ad
     import h5py

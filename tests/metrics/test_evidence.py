@@ -11,6 +11,7 @@ from scipy.special import betaln, gammaln, logsumexp
 import latens
 from latens.errors import LatensWarning
 from latens.estimators.fitted_parts import fitted_parts
+from latens.inference.uncertainty.annealing import log_mean_with_error
 from latens.metrics import evidence, log_evidence
 
 
@@ -149,11 +150,29 @@ def test_rows_of_another_number_are_refused() -> None:
         log_evidence(weighted, X)
 
 
-def test_chains_that_end_below_the_bound_say_that_they_are_too_short() -> None:
+def test_chains_that_end_below_the_bound_are_run_longer_and_then_have_failed() -> None:
     X = rows(40)
     model = latens.BinaryFactorAnalysis(2, n_init=1, prune=False, random_state=0).fit(X)
-    with pytest.warns(LatensWarning, match=r"below the bound .* give n_steps=16"):
-        log_evidence(model, X, n_chains=1, n_steps=4)
+    with pytest.warns(LatensWarning, match=r"below the bound .* has failed: 16 steps .* give n_steps=64"):
+        assert log_evidence(model, X, n_chains=1, n_steps=4).error == np.inf
+
+
+def test_chains_of_columns_in_unlike_units_come_above_the_bound() -> None:
+    """Draws of vague priors are very far from columns of small numbers; sparse factors are hard to come upon."""
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(120, 1))
+    X = (z * [0.8, 1.0, 0.9, 0.7] + 0.4 * rng.normal(size=(120, 4))) * [5.0, 2.0, 14.0, 800.0] + 100.0
+    model = latens.MultiViewFactorAnalysis(1, random_state=0).fit(X)
+    found = log_evidence(model, X, n_chains=4, n_steps=200)
+    assert np.isfinite(found.error)
+    assert model.elbo_ - 2 < found.value < model.elbo_ + 30
+
+
+def test_the_error_of_chains_far_apart_is_no_less_than_how_far_they_are() -> None:
+    """Relative weights, of which one is all, would say 1."""
+    assert log_mean_with_error(np.array([0.0, -500.0, -900.0, -1400.0]))[1] > 200
+    near = np.array([0.1, -0.1, 0.05, 0.0])
+    assert log_mean_with_error(near)[1] == pytest.approx(np.std(np.exp(near), ddof=1) / 2, rel=0.1)
 
 
 def test_labels_that_are_none_are_refused() -> None:

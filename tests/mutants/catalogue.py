@@ -45,8 +45,8 @@ FAMILIES = (
     Mutant(
         "Dirichlet: the normaliser forgets the sum",
         "families/dirichlet.py",
-        "np.sum(gammaln(concentration)) - gammaln(concentration.sum())",
-        "np.sum(gammaln(concentration))",
+        "np.sum(gammaln(self.concentration)) - gammaln(self.concentration.sum())",
+        "np.sum(gammaln(self.concentration))",
         "tests/contract/test_bound.py -k mixture-full-dirichlet",
     ),
     Mutant(
@@ -65,9 +65,9 @@ FAMILIES = (
     ),
     Mutant(
         "Normal-Wishart: a posterior forgets that its mean has moved",
-        "families/normal_wishart.py",
-        "scatter = self.scatter + unpacked(xx, mean.shape[1]) + about",
-        "scatter = self.scatter + unpacked(xx, mean.shape[1])",
+        "array/kernels/normal_wishart_numba.py",
+        "about = known[i, j] - pull * mean[c, j]",
+        "about = 0.0",
         "tests/contract/test_bound.py -k mixture-full-dirichlet",
     ),
     Mutant(
@@ -289,6 +289,34 @@ INFERENCE = (
 )
 
 ESTIMATORS = (
+    Mutant(
+        "associations: few rows of a cluster are sure of their own spread",
+        "estimators/associations/class_means.py",
+        "better = (n * tell * own + PRIOR_ROWS * pooled) / degrees",
+        "better = own",
+        "tests/estimators/associations/test_class_means.py -k one_of_twenty",
+    ),
+    Mutant(
+        "associations: a cluster that was not measured is described by small weights on the others",
+        "estimators/associations/assigned.py",
+        "np.minimum(mass**2 / np.maximum(squares, np.finfo(float).tiny), expected)",
+        "mass**2 / np.maximum(squares, np.finfo(float).tiny)",
+        "tests/estimators/associations/test_class_means.py -k small_weights",
+    ),
+    Mutant(
+        "associations: odds without end are certain",
+        "estimators/associations/class_odds.py",
+        "spread_with_drift(np.maximum(robust, by_curvature), robust, together)",
+        "spread_with_drift(robust, robust, together)",
+        "tests/estimators/associations/test_class_odds.py",
+    ),
+    Mutant(
+        "permutations: tails go on as the reference has them",
+        "estimators/associations/permutations.py",
+        "np.exp(-rate * np.maximum(u - v, 0.0))",
+        "np.exp(-np.maximum(u - v, 0.0))",
+        "tests/estimators/associations/test_permutations.py",
+    ),
     Mutant(
         "scores are densities in the model's units",
         "estimators/answers.py",

@@ -53,9 +53,9 @@ def positive_definite(shape: str, *, transient: bool = False) -> Any:
     return _numbers("positive_definite", shape, transient)
 
 
-def sized(shape: str, *, default: Any = MISSING) -> Any:
+def sized(shape: str, *, default: Any = MISSING, kw_only: bool = False) -> Any:
     """Numbers that no update improves: sums over rows, and what is known or given."""
-    return field(default=default, metadata={"shape": shape})
+    return field(default=default, kw_only=kw_only, metadata={"shape": shape})
 
 
 def part(shape: str | None = None, *, default: Any = MISSING, **names: str) -> Any:

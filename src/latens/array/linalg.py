@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from latens.array import Floats
 
@@ -43,7 +44,22 @@ def inverse_with_volume(matrices: Floats) -> tuple[Floats, Floats]:
         invert_definite(np.ascontiguousarray(matrices), inverted, volume)
         if np.isfinite(volume).all():
             return inverted, volume
+    elif len(matrices) > 1 and (factors := _factors(matrices)) is not None:
+        volume = _volumes(factors)
+        below = np.tril(np.stack([dpotri(factor, lower=1)[0] for factor in factors]))
+        diagonal = np.einsum("dkk->dk", below)[:, :, None] * np.eye(below.shape[-1])
+        return below + np.swapaxes(below, -1, -2) - diagonal, volume
     return inverse(matrices), log_determinant(matrices)
+
+
+def _factors(matrices: Floats) -> list[Floats] | None:
+    """Lower Cholesky factors, by which inverses take half the time; None where a matrix is not definite."""
+    found = [dpotrf(matrix, lower=1, clean=0) for matrix in matrices]
+    return None if any(failed for _, failed in found) else [factor for factor, _ in found]
+
+
+def _volumes(factors: list[Floats]) -> Floats:
+    return np.array([2 * np.sum(np.log(np.diagonal(factor))) for factor in factors])
 
 
 def definite_volume(matrices: Floats) -> Floats:
@@ -55,6 +71,8 @@ def definite_volume(matrices: Floats) -> Floats:
         log_determinant_rows(np.ascontiguousarray(matrices), volume)
         if np.isfinite(volume).all():
             return volume
+    elif len(matrices) > 1 and (factors := _factors(matrices)) is not None:
+        return _volumes(factors)
     return log_determinant(matrices)
 
 

@@ -80,10 +80,11 @@ def xlogx(x: Array) -> Array:
     return x * xp.log(x + float(xp.finfo(x.dtype).smallest_normal))  # adds nothing but at 0
 
 
-def softmax_entropy(x: Array) -> tuple[Array, Array]:
+def softmax_entropy(x: Array, least_compiled: int = LEAST_COMPILED) -> tuple[Array, Array]:
     """exp(x) over the last axis, divided by its sum, and its entropy, without a logarithm per entry; spoils finite x.
 
-    Divided, not subtracted, so that large x still add up to 1.
+    Divided, not subtracted, so that large x still add up to 1. Whose other steps are compiled asks for `least_compiled`
+    entries of 0: the compiler is loaded anyway.
     """
     if is_on_gpu(x) and x.ndim == 2:
         from latens.array.kernels.row_posteriors.softmax_triton import MOST_COLUMNS, softmax_entropy_on_gpu
@@ -91,7 +92,7 @@ def softmax_entropy(x: Array) -> tuple[Array, Array]:
         if softmax_entropy_on_gpu is not None and 0 < x.shape[1] <= MOST_COLUMNS and x.shape[0]:
             found: tuple[Array, Array] = softmax_entropy_on_gpu(x)
             return found
-    if isinstance(x, np.ndarray) and x.ndim == 2 and x.size >= LEAST_COMPILED and x.T.flags.c_contiguous:
+    if isinstance(x, np.ndarray) and x.ndim == 2 and x.size >= least_compiled and x.T.flags.c_contiguous:
         from latens.array.kernels.row_posteriors.softmax_numba import N_SIDE, softmax_columns
 
         share, spread = np.empty_like(x.T), np.empty(x.shape[0], x.dtype)

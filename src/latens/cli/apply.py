@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 import latens
-from latens.cli.reading import FILE, named_missing, named_sheet, read_metadata, sources
+from latens.cli.reading import FILE, named_missing, named_sheet, read_groups, read_metadata, sources
 from latens.cli.terminal.console import aligned, open_page, printable
 from latens.cli.terminal.failures import Refused, debug_option
 from latens.cli.terminal.retyped import retyped_options
@@ -65,6 +65,7 @@ def _about_rows(command: Callable[..., None]) -> click.Command:
         click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON."),
         click.option("--force", is_flag=True, help="Replace a file that exists."),
         row_options,
+        click.option("--groups", metavar="[FILE:]COLUMN", help="Groups of the rows, if the fit had them."),
         click.option("--out", type=FILE, help="Where to write: .csv, .tsv, .parquet or .npy."),
         click.argument("file", type=FILE, required=False),
         click.argument("model", type=FILE),
@@ -143,7 +144,7 @@ def impute(model: Path, file: Path | None, **options: Any) -> None:
         raise Refused(f"{model} holds a {type(fitted).__name__}, which cannot fill missing values.")
     filled = fitted.impute(rows, **beside(fitted, file, options))
     columns: dict[str, Any] = {}
-    if _takes_levels(fitted):
+    if _takes_levels(fitted) or _takes_frame(fitted):
         columns = {str(name): filled[name].to_numpy() for name in filled.columns}
         columns = _whole_as_given(columns, encoded, False, options)
         _answer(columns | _unused(encoded, columns, options), encoded, options)
@@ -239,7 +240,29 @@ def beside(fitted: Any, file: Path | None, options: dict[str, Any]) -> dict[str,
         given["covariates"] = _covariates(file, known.columns, how)
     if weights is not None:
         given["sample_weight"] = _aside(file, "weights", weights, how)
+    if options.get("groups") is not None:
+        given["groups"] = _groups(fitted, file, options["groups"], how)
+    elif len(_groups_of(fitted)) > 1 and "groups" in options:
+        warnings.warn(
+            f"the model was fitted with the groups {listed(_groups_of(fitted))}; that of each row is inferred from its "
+            "values. --groups COLUMN takes them from a column of the file.",
+            stacklevel=2,
+        )
     return given
+
+
+def _groups_of(fitted: Any) -> tuple[str, ...]:
+    """Names of the groups that a fit had; none where it had no groups."""
+    return tuple(getattr(getattr(fitted, "layout_", None), "groups", None) or ())
+
+
+def _groups(fitted: Any, file: Path | None, named: str, how: dict[str, Any]) -> Any:
+    """Labels of the rows, from a column of their file or of another."""
+    if not _groups_of(fitted):
+        raise Refused("the model was fitted without groups; leave out --groups.")
+    if ":" not in named and file is None:
+        raise Refused("--groups COLUMN is a column of one file; with --view name the file: --groups FILE:COLUMN.")
+    return read_groups(file, named, **how)
 
 
 def _how_to_read(fitted: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -284,6 +307,8 @@ def rows_for(fitted: Any, source: Any, options: dict[str, Any]) -> tuple[Any, di
         how = {"sep": options["sep"], "sheet": named_sheet(options["sheet"])}
         encoded = encode_like(source, encodings, missing=named_missing(options["missing"]), **how)
         _refuse_unread(encoded)
+    if _takes_frame(fitted):
+        return next(iter(encoded.values())).cleaned_frame(), encoded
     if hasattr(fitted, "layout_"):
         return join_views(encoded, encodings), encoded
     table_ = next(iter(encoded.values()))
@@ -313,6 +338,13 @@ def _refuse_unread(encoded: dict[str, Encoded]) -> None:
 def _takes_levels(fitted: Any) -> bool:
     """Whether a model was fitted to a frame with levels as text."""
     return getattr(getattr(fitted, "columns_", None), "table", None) is not None
+
+
+def _takes_frame(fitted: Any) -> bool:
+    """Whether factors of views were fitted to a frame whose columns are taken as they are."""
+    from latens.estimators.multi_view.tables.wide import frame_encoding
+
+    return hasattr(fitted, "layout_") and frame_encoding(fitted) is not None
 
 
 def _target(out: Path, force: bool, model: Path, file: Path | None) -> Path:
@@ -382,7 +414,9 @@ def _whole_as_given(
 
 
 def _as_written(values: Any) -> Any:
-    """Dates as text, and whole numbers without a fraction."""
+    """Dates and durations as text, and whole numbers without a fraction."""
+    if values.dtype.kind == "m":
+        return np.where(np.isnat(values), None, values.astype(str).astype(object))
     if values.dtype.kind == "M":
         return np.where(np.isnat(values), None, np.datetime_as_string(values).astype(object))
     if values.dtype.kind == "f" and np.all(np.isnan(values) | (values == np.floor(values))):

@@ -117,7 +117,14 @@ def stability(model: Path, file: Path | None, weights: str | None, samples: int,
         progress("fitting halves of the rows")
         found = latens.stability(fitted, rows, samples, max_time=_positive(max_time), random_state=seed, **given)
     coverage = None if found.coverage != found.coverage else found.coverage
-    _answer(found, page, open_, as_json, quiet, {"coverage": coverage, "pairs": found.n_pairs}, "")
+    limits = None if coverage is None else list(found.coverage_interval)
+    record = {
+        "coverage": coverage,
+        "coverage_interval": limits,
+        "hidden_cells": found.n_hidden,
+        "pairs": found.n_pairs,
+    }
+    _answer(found, page, open_, as_json, quiet, record, "")
 
 
 def _answer(

@@ -24,14 +24,14 @@ from latens.cli.fit_words import (
     record,
     rows_options,
 )
-from latens.cli.reading import FILE, read_arguments, read_metadata, read_table, reading_options, sources
+from latens.cli.reading import FILE, read_arguments, read_groups, read_metadata, read_table, reading_options, sources
 from latens.cli.terminal.console import FitProgress, open_page, printable
 from latens.cli.terminal.failures import INTERRUPTED, Interrupted, Refused, debug_option, one_line
 from latens.cli.terminal.remedies import in_options
 from latens.cli.terminal.retyped import read_call, retyped, retyped_options
 from latens.cli.terminal.targets import new_file
 from latens.errors import FitInterrupted
-from latens.system.wording import listed
+from latens.system.optional_imports import require
 
 if TYPE_CHECKING:
     from latens.cli.model_names import Choice
@@ -118,7 +118,7 @@ def fit(file: Path | None, model: str, components: str, out: Path | None, report
         click.echo(about_data(table, everything=dry_run))
     for role in ("weights", "exposure"):
         if options[role] is not None:
-            _numbers_aside(table, role, options[role])  # refused before structures are tried
+            table.numbers_aside(role, f"--{role}")  # refused before structures are tried
     trying, budget = not dry_run and before is None, Budget(max_time)
     with FitProgress(quiet=quiet or as_json) as progress:
         asking = [name for name, given in (reading | {"groups": groups, "mofa2": mofa2}).items() if given]
@@ -247,7 +247,7 @@ def _fit_arguments(
     """What `fit` takes besides rows, for the model that was chosen."""
     given: dict[str, Any] = {}
     if weights is not None:
-        given["sample_weight"] = _numbers_aside(job.table, "weights", weights)
+        given["sample_weight"] = job.table.numbers_aside("weights", "--weights")
     if groups is not None:
         if job.choice.name != "multi-view":
             raise Refused(f"--groups is for multi-view; {job.choice.name} has no groups.")
@@ -258,8 +258,8 @@ def _fit_arguments(
         if job.choice.name not in WITH_KINDS:
             raise Refused(f"--exposure is for counts of {' and '.join(WITH_KINDS)}; {job.choice.name} has none.")
         if job.choice.name == "multi-view":
-            _check_counts(_likelihoods(job.table, likelihoods), len(job.table.parts))
-        given["exposure"] = TOTAL if exposure == TOTAL else _numbers_aside(job.table, "exposure", exposure)
+            _check_counts(_likely_kinds(job.table, likelihoods), len(job.table.parts))
+        given["exposure"] = TOTAL if exposure == TOTAL else job.table.numbers_aside("exposure", "--exposure")
     covariates = job.table.covariates()
     if covariates:
         if job.choice.name != "multi-view":
@@ -276,7 +276,7 @@ def _fit_arguments(
                        if column.role == "target"), None)  # fmt: skip
         if target is None:
             raise Refused("linear-regression predicts a column: name it by --target NAME.")
-        given["y"] = _numbers_aside(job.table, "target", target)
+        given["y"] = job.table.numbers_aside("target", "--target")
     return given
 
 
@@ -290,13 +290,51 @@ def _check_counts(chosen: dict[str, str], n_files: int) -> None:
         )
 
 
+def _likely_kinds(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
+    """Likelihoods by view, those that a fit to one table of cells will guess included."""
+    chosen = _likelihoods(table, given)
+    if not _is_one_frame(table):
+        return chosen
+    from latens.estimators.frames.views_by_kind import learn_views
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit will say it
+        return learn_views(table.frame, chosen or None).likelihoods
+
+
 def _likelihoods(table: Intake, given: tuple[str, ...]) -> dict[str, str]:
-    """Those of views by kind of column, and those that were asked for."""
+    """Those of views by kind of column where each level is a column of its own, and those that were asked for."""
     from latens.intake.encoding import VIEW_LIKELIHOODS
 
+    if _is_one_frame(table):
+        return _by_column(table, _named_kinds(given, "view"))
     known = VIEW_LIKELIHOODS if len(table.parts) == 1 else {}
     chosen = {view: kind for view, kind in known.items() if view in table.views()}
     return chosen | _named_kinds(given, "view")
+
+
+def _by_column(table: Intake, chosen: dict[str, str]) -> dict[str, str]:
+    """Kinds by column, where those of all numbers, counts, yes/no columns or categories were given together."""
+    from latens.intake.encoding import VIEWS
+
+    (part,) = table.parts.values()
+    kept = {column.name: column.kind for column in part.columns if column.is_kept}
+    out: dict[str, str] = {}
+    for name, kind in chosen.items():
+        together = [] if name in kept else [each for each, own in kept.items() if own in VIEWS.get(name, ())]
+        out |= dict.fromkeys(together or [name], kind)
+    return out | {name: kind for name, kind in chosen.items() if name in kept}
+
+
+def _is_one_frame(table: Intake) -> bool:
+    """Whether there is one table of cells: its columns are taken as they are, as of any data frame."""
+    if len(table.parts) > 1 or hasattr(table.matrix(), "toarray"):
+        return False
+    try:
+        require("pandas", "table")
+    except ImportError:
+        return False
+    return True
 
 
 def _named_kinds(given: tuple[str, ...], of: str) -> dict[str, str]:
@@ -313,31 +351,9 @@ def _named_kinds(given: tuple[str, ...], of: str) -> dict[str, str]:
     return chosen
 
 
-def _numbers_aside(table: Intake, role: str, name: str) -> Any:
-    values = table.aside(role)
-    if values is None or values.dtype.kind != "f":
-        shown = "" if values is None else listed(dict.fromkeys(str(value) for value in values if value is not None), 3)
-        raise Refused(
-            f"the column {name!r} of --{role} holds no numbers"
-            + (f" but text, such as {shown}; give each value its number in the file first." if shown else ".")
-        )
-    n_missing = int((values != values).sum())
-    if n_missing and role != "target":  # rows without a target are left out of a regression
-        raise Refused(
-            f"the column {name!r} of --{role} is empty in {n_missing:,} of {len(values):,} rows; fill it in, or leave "
-            "out those rows."
-        )
-    return values
-
-
 def _groups(table: Intake, given: str) -> Any:
     """Labels of the rows, from a column of the file or of another."""
-    if ":" not in given:
-        return table.groups()
-    from latens.intake import read
-
-    path, _, column = given.rpartition(":")
-    return read(path, groups=column).groups()
+    return read_groups(None, given) if ":" in given else table.groups()
 
 
 def _choice_of_file(path: Path) -> Choice:
@@ -360,9 +376,9 @@ def _take_rows(job: Job, given: dict[str, Any]) -> None:
 def _check_metadata(job: Job, known: Any) -> None:
     """Refuse a table of other rows before any work, not when the page is written."""
     from latens.estimators.association import metadata_columns
-    from latens.report.measures.sample import n_rows_of, row_names
+    from latens.report.measures.sample import n_rows_of, row_labels
 
-    metadata_columns(known, n_rows_of(job.rows), row_names(job.rows), "--metadata")
+    metadata_columns(known, n_rows_of(job.rows), row_labels(job.rows), "--metadata")
 
 
 def _fit_sizes(
@@ -418,7 +434,10 @@ def _fit_sizes(
     job.warnings += list(dict.fromkeys(in_options(one_line(str(each.message))) for each in shown))
     if budget.seconds is not None and hasattr(job.model, "max_time"):
         job.model.set_params(max_time=budget.seconds)  # as it was asked for, whatever else took of it
-    job.model.encodings_ = job.table.encodings
+    own = job.model.encodings_["x"] if job.choice.name == "multi-view" and hasattr(job.model, "encodings_") else None
+    job.model.encodings_ = {
+        view: each if own is None else own.as_in(each) for view, each in job.table.encodings.items()
+    }
     if not hasattr(job.model, "feature_names_in_") and job.choice.name != "multi-view":
         import numpy as np
 
@@ -433,8 +452,6 @@ def _held_on(device: str | None, rows: Any) -> Any:
         raise Refused("--device is for one table of numbers; leave it out for views and sparse rows.")
     import numpy as np
 
-    from latens.system.optional_imports import require
-
     torch = require("torch", "torch")
     try:
         return torch.as_tensor(np.asarray(rows, dtype=float), device=device)
@@ -445,7 +462,7 @@ def _held_on(device: str | None, rows: Any) -> Any:
 def _rows(job: Job, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Rows as the model takes them."""
     if job.choice.name == "multi-view":
-        return job.table.views(), given
+        return (job.table.frame if _is_one_frame(job.table) else job.table.views()), given
     encoded = job.table.encoded()
     if job.choice.name == "latent-classes" and encoded.has_words:
         return encoded.leveled_frame(), given
@@ -502,7 +519,7 @@ def _write(job: Job, out: Path | None, report: Path | None, mofa2: Path | None, 
                 click.echo(printable(f"the model was written to {paths['model']}; the page was not:"), err=True)
             raise
     if mofa2 is not None:
-        latens.interop.write_mofa2(job.model, mofa2, job.table.views())
+        latens.interop.write_mofa2(job.model, mofa2, job.rows)
         paths["mofa2"] = mofa2
     return paths
 

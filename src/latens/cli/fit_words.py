@@ -188,7 +188,7 @@ def recipe(job: Job) -> list[str]:
 
     table, asides = f"table = {job.call}", {"sample_weight": "weights", "y": "target", "exposure": "exposure"}
     if job.choice.name == "multi-view":
-        rows = "X = table.views()"
+        rows = "X = table.views()" if isinstance(job.rows, dict) else "X = table.frame"
     elif job.choice.name == "latent-classes" and job.table.encoded().has_words:
         rows = "X = table.encoded().leveled_frame()"
     else:

@@ -18,6 +18,7 @@ __all__ = [
     "named_missing",
     "named_sheet",
     "read_arguments",
+    "read_groups",
     "read_metadata",
     "read_table",
     "reading_options",
@@ -91,6 +92,14 @@ def read_table(file: Path | None, groups: str | None = None, **options: Any) -> 
     from latens.intake import read
 
     return read(sources(file, options["views"]), **read_arguments(groups=groups, **options))
+
+
+def read_groups(file: Path | None, named: str, **how: Any) -> Any:
+    """Labels of rows from COLUMN of this file, or from FILE:COLUMN."""
+    from latens.intake import read
+
+    path, _, column = named.rpartition(":")
+    return read(path or file, groups=column, **how).groups()
 
 
 def read_arguments(*, groups: str | None = None, **options: Any) -> dict[str, Any]:

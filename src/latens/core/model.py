@@ -212,6 +212,11 @@ class Reducible(Protocol):
     def fewest(self, q: Any, stats: Any) -> Any: ...  # None for point estimates, whose number is given
 
 
+def fewest_of(model: Any, q: Any, stats: Any) -> Any:
+    """What is left of a posterior where nothing is found; None where the model does not say."""
+    return model.fewest(q, stats) if isinstance(model, Reducible) else None
+
+
 @runtime_checkable
 class Loose(Protocol):
     """A model that knows the slack of its bound, which differs with the components; moves add it before comparing."""
@@ -267,6 +272,27 @@ class Ambiguous(Protocol):
     """A model whose rows may settle in one of several optima, by where their local steps begin."""
 
     def gap_of_optima(self, q: Any) -> float: ...  # share of the bound by which rows that settle anew may differ
+
+
+@runtime_checkable
+class Biased(Protocol):
+    """A model that may approximate posteriors of rows in a way that moves where its bound is highest."""
+
+    def biased_local(self, q: Any) -> bool: ...  # intervals around such an optimum promise nothing
+
+
+@runtime_checkable
+class Turnable(Posterior, Protocol):
+    """A posterior whose components, exchanged for mixtures of each other, describe the rows as well."""
+
+    def turned(self, rotation: Floats) -> Any: ...  # points in other axes: codes @ rotation (K, K)
+
+
+@runtime_checkable
+class Mirrored(Posterior, Protocol):
+    """A posterior in which the sign of a component is a convention."""
+
+    def signed(self, signs: Floats) -> Any: ...  # points with the sign of some components reversed; (K,) of 1 and -1
 
 
 @runtime_checkable

@@ -22,6 +22,7 @@ __all__ = ["Rows", "blocks", "rows_of_block"]
 BLOCK_FLOATS = 2**20  # a block's rows and scratch on the host: a few megabytes, near the caches
 MANY_BLOCKS = 48  # of all rows, from which blocks are twice as large: threads wait for each other once a block
 DEVICE_FLOATS = 2**27  # elsewhere a block must be large enough to keep the device busy
+MOST_MISSING_BY_COMPLEMENT = 0.4  # share of missing entries up to which sums are taken by complement
 BLOCKS_IN_MEMORY = 16  # that a GPU could hold; the fewer the blocks, the less it waits for the host
 
 
@@ -122,6 +123,11 @@ class Rows:
         down = lacking.tocsc()
         # SciPy's indices may be of 32 bits, which all that reads them takes
         return (lacking.indptr, lacking.indices), (down.indptr, down.indices)  # type: ignore[return-value]
+
+    @cached_value
+    def few_gaps(self) -> bool:
+        """Whether sums over what was seen are quicker as sums over all less those over `gaps`."""
+        return is_numpy_array(self.x) and len(self.gaps[0][1]) <= MOST_MISSING_BY_COMPLEMENT * self.x.size
 
     @cached_value
     def holes(self) -> Holes:

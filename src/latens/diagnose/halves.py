@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
+from scipy.stats import binomtest
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
@@ -39,6 +40,10 @@ from latens.diagnose.result import Result
 from latens.estimators.beside.copies import like
 from latens.estimators.factor_analysis.estimator import FactorAnalysis
 from latens.estimators.fitting.context import keeping_journals
+from latens.estimators.frames.roles import of_samples
+from latens.estimators.frames.row_labels import beside_rows
+from latens.estimators.multi_view.exposure import exposure_aside
+from latens.estimators.multi_view.tables.wide import tables_of
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
@@ -51,6 +56,7 @@ MOST_AGREEMENT = 0.7  # the most that is asked for, as a share of how well a com
 N_COVERED = 4  # pairs in which intervals of hidden cells are looked at
 HIDDEN = 0.1  # share of the cells that are hidden there
 LEVEL = 0.9
+FEWEST_CELLS = 50  # hidden ones below which a coverage of .9 is known no better than to about .08
 FEWEST_ROWS = 8
 LITTLE_NOISE = 0.1  # share of a column's variance below which its noise is next to nothing
 
@@ -68,6 +74,11 @@ class Stability(Result):
     coverage : float
         Share of hidden cells that lie in their 90 % interval, of fits to the other half. Of measurements only: yes/no,
         levels and counts have no such interval. NaN where there are none, and the verdict says so.
+    n_hidden : int
+        How many such cells there were; those of several pairs count once each.
+    coverage_interval : tuple of float
+        The 95 % interval (Wilson's) of the coverage, as of so many independent cells: few cells say little, even
+        where all lie inside. NaN where there are none.
     n_pairs : int
         Pairs of halves that were fitted.
     verdict : str
@@ -78,6 +89,8 @@ class Stability(Result):
     coverage: float
     n_pairs: int
     names: tuple[str, ...]
+    n_hidden: int = 0
+    coverage_interval: tuple[float, float] = (float("nan"), float("nan"))
 
     title: ClassVar[str] = "Do the components come back"
     picture: ClassVar[str] = "return_rates"
@@ -129,11 +142,21 @@ def stability(
     if int(n_samples) < 2:
         raise ValueError(f"n_samples={n_samples!r} are no pair of halves; give 2 or more, 50 by default.")
     refuse_unseeded(checkpoint, random_state)
+    X, fit_params = _columns_aside(X, fit_params)
     n, rng, budget = _n_rows(X), generator(random_state), Budget(max_time)
     if n < FEWEST_ROWS:
         raise ValueError(f"X has {n} rows, and halves of fewer than {FEWEST_ROWS} say nothing.")
     with keeping_journals(checkpoint):
-        return _compared(model, X, int(n_samples) // 2, rng, budget, fit_params)
+        return _compared(model, X, int(n_samples) // 2, rng, budget, beside_rows(X, fit_params))
+
+
+def _columns_aside(X: Any, fit_params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Rows without columns that are no features, which would be shuffled with them, and what goes with rows."""
+    names = ("groups", "sample_weight", "exposure", "covariates")
+    of_table = zip(names, of_samples(X, *(fit_params.get(name) for name in names)), strict=True)
+    given = fit_params | {name: value for name, value in of_table if value is not None}
+    X, exposure = exposure_aside(tables_of(X), given.get("exposure"))
+    return X, given if exposure is None else given | {"exposure": exposure}
 
 
 def _compared(
@@ -351,20 +374,39 @@ def _result(
     rows = tuple(zip(names, returned.tolist(), rate.tolist(), middle.tolist(), strict=True))
     table = Table(("component", "returned", "above chance", "agreement"), rows)
     inside, total = (sum(each) for each in zip(*covered, strict=True)) if covered else (0, 0)
+    words = f"{_words(names, rate, len(agreement))} {_words_on_intervals(inside, total)}"
     coverage = inside / total if total else float("nan")
-    return Stability(table, _words(names, rate, coverage, len(agreement)), rate, coverage, len(agreement), names)
+    limits = _share_limits(inside, total)
+    return Stability(table, words, rate, coverage, len(agreement), names, total, limits)
 
 
-def _words(names: Sequence[str], rate: Floats, coverage: float, n_pairs: int) -> str:
+def _share_limits(inside: int, total: int) -> tuple[float, float]:
+    """Ends of Wilson's 95 % interval of a share."""
+    if not total:
+        return float("nan"), float("nan")
+    ends = binomtest(inside, total).proportion_ci(method="wilson")
+    return float(ends.low), float(ends.high)
+
+
+def _words_on_intervals(inside: int, total: int) -> str:
+    if not total:
+        return "Intervals were not checked: the model fills no cells of measurements."
+    low, high = (100 * end for end in _share_limits(inside, total))
+    words = (
+        f"{100 * inside / total:.0f} % of {total:,} hidden {'number' if total == 1 else 'numbers'} lie in their "
+        f"{100 * LEVEL:.0f} % interval ({low:.0f} to {high:.0f} % at this number)"
+    )
+    return f"{words}: too few to tell." if total < FEWEST_CELLS else f"{words}."
+
+
+def _words(names: Sequence[str], rate: Floats, n_pairs: int) -> str:
     if not names:
         words = "Nothing was found in all rows, so that nothing can return."
     else:
         weak = [name for name, own in zip(names, rate, strict=True) if own < 0.5]
         words = f"{len(names) - len(weak)} of {len(names)} components return in most of {n_pairs} pairs of halves"
         words += f"; not {', '.join(weak[:5])}." if weak else "."
-    if coverage == coverage:
-        return f"{words} {100 * coverage:.0f} % of hidden numbers lie in their {100 * LEVEL:.0f} % interval."
-    return f"{words} Intervals were not checked: the model fills no cells of measurements."
+    return words
 
 
 def _n_rows(X: Any) -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from latens.array import Floats
 from latens.estimators.fitted_parts import fitted_parts
 from latens.estimators.frames.raw_frames import is_frame, level_numbers
+from latens.intake import Encoding, RawTable
 from latens.models.likelihoods.names import MEASUREMENTS
 
 __all__ = ["SHARE", "MixedFrame", "comparable", "filled_rows", "hide_some", "measured", "mixed_frame", "of_text"]
@@ -76,22 +76,37 @@ class MixedFrame:
     names: list[str]
     levels: Mask  # (D,), which of them are of levels
     measured: Mask  # (D,), which of them are measurements to the model
-    numbers: Callable[[Any], Floats]  # (n, D) of such a frame, of levels their number
+    encoding: Encoding
+
+    def numbers(self, X: Any) -> Floats:
+        """(n, D) of such a frame, of levels their number."""
+        return level_numbers(self.encoding, X)
 
     def filled(self, model: Any, X: Any, hide: Mask, given: Mapping[str, Any]) -> tuple[Floats, Floats]:
         """Numbers and standard deviations (n, D) of X, cells that `hide` (n, D) names being filled by the model."""
-        gappy = _without(X, self.names, hide)
+        gappy = _without(self._unwritten(X), self.names, hide)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             answer, std = model.impute(gappy, return_std=True, **given)
             texts = [name for name, of_levels in zip(self.names, self.levels, strict=True) if of_levels]
             filled = np.array(self.numbers(_replaced(gappy, {name: answer[name] for name in texts})), dtype=float)
         for j in np.flatnonzero(~self.levels).tolist():  # an expected count is no count, which the model would refuse
-            # cells that were not hidden stay as they are written, such as 14 %; a decimal comma is in those filled too
-            cells = np.asarray(answer[self.names[j]], dtype=object)[hide[:, j]]
-            filled[hide[:, j], j] = [float(str(cell).replace(",", ".")) for cell in cells]
+            filled[hide[:, j], j] = np.asarray(answer[self.names[j]], dtype=float)[hide[:, j]]
         spread = std[self.names] if hasattr(std, "columns") else std
         return filled, np.asarray(spread, dtype=np.float64)
+
+    def _unwritten(self, X: Any) -> Any:
+        """The frame with numbers in place of text that means numbers, such as 14 %: text would be filled rounded."""
+        texts = dict(
+            zip(map(str, X.columns), (values.dtype == object for values in RawTable.of_frame(X).values), strict=True)
+        )
+        columns, numbers = {}, self.numbers(X)
+        for j in np.flatnonzero(~self.levels).tolist():
+            name = self.names[j]
+            if texts[name]:
+                kind = type(X[name])
+                columns[name] = kind(numbers[:, j], index=X.index) if hasattr(X, "iloc") else kind(name, numbers[:, j])
+        return _replaced(X, columns)
 
 
 def mixed_frame(model: Any, X: Any) -> MixedFrame | None:
@@ -99,8 +114,7 @@ def mixed_frame(model: Any, X: Any) -> MixedFrame | None:
     if of_text(model):
         kinds = np.array(model.columns_.kinds)
         levels = np.isin(kinds, ["bernoulli", "categorical", "ordinal"])
-        numbers = partial(level_numbers, model.columns_.table)
-        return MixedFrame(list(model.columns_.names), levels, np.isin(kinds, MEASUREMENTS), numbers)
+        return MixedFrame(list(model.columns_.names), levels, np.isin(kinds, MEASUREMENTS), model.columns_.table)
     encodings = getattr(model, "encodings_", None) or {}
     if not hasattr(model, "layout_") or not is_frame(X) or len(encodings) != 1:
         return None
@@ -109,7 +123,7 @@ def mixed_frame(model: Any, X: Any) -> MixedFrame | None:
     views = zip(model.layout_.views, model.layout_.features, strict=True)
     levels = np.array([column.kind in ("binary", "category") for column in encoding.columns])
     real = [name for view, own in views if str(model.likelihoods_[view]) in MEASUREMENTS for name in own]
-    return MixedFrame(names, levels, np.isin(names, real), partial(level_numbers, encoding))
+    return MixedFrame(names, levels, np.isin(names, real), encoding)
 
 
 def _without(X: Any, names: list[str], hide: Mask) -> Any:

@@ -18,6 +18,7 @@ from latens.core import Rows, State, blocks
 from latens.estimators.association import associate
 from latens.estimators.display.likelihood_note import likelihood_note
 from latens.estimators.display.order_note import order_note
+from latens.estimators.frames.row_labels import labels_of
 from latens.estimators.intervals.intervals import Intervals
 from latens.estimators.parameters import one_of, whole_number
 from latens.estimators.rows.containers import contained
@@ -323,8 +324,7 @@ class Answers(Intervals, TransformerMixin):
                 "a fit does not keep the codes of its rows; give them beside what is known of them: "
                 "model.associate(metadata, X)."
             )
-        named = hasattr(X, "iloc") and hasattr(X, "columns")
-        return np.asarray(host(self.transform(X, **beside))), tuple(map(str, X.index)) if named else None
+        return np.asarray(host(self.transform(X, **beside))), labels_of(X)
 
     def calculator(self) -> dict[str, Any] | None:
         """What it takes to answer `transform` for one row, as plain numbers, texts, lists and dicts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from scipy import stats
 
 from latens.array import Floats
 from latens.estimators.effect_intervals import correlation_ends, rank_share_ends
+from latens.estimators.frames.row_labels import are_counted, is_labelled
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 
-__all__ = ["as_numbers", "associate", "metadata_columns"]
+__all__ = ["as_date", "as_numbers", "associate", "holds_dates", "metadata_columns"]
 
 FEWEST_ROWS = 3  # rows in which a test means anything
 NOTHING = (0.0, 1.0, np.nan, np.nan)  # effect, p and the ends of its interval where nothing can be tested
@@ -33,8 +35,9 @@ def associate(
     factor_names : sequence of str
     metadata : data frame, dict of arrays or structured array
         One entry per row of `scores`; a frame with row names is matched by them where `row_names` are given, and rows
-        it lacks are left out. Numbers are tested by Pearson's correlation, labels (and numbers of two values) by the
-        Kruskal-Wallis test, whose effect is eta squared. Missing values are left out column by column.
+        it lacks are left out; names that only count rows, where both sides count the same ones. Numbers are tested by
+        Pearson's correlation, labels (and numbers of two values) by the Kruskal-Wallis test, whose effect is eta
+        squared. Missing values are left out column by column.
     row_names : sequence of str, optional
         Of the rows of `scores`.
 
@@ -105,12 +108,14 @@ def metadata_columns(
     metadata: Any, n: int, row_names: Sequence[str] | None, what: str = "metadata"
 ) -> dict[str, list[Any]]:
     """Values of each column of metadata, one for each of n rows, None where missing; `what` it is called in errors."""
-    at = None
     if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):
         at = _places(metadata.index, n, row_names, what)
-        found = {name: list(metadata[name]) for name in metadata.columns}
+        found = {name: _placed(metadata[name], at) for name in metadata.columns}
     elif isinstance(metadata, Mapping):
-        found = {name: list(values) for name, values in metadata.items()}
+        found = {
+            name: _placed(values, _places(values.index, n, row_names, what) if is_labelled(values) else None)
+            for name, values in metadata.items()
+        }
     elif hasattr(metadata, "columns") and hasattr(metadata, "schema"):
         found = {name: metadata[name].to_list() for name in metadata.columns}
     elif getattr(getattr(metadata, "dtype", None), "names", None):
@@ -119,8 +124,6 @@ def metadata_columns(
         raise ValueError(
             f"{what} is a {type(metadata).__name__}; give a data frame, a dict of columns or a structured array."
         )
-    if at is not None:
-        found = {name: [None if i < 0 else values[i] for i in at] for name, values in found.items()}
     for name, values in found.items():
         if len(values) != n:
             raise ValueError(
@@ -130,6 +133,12 @@ def metadata_columns(
     return {str(name): [None if _is_missing(value) else value for value in values] for name, values in found.items()}
 
 
+def _placed(values: Any, at: list[int] | None) -> list[Any]:
+    """Values of a column, those at these places, None where a row has none; all as they are where `at` is None."""
+    entries = list(values)
+    return entries if at is None else [None if i < 0 else entries[i] for i in at]
+
+
 def _places(index: Any, n: int, row_names: Sequence[str] | None, what: str) -> list[int] | None:
     """Where each row stands in a frame, -1 where it does not; None where rows are matched by place."""
     names = [str(name) for name in index]
@@ -137,9 +146,9 @@ def _places(index: Any, n: int, row_names: Sequence[str] | None, what: str) -> l
         return None
     at = {name: i for i, name in enumerate(names)}
     places = [at.get(name, -1) for name in row_names]
+    if min(places) < 0 and len(names) == n and (are_counted(row_names) or are_counted(names)):
+        return None  # rows that are only counted, on one side, and labels that do not count the same
     if max(places) < 0:
-        if len(names) == n and getattr(index, "start", None) == 0:
-            return None  # the frame has no names of its own
         raise ValueError(
             f"{what} and the model have no row name in common: {listed(names, 2)}, against "
             f"{listed(list(row_names), 2)}. Names of rows are in its first column, in Python in its index."
@@ -161,7 +170,27 @@ def as_numbers(values: list[Any]) -> Floats | None:
 
 
 def _number(value: Any) -> float:
-    return float(value.timestamp()) if hasattr(value, "timestamp") else float(value)
+    """A number, or the seconds of a date since 1970, in UTC."""
+    if not isinstance(value, date | np.datetime64):
+        return float(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return float((np.datetime64(value) - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
+
+
+def holds_dates(values: list[Any]) -> bool:
+    """Whether the values that are there are dates."""
+    there = [value for value in values if value is not None]
+    return bool(there) and all(isinstance(value, date | np.datetime64) for value in there)
+
+
+def as_date(seconds: float) -> np.datetime64:
+    """The date so many seconds after 1970; NaT of NaN.
+
+    >>> print(as_date(86_400.2))
+    1970-01-02T00:00:00
+    """
+    return np.datetime64(round(seconds), "s") if np.isfinite(seconds) else np.datetime64("NaT", "s")
 
 
 def _is_missing(value: Any) -> bool:

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from latens.array import Floats, Index
-from latens.core import Compressing, Fit, Model, Posterior, Reducible, Rows, State, Statistics
+from latens.core import Compressing, Fit, Model, Posterior, Rows, State, Statistics, fewest_of
 from latens.errors import FitInterrupted, caller_level, warn
 from latens.estimators.answers import Answers
 from latens.estimators.display.notebook import NotebookView
@@ -445,5 +445,5 @@ def living_components(model: Model, state: State, *, prune: bool = True) -> tupl
 
 
 def _may_be_empty(model: Model, state: State) -> bool:
-    fewest = model.fewest(state.q, state.stats) if isinstance(model, Reducible) else None
+    fewest = fewest_of(model, state.q, state.stats)
     return fewest is not None and fewest.n_components == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -40,6 +41,7 @@ FEW_EXACT = 8  # up to which "auto" lists them all
 FEW_CAUSES = 8  # that a search begins with at least
 MOST_PROFILES = 64  # to which "auto" grows
 N_STARTING_ROWS = 20.0  # how sure a start is of itself, in rows
+N_PROFILES_BESIDE = 8  # of a start that all rows judge beside what a sample of them leaves
 N_RACE = 20  # iterations that tell where causes begin best
 AHEAD = 0.01  # of the bound, that whole rows must be ahead by: on documents both are alike, and parts end higher
 E_STEPS = {"auto": FEW_EXACT, "exact": MOST_EXACT, "truncated": 0}  # causes up to which every state is listed
@@ -296,6 +298,19 @@ class NoisyOr(KnownCodes, VariationalTransformer):
             return q
         codes = np.asarray(model.local_step(q, sample).mean, dtype=np.float64)
         return with_profiles(q, codes, grouped(codes, model.n_profiles, rng), model.n_profiles)
+
+    def _starts_beside(
+        self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, starts: Sequence[State]
+    ) -> Sequence[State]:
+        """The first as it is, and with profiles: no move adds a cause, and profiles need several to tell apart."""
+        if isinstance(model, JensenNoisyOr) or model.points:
+            return []
+        first = starts[0].q
+        if first.n_profiles >= model.most_profiles:
+            return [starts[0]]
+        codes = np.asarray(model.local_step(first, context.sample).mean, dtype=np.float64)
+        labels = grouped(codes, N_PROFILES_BESIDE, np.random.default_rng(0))
+        return [starts[0], State(with_profiles(first, codes, labels, N_PROFILES_BESIDE))]
 
     def _start_at(
         self, model: NoisyOrCauses | JensenNoisyOr, context: FitContext, strength: Floats

@@ -5,7 +5,6 @@ pi ~ Dirichlet(concentration)
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from latens.array import Floats, Index
 from latens.array.fields import positive, record
 from latens.array.special import stretched, trigamma
 from latens.families.known_dirichlet import KnownDirichlet
+from latens.system.cached_value import cached_value
 
 __all__ = ["Dirichlet"]
 
@@ -27,7 +27,7 @@ class Dirichlet:
     def mean(self) -> Floats:
         return np.asarray(self.concentration / self.concentration.sum())
 
-    @cached_property
+    @cached_value
     def mean_log(self) -> Floats:
         """E[log pi]."""
         return np.asarray(digamma(self.concentration) - digamma(self.concentration.sum()))
@@ -50,7 +50,7 @@ class Dirichlet:
 
     def kl(self, other: Any) -> float:
         gap = (self.concentration - other.concentration) @ self.mean_log
-        return float(gap + _log_norm(other.concentration) - _log_norm(self.concentration))
+        return float(gap + other._log_norm - self._log_norm)
 
     def slopes(self, prior: Any, counts: Floats) -> dict[str, Floats]:
         """Derivatives of `log_likelihood(counts) - kl(prior)`: the Fisher matrix times the way to the posterior."""
@@ -64,6 +64,7 @@ class Dirichlet:
     def only(self, keep: Index) -> Dirichlet:
         return Dirichlet(self.concentration[keep])
 
-
-def _log_norm(concentration: Floats) -> float:
-    return float(np.sum(gammaln(concentration)) - gammaln(concentration.sum()))
+    @cached_value
+    def _log_norm(self) -> float:
+        """That of a prior is asked for in every step."""
+        return float(np.sum(gammaln(self.concentration)) - gammaln(self.concentration.sum()))

@@ -199,6 +199,16 @@ class MixedColumns:
         parts = self._split(x, seen)
         return sum(part.log_density(part_x, part_seen) for _, part, part_x, part_seen in parts)
 
+    def near_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), roughly the same but for what all clusters share, where that takes an integral of each entry."""
+        parts = self._split(x, seen)
+        return sum(
+            part.near_density(part_x, part_seen)
+            if isinstance(part, StudentColumns)
+            else part.log_density(part_x, part_seen)
+            for _, part, part_x, part_seen in parts
+        )
+
     def fill(self, share: Array, exposure: Array | None = None) -> tuple[Array, Array]:
         """(n, D) each: values and variances that memberships (n, K) give entries that were not seen.
 

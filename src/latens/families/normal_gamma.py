@@ -18,7 +18,7 @@ from scipy.special import gammaln as host_gammaln
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
-from latens.array.linalg import cholesky, inverse, log_determinant, solve_columns, times_columns
+from latens.array.linalg import cholesky, inverse, inverse_with_volume, log_determinant, solve_columns, times_columns
 from latens.array.special import gammaln
 from latens.array.transfer import like
 from latens.families.gamma import Gamma
@@ -37,7 +37,12 @@ class NormalGamma:
     @cached_property
     def spread(self) -> Floats:
         """(1 or D, K, K), covariance of w_d in units of the noise variance."""
-        return inverse(self.precision)
+        return self._inner[0] if len(self.precision) > 1 else inverse(self.precision)
+
+    @cached_property
+    def _inner(self) -> tuple[Floats, Floats]:
+        """Inverses and log determinants of the precisions of columns that holes have distinguished."""
+        return inverse_with_volume(self.precision)
 
     @property
     def noise(self) -> Gamma:
@@ -118,7 +123,8 @@ class NormalGamma:
         """KL(self || other), summed over columns."""
         k, shift = self.mean.shape[0], self.mean - other.mean
         ratio = np.trace(self.spread @ other.precision, axis1=1, axis2=2)
-        determinants = log_determinant(self.precision) - log_determinant(other.precision)
+        volume = self._inner[1] if len(self.precision) > 1 else log_determinant(self.precision)
+        determinants = volume - log_determinant(other.precision)
         normal = self._copies(ratio) * np.sum(ratio - k + determinants)
         normal += np.sum(self.tau * np.sum(shift * times_columns(other.precision, shift), axis=0))
         return float(0.5 * normal) + self.noise.kl(other.noise)

@@ -7,7 +7,6 @@ mu_k | Lam_k  ~ Normal(mean_k, (strength_k Lam_k)^-1)      k = 1..K
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,11 +17,12 @@ from latens.array import Array, Floats, Index
 from latens.array.fields import positive, positive_definite, real, record
 from latens.array.linalg import cholesky, definite_volume, inverse, inverse_with_volume, log_determinant
 from latens.array.missing_normals import Holes, conditioned
-from latens.array.packed_symmetric import packed, unpacked
+from latens.array.packed_symmetric import unpacked
 from latens.array.special import trigamma
 from latens.array.transfer import cast, host, like, namespace, take
 from latens.families.normals import Normals
 from latens.families.point_normal_gamma import LOG_2PI
+from latens.system.cached_value import cached_value
 
 __all__ = ["NormalWishart", "Predicted"]
 
@@ -45,12 +45,12 @@ class NormalWishart:
     tied: bool = False
     joint: ClassVar[bool] = True  # columns depend on each other within a cluster
 
-    @cached_property
+    @cached_value
     def precision(self) -> Floats:
         """(K or 1, D, D), E[Lam]."""
         return self.dof[:, None, None] * self._inner[0]
 
-    @cached_property
+    @cached_value
     def _inner(self) -> tuple[Floats, Floats]:
         """Inverse and log determinant of the scatter."""
         return inverse_with_volume(self.scatter)
@@ -60,7 +60,7 @@ class NormalWishart:
         """(K or 1, D, D), 1 / E[Lam]."""
         return self.scatter / self.dof[:, None, None]
 
-    @cached_property
+    @cached_value
     def log_det(self) -> Floats:
         """(K or 1,), E[log |Lam|]."""
         d = self.mean.shape[1]
@@ -76,13 +76,15 @@ class NormalWishart:
         inside = scale[:, None] * np.diagonal(self.scatter, axis1=1, axis2=2)
         return np.asarray(inside * (1 + 1 / self.strength)[:, None])
 
-    @cached_property
+    @cached_value
     def natural(self) -> tuple[Floats, Floats]:
         """E[log Normal(x)] = theta'[x, pairs] + level, as (K, Q) and (K,); tied: theta'x and the pairs apart."""
-        d, linear = self.mean.shape[1], (self.precision @ self.mean[:, :, None])[:, :, 0]
-        level = 0.5 * (self.log_det - d * LOG_2PI - d / self.strength - (self.mean * linear).sum(axis=1))
-        theta = linear if self.tied else np.concatenate([linear, packed(-0.5 * self.precision)], axis=1)
-        return np.asarray(theta), np.asarray(level)
+        from latens.array.kernels.normal_wishart_numba import natural_parameters
+
+        k, d = self.mean.shape
+        theta = np.empty((k, d if self.tied else d + d * (d + 1) // 2))
+        form = natural_parameters(self.mean, self.precision, theta)
+        return theta, np.asarray(0.5 * (self.log_det - d * LOG_2PI - d / self.strength - form))
 
     def tiled(self, k: int) -> NormalWishart:
         """The same for k clusters."""
@@ -92,13 +94,14 @@ class NormalWishart:
 
     def observe(self, seen: Floats, x: Floats, xx: Floats) -> NormalWishart:
         """Posterior after seen_k rows (fractions too) with sums x_k and of products xx_k, over all k where tied."""
+        from latens.array.kernels.normal_wishart_numba import scatters_about_means
+
         count = seen[:, 0]
         strength = self.strength + count
         mean = (self.strength[:, None] * self.mean + x) / strength[:, None]
-        about = self._pooled(self._square - _outer(strength, mean))
-        scatter = self.scatter + unpacked(xx, mean.shape[1]) + about
-        dof = self.dof + self._pooled(count)
-        return NormalWishart(mean, strength, dof, 0.5 * (scatter + np.swapaxes(scatter, 1, 2)), self.tied)
+        scatter = np.empty((1 if self.tied else len(mean), *self.scatter.shape[1:]))
+        scatters_about_means(self.scatter, self._square, np.ascontiguousarray(xx), strength, mean, scatter)
+        return NormalWishart(mean, strength, self.dof + self._pooled(count), scatter, self.tied)
 
     def evidence(self, seen: Floats, x: Floats, xx: Floats, current: NormalWishart) -> Floats:
         """(K,), log evidence of each cluster's rows under the prior `self`; where tied, at the current precision.
@@ -117,9 +120,11 @@ class NormalWishart:
 
     def kl(self, other: NormalWishart) -> float:
         """KL(self || other), summed over clusters."""
-        d, shift, ratio = self.mean.shape[1], self.mean - other.mean, other.strength / self.strength
-        normal = d * (ratio - 1 - np.log(ratio)) + other.strength * _quadratic(self.precision, shift)
-        traces = (other.scatter * self.precision).sum(axis=(1, 2))
+        from latens.array.kernels.normal_wishart_numba import divergences
+
+        d, ratio = self.mean.shape[1], other.strength / self.strength
+        form, traces = divergences(self.mean, self.precision, other.mean, other.scatter)
+        normal = d * (ratio - 1 - np.log(ratio)) + other.strength * form
         wishart = 0.5 * ((self.dof - other.dof) * self.log_det - self.dof * d + traces)
         return float(0.5 * normal.sum() + (wishart + self._log_norm - other._log_norm).sum())
 
@@ -204,17 +209,17 @@ class NormalWishart:
     def _pooled(self, each: Floats) -> Floats:
         return np.asarray(each.sum(axis=0, keepdims=True) if self.tied else each)
 
-    @cached_property
+    @cached_value
     def _square(self) -> Floats:
         """(K, D, D), strength mm': what a prior adds to sums of squares, with which it is asked for in every step."""
         return _outer(self.strength, self.mean)
 
-    @cached_property
+    @cached_value
     def log_volume(self) -> Floats:
         """(K or 1,), log |scatter|."""
         return self._inner[1] if "_inner" in self.__dict__ else definite_volume(self.scatter)
 
-    @cached_property
+    @cached_value
     def _log_norm(self) -> Floats:
         """(K or 1,), log B(W, nu): the logarithm of the Wishart's normaliser."""
         d, nu = self.mean.shape[1], self.dof

@@ -30,6 +30,7 @@ from scipy.special import digamma, gammaln, softmax, xlogy
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized
+from latens.array.kernels.row_posteriors.scale_mixtures import distance_logs, distance_sums
 from latens.array.transfer import host, like
 from latens.families.normal_columns import NormalColumns
 from latens.families.point_normal_gamma import LOG_2PI
@@ -99,32 +100,34 @@ class StudentColumns:
 
     def expected(self, x: Array, seen: Array) -> Array:
         """(n, K), E[log p(row | cluster)] with the best q(u), over observed entries; `seen` are numbers (1 or n, D)."""
-        xp, (_, level) = array_namespace(x), self.natural
-        total = seen @ like(level.T, x)
-        for d in range(x.shape[1]):
-            active = np.flatnonzero(self.weight[d] > LEAST_WEIGHT)
-            height = _height(self._distance(x[:, d], d, active), FREEDOMS[active])
-            height *= like(self.weight[d, active][:, None], x)
-            total = total + seen[:, d : d + 1] * xp.sum(height, axis=1).T
-        return total
+        level = self.natural[1] + self.weight @ _top(FREEDOMS)
+        return _heights(x, seen, level, *self._distances, self.weight * 0.5 * (FREEDOMS + 1))
+
+    def near_density(self, x: Array, seen: Array) -> Array:
+        """(n, K), roughly `log_density` but for what is the same in all clusters, at no more than `expected` takes.
+
+        The precision of an entry is a product of two gammas, u and tau, in whose place is one with fewer degrees of
+        freedom than either: the harmonic sum. Over degrees of freedom, which clusters share, logarithms are averaged.
+        """
+        shape = (len(self.mean), *self.weight.shape)
+        dof = 2 * np.broadcast_to(self.normal.shape, self.normal.mean.shape).reshape(shape)
+        scale = self.normal.covariance * (1 + 1 / self.normal.strength)
+        scale = np.broadcast_to(scale, self.normal.mean.shape).reshape(shape)
+        free = FREEDOMS * dof / (FREEDOMS + dof)
+        height = gammaln(0.5 * (free + 1)) - gammaln(0.5 * free) - 0.5 * np.log(free * np.pi * scale)
+        level = np.einsum("dg,kdg->kd", self.weight, height)
+        middle = self.normal.mean.reshape(shape)
+        return _heights(x, seen, level, middle, 1 / (free * scale), np.ones(shape), self.weight * 0.5 * (free + 1))
 
     def own_sums(self, x: Array, seen: Array, weighted: Array) -> Floats:
         """(K, D + 4 D G), sums of the features of each cluster, weighted by memberships (n, K)."""
-        xp, parts = array_namespace(x), []
-        nu = like(FREEDOMS[:, None], x)
-        for d in range(x.shape[1]):
-            shown, y = (weighted * seen[:, d : d + 1]).T[:, None, :], x[:, d]
-            width = self._distance(y, d, np.arange(G))
-            u = (nu + 1) / width
-            cost = _height(width, FREEDOMS)
-            cost += 0.5 * (nu + 1)
-            u *= shown
-            cost *= shown
-            of_u = u @ xp.stack([y, xp.ones_like(y), y**2], axis=1)  # (K, G, 3)
-            spent = xp.sum(cost, axis=2) - 0.5 * nu[:, 0] * of_u[:, :, 1]  # T + u delta / 2
-            sums = [of_u[:, :, 0], of_u[:, :, 1], of_u[:, :, 2], spent]
-            parts.append(np.stack([host(each) for each in sums], axis=1))  # (K, 4, G)
-        rest = np.stack(parts, axis=2)  # (K, 4, D, G)
+        counted = host(weighted.T @ (seen + array_namespace(x).zeros_like(x)))[:, :, None]
+        of_x, mass, of_xx, logs = distance_sums(x, seen, weighted, *self._distances)
+        u = [(FREEDOMS + 1) * each for each in (of_x, mass, of_xx)]
+        # T + u delta / 2, where u (nu + delta) is nu + 1
+        half = 0.5 * (FREEDOMS + 1)
+        cost = counted * (_top(FREEDOMS) + half) - half * logs - 0.5 * FREEDOMS * u[1]
+        rest = np.stack([*u, cost], axis=1)  # (K, 4, D, G)
         return np.concatenate([host((weighted.T) @ (x * seen)), rest.reshape(len(rest), -1)], axis=1)
 
     def coordinates(self, x: Floats) -> Floats:
@@ -195,18 +198,12 @@ class StudentColumns:
         wide = np.broadcast_to(each, self.normal.mean.shape).reshape(len(each), *self.weight.shape)
         return np.asarray(np.einsum("dg,kdg->kd", self.weight, wide))
 
-    def _distance(self, column: Array, d: int, degrees: Index) -> Array:
-        """(K, g, n), nu + delta of the entries (n,) of column d, at these degrees of freedom.
-
-        Entries come last and are written over: most of the time would go into memory, not into numbers.
-        """
-        own, shape = d * G + degrees, self.normal.mean.shape
-        spread = FREEDOMS[degrees] + np.broadcast_to(1 / self.normal.strength, shape)[:, own]
-        gap = column - like(self.normal.mean[:, own, None], column)
-        gap *= gap
-        gap *= like(self._precision[:, own, None], column)
-        gap += like(spread[:, :, None], column)
-        return gap
+    @property
+    def _distances(self) -> tuple[Floats, Floats, Floats]:
+        """(K, D, G) each: nu + delta is the third and the second times the squared distance from the first."""
+        normal, wide = self.normal, (len(self.mean), *self.weight.shape)
+        spread = np.broadcast_to(1 / normal.strength, normal.mean.shape).reshape(wide)
+        return normal.mean.reshape(wide), self._precision.reshape(wide), FREEDOMS + spread
 
     def _evidences(self, seen: Floats, x: Floats, xx: Floats) -> Floats:
         """(K, D G), log evidence of each cluster's entries given q(u), at each of the degrees of freedom."""
@@ -245,14 +242,18 @@ def trimmed(x: Floats) -> Floats:
     return np.asarray(np.clip(x, *np.quantile(x, (TRIMMED, 1 - TRIMMED), axis=0)))
 
 
-def _height(distance: Array, nu: Floats) -> Array:
-    """T where nu + delta is known, (K, g, n), at degrees of freedom (g,)."""
-    a, nu = 0.5 * (nu[:, None] + 1), nu[:, None]
-    level = gammaln(a) - gammaln(0.5 * nu) + 0.5 * nu * np.log(0.5 * nu) + a * np.log(2.0)
-    height = array_namespace(distance).log(distance)
-    height *= like(-a, distance)
-    height += like(level, distance)
-    return height
+def _top(nu: Floats) -> Floats:
+    """T + (nu + 1) / 2 log(nu + delta) at degrees of freedom (G,)."""
+    a = 0.5 * (nu + 1)
+    return np.asarray(gammaln(a) - gammaln(0.5 * nu) + 0.5 * nu * np.log(0.5 * nu) + a * np.log(2.0))
+
+
+def _heights(
+    x: Array, seen: Array, level: Floats, middle: Floats, precision: Floats, base: Floats, half: Floats
+) -> Array:
+    """(n, K), sums over observed entries of levels (K, D) less `half` times the logarithms of their distances."""
+    logs = distance_logs(x, seen, middle, precision, base, -np.broadcast_to(half, middle.shape))
+    return logs + seen @ like(level.T, x)
 
 
 def _repeated(each: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -121,7 +122,7 @@ def ascend(
                     warn(ElboDecreased(f"the bound fell by {-gain:.3g} at iteration {step}"))
                 best = state
                 stopped = bool(on_iteration and on_iteration(event))
-                least = max(tol * max(stats.n, 1.0), float(np.finfo(float).eps) * size)
+                least = max(tol * max(stats.n, 1.0), sys.float_info.epsilon * size)
                 converged = tol > 0 and _rests(trace, least, n_still)
                 if stopped or converged:
                     break
@@ -145,11 +146,13 @@ def _offers(model: Any, protocol: Callable[..., P]) -> TypeGuard[P]:
     A class that hands on what it is asked for (`__getattr__`) does not tell: each of its models is asked.
     """
     kind, asked = type(model), cast("type[P]", protocol)
-    if any("__getattr__" in vars(base) for base in kind.__mro__):
-        return isinstance(model, asked)
-    if (kind, protocol) not in _offered:
-        _offered[kind, protocol] = isinstance(model, asked)
-    return _offered[kind, protocol]
+    known = _offered.get((kind, protocol))
+    if known is not None:
+        return known
+    found = isinstance(model, asked)
+    if not any("__getattr__" in vars(base) for base in kind.__mro__):
+        _offered[kind, protocol] = found
+    return found
 
 
 def _rests(trace: Sequence[Iteration], least: float, n: int) -> bool:

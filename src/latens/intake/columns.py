@@ -32,7 +32,7 @@ class Column:
     name : str
     kind : str
         number, scale (few whole numbers), count, binary or category; of columns that are not kept also constant,
-        empty, counter, id, date or text.
+        empty, counter, id, date, duration or text.
     role : str
         kept, dropped, row names, target, weights or groups.
     note : str
@@ -49,6 +49,10 @@ class Column:
         Whether log(1 + value) is taken.
     unit : str
         What stands behind its numbers in the cells.
+    type : str
+        Of a column of a data frame: the library and the type, such as "pandas int64".
+    categories : tuple of str
+        Those of its type, in their order, where it has some.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Column:
     decimal: str = "."
     log1p: bool = False
     unit: str = ""
+    type: str = ""
+    categories: tuple[str, ...] = ()
 
     @property
     def is_kept(self) -> bool:
@@ -94,14 +100,14 @@ class Column:
         """
         expected: dict[str, type] = {
             "name": str, "kind": str, "role": str, "note": str, "n_missing": int, "levels": list, "codes": list,
-            "decimal": str, "log1p": bool, "unit": str,
+            "decimal": str, "log1p": bool, "unit": str, "type": str, "categories": list,
         }  # fmt: skip
         if not isinstance(content, Mapping) or not {"name", "kind"} <= set(content) <= set(expected):
             raise ValueError(f"{str(content)[:80]!r} describes no column")
         for name, value in content.items():
             if type(value) is not expected[name]:
                 raise ValueError(f"{name} of a column is {str(value)[:80]!r}, expected {expected[name].__name__}")
-        if not all(isinstance(level, str) for level in content.get("levels", ())):
+        if not all(isinstance(level, str) for name in ("levels", "categories") for level in content.get(name, ())):
             raise ValueError("a level is no text")
         if not all(type(code) in (int, float) for code in content.get("codes", ())):
             raise ValueError("a code for missing is no number")
@@ -112,8 +118,8 @@ class Column:
         if content["kind"] == "binary" and content.get("role", KEPT) == KEPT and len(content.get("levels", ())) != 2:
             raise ValueError("a binary column has two levels")
         more: dict[str, Any] = {
-            name: tuple(map(str if name == "levels" else float, content[name]))
-            for name in ("levels", "codes")
+            name: tuple(map(float if name == "codes" else str, content[name]))
+            for name in ("levels", "codes", "categories")
             if name in content
         }
         return cls(**{**content, **more})

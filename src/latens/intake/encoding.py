@@ -88,6 +88,15 @@ class Encoded:
             start += len(column.encoded_names)
         return as_read(pandas.DataFrame(decoded, index=None if self.row_names is None else list(self.row_names)))
 
+    def cleaned_frame(self) -> Any:
+        """The same with numbers as they are in the table, where `matrix` has logarithms."""
+        frame, start = self.leveled_frame(), 0
+        for column in self.columns:
+            if column.log1p:
+                frame[column.name] = np.expm1(np.asarray(self.matrix)[:, start])
+            start += len(column.encoded_names)
+        return frame
+
     def views(self) -> dict[str, Any]:
         """Views by kind of column, those that there are: numbers, counts, yes_no, categories."""
         names = self.names
@@ -149,6 +158,20 @@ class Encoding:
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
         return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place))
+
+    def as_in(self, file: Encoding) -> Encoding:
+        """The encoding of a frame that was read from a file, with what is known of the cells of that file.
+
+        Those are marks, units and codes for missing; and how the file lies.
+        """
+        known = {column.name: column for column in file.columns}
+        columns = tuple(
+            replace(column, codes=of.codes, decimal=of.decimal, unit=of.unit, note=of.note, n_missing=of.n_missing)
+            if (of := known.get(column.name)) is not None
+            else column
+            for column in self.columns
+        )
+        return replace(file, columns=columns)
 
     def also_missing(self, named: NamedMissing) -> Encoding:
         """The encoding that takes these words and numbers as missing besides those of the fit."""
@@ -343,8 +366,9 @@ def _level_texts(column: Column, values: Values) -> Iterator[str | None]:
 
 
 def _numbers(column: Column, values: Values, decimal: str) -> Floats:
-    if values.dtype.kind == "M":
-        raise TableRefused(f"column {column.name!r} holds dates here and was numbers at the fit; give numbers.")
+    if values.dtype.kind in "Mm":
+        held = "dates" if values.dtype.kind == "M" else "durations"
+        raise TableRefused(f"column {column.name!r} holds {held} here and was numbers at the fit; give numbers.")
     if values.dtype == object:
         mark = decimal if decimal == "," else column.decimal
         values = np.array([None if value in NONE_WORDS else value for value in values], dtype=object)

@@ -20,6 +20,7 @@ from latens.intake.sources import laid_out, load_tables
 from latens.intake.treatment import Choices, dates_as_names, treat
 from latens.system.optional_imports import require
 from latens.system.summary_table import Table
+from latens.system.wording import listed
 
 __all__ = ["Intake", "Part", "encode_like", "join_views", "read"]
 
@@ -139,6 +140,51 @@ class Intake:
         found = [values for part in self.parts.values() if (values := part.aside(role)) is not None]
         return found[0] if found else None
 
+    def name_of_role(self, role: str) -> str | list[str] | None:
+        """What the column with a role is called, or the columns of covariates; None where none was named."""
+        names = [column.name for part in self.parts.values() for column in part.columns if column.role == role]
+        return None if not names else names if role == COVARIATE else names[0]
+
+    def numbers_aside(self, role: str, called: str = "") -> Any:
+        """The column with a role as numbers, one for each row, as `fit` takes weights, exposures and targets.
+
+        Parameters
+        ----------
+        role : {"target", "weights", "exposure"}
+        called : str
+            What the role is called in an error; the role otherwise.
+
+        Returns
+        -------
+        array, Series or None
+            By the names of the rows where several tables name theirs; None where no column was named.
+
+        Raises
+        ------
+        TableRefused
+            If the column holds text, or weights or exposures lack a value. A target may.
+        """
+        for part in self.parts.values():
+            values, names = part.aside(role), part.table.row_names
+            if values is not None:
+                break
+        else:
+            return None
+        of = f"the column {self.name_of_role(role)!r} of {called or role}"
+        if values.dtype.kind != "f":
+            shown = listed(dict.fromkeys(str(value) for value in values if value is not None), 3)
+            raise TableRefused(
+                f"{of} holds no numbers"
+                + (f" but text, such as {shown}; give each value its number in the file first." if shown else ".")
+            )
+        n_missing = int((values != values).sum())
+        if n_missing and role != "target":
+            raise TableRefused(
+                f"{of} is empty in {n_missing:,} of {len(values):,} rows; fill it in, or leave out those rows."
+            )
+        by_name = len(self.parts) > 1 and names is not None
+        return require("pandas", "table").Series(values, index=list(names or ())) if by_name else values
+
     def groups(self) -> Any:
         """Labels of the rows from the column of groups, as `fit(..., groups=)` takes them.
 
@@ -158,7 +204,16 @@ class Intake:
 
     def covariates(self) -> dict[str, Values]:
         """The columns that were named as covariates, as `fit(..., covariates=)` takes them."""
-        return {name: values for part in self.parts.values() for name, values in part.covariates().items()}
+        found = {}
+        for part in self.parts.values():
+            for name, values in part.covariates().items():
+                by_name = len(self.parts) > 1 and part.table.row_names is not None
+                found[name] = (
+                    require("pandas", "table").Series(values, index=list(part.table.row_names or ()))
+                    if by_name
+                    else values
+                )
+        return found
 
     def known(self) -> Any:
         """What is known of the rows beside what was kept, as `latens.report(..., metadata=)` takes it.
@@ -243,9 +298,12 @@ def read(
     columns, drop, category : sequence of str
         Columns to keep, and no others; to leave out; to take as categories whatever they hold.
     target, weights, groups, exposure : str, optional
-        Columns that are no features, to be had by `aside`.
+        Columns that are no features. `fit` of the table that was read uses them, and refuses those that its model does
+        not know; so do answers about it. A target is for regressions, and kept out of the rows elsewhere. They are to
+        be had by `aside`, too.
     covariates : sequence of str
-        Columns that are known of the rows and no features, such as batch or age, to be had by `covariates`.
+        Columns that are known of the rows and no features, such as batch or age: likewise, and to be had by
+        `covariates`.
     missing : "auto", "none", or words and numbers
         What stands for missing besides empty cells and the usual marks, such as ["refused", -999]. Numbers that are
         not named are looked for ("auto": an extreme that is far from the rest and repeated); "none", or naming one,
@@ -454,7 +512,8 @@ def _frame(part: Part, pandas: Any) -> Any:
         else:
             series[column.name] = values
     rows = range(part.table.n_rows) if part.table.row_names is None else list(part.table.row_names)
-    return as_read(pandas.DataFrame(series, index=rows))
+    logged = [column.name for column in part.columns if column.is_kept and column.log1p]
+    return as_read(pandas.DataFrame(series, index=rows), logged)
 
 
 def _with_taken(column: Column, counts: Mapping[str, int]) -> Column:

@@ -6,11 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
     "MISSING_MARKS",
     "NONE_WORDS",
+    "NumberFormat",
     "are_dates",
     "has_decimal_commas",
     "is_absent",
@@ -50,6 +52,10 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}([,' \u00a0\u202f]\d{3})+(\.\d+)?"),
     ",": re.compile(r"[+-]?\d{1,3}([.' \u00a0\u202f]\d{3})+(,\d+)?"),
+}
+_CORE = {  # digits with the marks among them, without what stands around
+    ".": re.compile(r"\d{1,3}([,' \u00a0\u202f]\d{3})+(\.\d+)?(?!\d)|\d*\.?\d+"),
+    ",": re.compile(r"\d{1,3}([.' \u00a0\u202f]\d{3})+(,\d+)?(?!\d)|\d*,?\d+"),
 }
 _WITH_COMMA = re.compile(r"[+-]?(\d{1,18})(?:,(\d{1,18}))?")
 _WITH_UNIT = re.compile(r"[+\u2212-]?\d[\d.,' \u00a0\u202f]*?\s*([^\W\d_][^\s\d]{0,9}|[°µ][^\s\d]{0,9})")
@@ -156,6 +162,73 @@ def number_style(cells: Iterable[str], decimal: str = ".") -> str:
     parts += ["percent"] if "%" in text else []
     parts += ["thousands marked"] if re.search(rf"\d[{mark}' \u00a0\u202f]\d{{3}}", text) and not parts else []
     return ", ".join(parts) or ("decimal comma" if decimal == "," else "text")
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How the numbers of a column are written, for others that are to stand among them.
+
+    Examples
+    --------
+    >>> NumberFormat.of(["$3,750.00", "-$12.50"]).write(-1234.567)
+    '-$1,234.57'
+    >>> NumberFormat.of(["12 %", "8 %"]).write(9.7), NumberFormat.of(["1.234,5", "7"], ",").write(2000.25)
+    ('10 %', '2.000,2')
+    >>> NumberFormat.of(["(30)", "1400"]).write(-1250.0), NumberFormat.of(["3e5"]).write(0.25)
+    ('(1250)', '0.25')
+    """
+
+    before: str = ""  # a currency
+    after: str = ""  # percent or a unit, with the blank before it
+    decimal: str = "."
+    thousands: str = ""
+    digits: int | None = None  # behind the decimal mark; None: as many as it takes
+    minus: str = "-"  # "(" where negative numbers stand in brackets
+    minus_first: bool = True  # before the currency
+
+    @classmethod
+    def of(cls, cells: Iterable[str], decimal: str = ".", unit: str = "") -> NumberFormat:
+        """The format of the numbers among some cells: what most have around them, and the most digits."""
+        texts = [cell.strip() for cell in cells if number_in(cell, decimal, unit) is not None]
+        found = [(text, match) for text in texts if (match := _CORE[decimal].search(text)) is not None]
+        if not found:
+            return cls(after=f" {unit}" if unit else "", decimal=decimal)
+        befores = [text[: match.start()].strip("()+-\u2212 ") for text, match in found]
+        afters = [text[match.end() :].rstrip(")") for text, match in found]
+        cores = [match[0] for _, match in found]
+        signed = [text for text, _ in found if text[0] in "(-\u2212"]
+        inside = any(re.search(rf"[{_CURRENCIES}]\s*[-\u2212]", text) for text, _ in found)
+        grouping = Counter(
+            mark for core in cores for mark in re.findall(r"[,.' \u00a0\u202f]", core) if mark != decimal
+        )
+        powers = any(re.match(r"[eE][+-]?\d", after) for after in afters)
+        return cls(
+            before=_commonest(befores),
+            after="" if powers else _commonest(afters),
+            decimal=decimal,
+            thousands=_commonest(grouping.elements()),
+            digits=None if powers else max(len(core.partition(decimal)[2]) for core in cores),
+            minus=_commonest([text[0] for text in signed]) or "-",
+            minus_first=not inside,
+        )
+
+    def write(self, number: float) -> str:
+        """A number as the column has them."""
+        size = abs(number)
+        text = repr(float(size)) if self.digits is None else f"{size:,.{self.digits}f}"
+        text = text.translate({ord(","): self.thousands, ord("."): self.decimal})
+        negative = number < 0 and any(digit in "123456789" for digit in text)
+        if negative and self.minus == "(":
+            return f"({self.before}{text}{self.after})"
+        sign = self.minus if negative else ""
+        return (
+            f"{sign}{self.before}{text}{self.after}" if self.minus_first else f"{self.before}{sign}{text}{self.after}"
+        )
+
+
+def _commonest(texts: Iterable[str]) -> str:
+    counts = Counter(texts)
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 def has_decimal_commas(cells: Iterable[str]) -> bool:

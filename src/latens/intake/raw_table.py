@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from latens.errors import TableRefused
 from latens.intake.marks import NONE_WORDS, is_absent, is_missing_mark, plain_number
 
-__all__ = ["RawTable", "Values", "as_read", "is_enumeration", "level_text", "was_read"]
+__all__ = ["RawTable", "Values", "as_read", "is_enumeration", "level_text", "logged_columns", "was_read"]
 
-READ = "read by latens"  # entry of the attrs of frames
+READ, LOGS = "read by latens", "log1p"  # entries of the attrs of frames
 Values = NDArray[Any]  # float64 with NaN, objects (str or None), or datetime64
 
 
@@ -124,10 +125,20 @@ class RawTable:
         )  # fmt: skip
 
 
-def as_read(frame: Any) -> Any:
-    """A pandas frame marked as one whose codes for missing were taken out, so that none are looked for again."""
+def as_read(frame: Any, log1p: Collection[str] = ()) -> Any:
+    """A pandas frame marked as one whose codes for missing were taken out, so that none are looked for again.
+
+    `log1p` are columns of which log(1 + value) is to be taken.
+    """
     frame.attrs[READ] = True
+    if log1p:
+        frame.attrs[LOGS] = list(log1p)
     return frame
+
+
+def logged_columns(frame: Any) -> tuple[str, ...]:
+    """Columns of a frame that `latens.read` made of which log(1 + value) was asked for."""
+    return tuple(getattr(frame, "attrs", {}).get(LOGS, ()))
 
 
 def was_read(frame: Any) -> bool:
@@ -150,7 +161,7 @@ def level_text(value: Any) -> str:
         return str(np.datetime_as_string(value, unit="s")).removesuffix("T00:00:00").replace("T", " ")
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    return str(value).strip()
+    return (value.decode(errors="replace") if isinstance(value, bytes) else str(value)).strip()
 
 
 def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str, ...]]) -> tuple[Values, ...]:
@@ -171,6 +182,8 @@ def _frame_values(frame: Any, names: Sequence[str], levels: dict[str, tuple[str,
             out[j] = _objects([None if is_absent(value) else level_text(value) for value in series.tolist()])
         elif getattr(kind, "kind", "") == "M":
             out[j] = series.to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
+        elif getattr(kind, "kind", "") == "m":
+            out[j] = series.to_numpy(dtype="m8[ns]", na_value=np.timedelta64("NaT"))
         elif getattr(kind, "kind", "") in "fiu":
             out[j] = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
@@ -190,6 +203,8 @@ def _objects(values: Sequence[Any]) -> Values:
             return np.array(texts, dtype="M8[ns]")
         except ValueError:
             pass  # times of day, or with time zones
+    if known and all(isinstance(value, timedelta) for value in known):
+        return np.array(["NaT" if gone else value for value, gone in zip(values, absent, strict=True)], dtype="m8[ns]")
     out = np.empty(len(values), dtype=object)
     for i, (value, gone) in enumerate(zip(values, absent, strict=True)):
         text = None if gone else level_text(value)

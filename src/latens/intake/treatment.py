@@ -21,13 +21,16 @@ from latens.intake.missing_codes import missing_codes
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
-__all__ = ["Choices", "dates_as_names", "treat"]
+__all__ = ["Choices", "dates_as_names", "treat", "word_among_numbers"]
 
 Floats = NDArray[np.float64]
 
 ROLES = ("index_col", "target", "weights", "groups", "exposure")  # choices that name one column
 ALL = "all"
 NOT_MODELLED = "dates are not modelled"
+# what arrays of times are: kind, role and note
+TIMES = {"M": ("date", "dropped", NOT_MODELLED), "m": ("duration", "dropped", "durations are not modelled")}
+MOST_WORDS, MOST_WORDED = 5, 0.5  # words among numbers that may stand for missing, and the share of such cells
 MOST_LEVELS = 20  # of a category that is recognised
 MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
@@ -115,8 +118,8 @@ def treat(raw: RawTable, choices: Choices) -> tuple[tuple[Column, ...], tuple[Va
     columns: list[Column | None] = [None] * len(raw.names)
     values: list[Values] = list(raw.values)
     for j, name in enumerate(raw.names):
-        if raw.values[j].dtype.kind == "M":
-            columns[j] = Column(name, "date", "dropped", NOT_MODELLED, int(np.isnat(raw.values[j]).sum()))
+        if (sort := raw.values[j].dtype.kind) in TIMES:
+            columns[j] = Column(name, *TIMES[sort], int(np.isnat(raw.values[j]).sum()))
         elif raw.values[j].dtype == object:
             columns[j], values[j] = _text_column(raw, j, name in choices.category)
     numeric = [j for j, column in enumerate(columns) if column is None or column.kind == "number"]
@@ -223,8 +226,25 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
         return _two_levels(name, sorted(folded), n_missing), values
     if len(folded) <= MOST_LEVELS or name in raw.levels:
         return _category(name, folded, n_missing, raw.levels.get(name)), values
-    note = f"text with {len(folded):,} levels; --category {_quoted(name)} keeps it"
-    return Column(name, "text", "dropped", note, n_missing), values
+    keeps = f"--category {_quoted(name)} keeps it"
+    note, word = f"text with {len(folded):,} levels", word_among_numbers(values)
+    if word is not None:
+        note = f"numbers, and {word!r} {times(counts[word])}; --missing {_quoted(word)} takes that as missing"
+    return Column(name, "text", "dropped", f"{note}{'; ' if word is None else ', '}{keeps}", n_missing), values
+
+
+def word_among_numbers(values: Values) -> str | None:
+    """The most frequent word of a column that holds numbers beside a few words; None of any other column.
+
+    >>> word_among_numbers(np.array(["31", "refused", "45", "27", "60", None], dtype=object))
+    'refused'
+    """
+    counts = Counter(str(value) for value in values if value is not None)
+    words = [text for text in counts if number_in(text) is None]
+    n_words = sum(counts[text] for text in words)
+    if not 0 < len(words) <= MOST_WORDS or n_words > MOST_WORDED * sum(counts.values()):
+        return None
+    return max(words, key=lambda text: counts[text])
 
 
 def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: str) -> Column | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from latens.array import Floats
+from latens.estimators.frames.row_labels import are_counted
 from latens.estimators.multi_view.tables.wide import Layout
 from latens.interop.samples import scores_of
 from latens.plots.fitted import fitted
@@ -56,6 +57,8 @@ def to_mudata(model: Any, mdata: Any, key: str = "latens") -> Any:
 def _scores(model: Any, mdata: Any) -> Floats:
     """(n, K), NaN for rows the model has not seen."""
     scores, names = scores_of(model), fitted(model, "row_names_")
+    if names is not None and are_counted(names) and not set(names) & set(map(str, mdata.obs_names)):
+        names = None  # data frames whose rows were only numbered
     if names is None:
         if len(scores) != mdata.n_obs:
             raise ValueError(

@@ -22,6 +22,7 @@ from latens.families.sticks import Sticks
 from latens.inference.uncertainty.annealing import (
     Tempered,
     anneal,
+    coldest,
     collapsed,
     log_mean_with_error,
     path_of,
@@ -33,6 +34,7 @@ from latens.system.threads import one_blas_thread
 
 __all__ = ["LogEvidence", "log_evidence"]
 
+TIMES_LONGER = 4  # steps of chains that have not arrived, once
 MOST_CODES = 20_000  # combinations of codes of all rows up to which they are summed
 
 
@@ -45,7 +47,8 @@ class LogEvidence:
     value : float
         The log evidence, or an estimate that is below it on average.
     error : float
-        Standard error of the estimate; 0 where the value is exact.
+        Standard error of the estimate; 0 where the value is exact. Infinite where the estimate has failed: it is below
+        the bound, which the evidence is above.
     method : "exact" or "annealing"
     upper : float or None
         An estimate that is above it on average, where the codes that made the rows were given.
@@ -85,8 +88,9 @@ def log_evidence(
         Of simulated rows: the true cluster of each, or its true codes. Chains then go backwards from them as well and
         give `upper`.
     n_chains, n_steps : int
-        Chains of annealing, and temperatures of each. Where `error` is not far below 1 more steps are needed; where
-        `value` is below `elbo_` a warning says so.
+        Chains of annealing, and temperatures of each. Where `error` is not far below 1 more steps are needed. Where
+        `value` is below `elbo_`, which no evidence is, chains are run again with four times the steps; where that does
+        not help `error` is infinite, and a warning says so.
     random_state : int, RandomState or Generator
 
     Returns
@@ -137,20 +141,27 @@ def log_evidence(
     why = inner.cannot_anneal(q)
     if why or (batch.seen is not None and not inner.samples_with_holes(q)):
         raise ValueError(f"no chain can be run: {why or 'rows with missing entries are not drawn with covariances'}.")
-    rng, at, path = generator(random_state), temperatures(int(n_steps)), path_of(inner, batch, q)
+    rng, path = generator(random_state), path_of(inner, batch, q)
     start = inner.log_states(batch, q)
     true = None if labels is None else _checked_labels(labels, n, q.n_components, clusters=isinstance(inner, Mixture))
     upper = None
     with one_blas_thread():
-        forwards = np.array([anneal(path, at, rng) for _ in range(int(n_chains))])
+        first = coldest(path)
+        for steps in (int(n_steps), TIMES_LONGER * int(n_steps)):
+            at = temperatures(steps, first)
+            forwards: Floats = np.array([anneal(path, at, rng) for _ in range(int(n_chains))])
+            value, error = log_mean_with_error(forwards + start)
+            failed = value + 2 * min(np.nan_to_num(error), 1.0) - units < model.elbo_
+            if not failed:
+                break
         if true is not None:
             back: Floats = np.array([anneal(path, at, rng, true) for _ in range(int(n_chains))])
             upper = -log_mean_with_error(-(back + start))[0] - units
-    value, error = log_mean_with_error(forwards + start)
-    if value + 2 * np.nan_to_num(error) - units < model.elbo_:
+    if failed:
+        error = np.inf
         warnings.warn(
-            f"the estimate {value - units:.1f} is below the bound {model.elbo_:.1f}, which the evidence is above: "
-            f"{int(n_steps)} steps are too few for these rows; give n_steps={4 * int(n_steps)}.",
+            f"the estimate {value - units:.1f} is below the bound {model.elbo_:.1f}, which the evidence is above, and "
+            f"has failed: {steps} steps are too few for these rows; give n_steps={TIMES_LONGER * steps}.",
             LatensWarning,
             stacklevel=2,
         )

@@ -86,13 +86,21 @@ def second_with_ones(second: Array, mean: Array, intercept: bool) -> Array:
 
 
 def products(
-    batch: Rows, mean: Array, second: Callable[[], Array], summed: Callable[[], Floats], intercept: bool
+    batch: Rows,
+    mean: Array,
+    second: Callable[[], Array],
+    summed: Callable[[], Floats],
+    intercept: bool,
+    variance: Array | None = None,
 ) -> Floats:
     """(1 or D, K', K'), sums of E[z z'] over the rows where each column was seen.
 
-    Rows with holes need `second` (n, K, K), complete ones only its weighted sum over rows (K, K).
+    Rows with holes need `second` (n, K, K), complete ones only its weighted sum over rows (K, K). With the `variance`
+    of codes that are independent of each other, rows of which little is missing do without `second`.
     """
     xp = array_namespace(mean)
+    if batch.seen is not None and variance is not None and batch.few_gaps:
+        return _products_by_complement(batch, with_ones(mean, intercept), variance)
     if batch.seen is not None:
         full = second_with_ones(second(), mean, intercept)
         n, rows, _ = full.shape
@@ -106,6 +114,21 @@ def products(
         zz[:k, :k], zz[k, k] = inner, batch.n
         zz[:k, k] = zz[k, :k] = column_sums(batch.weigh(mean))
     return np.asarray(zz)[None]
+
+
+def _products_by_complement(batch: Rows, codes: Array, variance: Array) -> Floats:
+    """The same of independent codes: of all rows that show anything, less those in which a column is missing."""
+    from latens.array.kernels.row_matrices_numba import subtract_products
+
+    weight = np.asarray(batch.weigh(batch.present), dtype=np.float64)
+    codes = np.ascontiguousarray(codes, np.float64)
+    spread = np.zeros_like(codes)
+    spread[:, : variance.shape[1]] = variance
+    whole = cross_sums(weight[:, None] * codes, codes)
+    whole[np.diag_indices(len(whole))] += weight @ spread
+    out = np.empty((batch.x.shape[1], *whole.shape))
+    subtract_products(*batch.gaps[1], codes, spread, weight, whole, out)
+    return out
 
 
 def predicted_variance(w: Loadings, second: Array, mean: Array, x: Array) -> Array:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from latens.estimators.association import metadata_columns
+from latens.estimators.frames.row_labels import beside_rows, in_row_order
 from latens.estimators.frames.views_by_kind import are_kinds
 from latens.metrics import Match, match_components
 from latens.plots.fitted import component_names, feature_names, image_shape, loadings
 from latens.report.measures.certainty import Certainty, certainty_of
 from latens.report.measures.hidden_cells import HiddenCells, hidden_cells
 from latens.report.measures.profile import Profile, profile_of
-from latens.report.measures.sample import RowSample, joined_by_name, n_rows_of, row_names, sample_rows
+from latens.report.measures.sample import RowSample, joined_by_name, n_rows_of, row_labels, sample_rows
 from latens.report.measures.sizes import Sizes, sizes_of
 from latens.system.fingerprint import fingerprint
 
@@ -108,6 +109,8 @@ class Entry:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", joined_by_name(self.X))
+        object.__setattr__(self, "given", beside_rows(self.X, self.given))
+        object.__setattr__(self, "y", in_row_order("y", self.y, self.X))
 
     @property
     def heading(self) -> str:
@@ -162,7 +165,7 @@ class Entry:
     def known(self) -> dict[str, list[Any]]:
         """Columns of metadata, one value for each row of X, None where missing."""
         n = n_rows_of(self.X)
-        return {} if self.metadata is None or not n else metadata_columns(self.metadata, n, row_names(self.X))
+        return {} if self.metadata is None or not n else metadata_columns(self.metadata, n, row_labels(self.X))
 
     @cached_property
     def sizes(self) -> Sizes | None:

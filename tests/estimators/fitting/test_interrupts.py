@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import latens
 from latens.core import Iteration
 from latens.errors import FitInterrupted
 from latens.estimators.binary_factors import BinaryFactorAnalysis
+from latens.inference.search.optimum import Search
 from latens.models.binary_factors.model import BinaryFactors
 from tests.estimators.subjects import SUBJECTS, Subject, table
 from tests.estimators.switching_causes import switched_rows
@@ -268,3 +270,12 @@ def test_a_real_interrupt_stops_a_long_fit_and_keeps_what_was_reached(n_rows: in
     except subprocess.TimeoutExpired:
         pytest.fail("the fit went on after the interrupt")
     assert run.stdout == "usable\n", run.stderr[-2000:]
+
+
+def test_an_interrupt_beside_what_a_sample_left_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "_missed", lambda *args: ([], True))
+    rng = np.random.default_rng(0)
+    x = (rng.random((4200, 6)) < 0.1 + 0.6 * (rng.random((4200, 1)) < 0.3)).astype(float)
+    with pytest.warns(FitInterrupted):
+        model = latens.NoisyOr(3, random_state=0).fit(x)
+    assert model.n_iter_ == 1

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import latens
-from latens.errors import WeightsTooSmall
+from latens.errors import WeightsTooLarge, WeightsTooSmall
 
 N = 9_000  # beyond twice the sample that a search begins on
 
@@ -89,6 +90,28 @@ def test_weights_that_add_up_to_1_are_doubted_and_the_line_to_type_works(estimat
         model.fit(X, sample_weight=w * (w.sum() / (w**2).sum()))
         model.fit(X, sample_weight=np.ones(len(X)))
         model.fit(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [latens.GaussianMixture(2), latens.FactorAnalysis(1), latens.LatentClassAnalysis(2), latens.NoisyICA(1)],
+    ids=lambda model: type(model).__name__,
+)
+def test_weights_that_expand_a_survey_are_doubted(model: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    w = np.random.default_rng(1).integers(500, 3000, size=60).astype(float)
+    model = clone(model).set_params(random_state=0, max_iter=5)
+    with pytest.warns(WeightsTooLarge, match=r"times the 60 rows.* pass sample_weight=w / w.mean\(\)"):
+        model.fit(X, sample_weight=w)
+    with warnings.catch_warnings(action="error", category=WeightsTooLarge):
+        model.fit(X, sample_weight=w / w.mean())
+        model.fit(X, sample_weight=np.full(60, 4.0))
+
+
+def test_a_table_of_patterns_and_their_numbers_is_not_doubted() -> None:
+    patterns = np.array([[0.0, 0, 1], [1, 0, 0], [1, 1, 1], [0, 1, 0]])
+    with warnings.catch_warnings(action="error", category=WeightsTooLarge):
+        latens.BernoulliMixture(2, random_state=0).fit(patterns, sample_weight=[500, 700, 800, 900])
 
 
 def test_rows_given_twice_with_half_the_weight_are_not_doubted() -> None:

@@ -236,3 +236,45 @@ def test_a_stream_of_frames_with_levels_is_saved_and_goes_on(tmp_path: Path) -> 
     assert again.impute(frame).equals(model.impute(frame))
     more = frame.iloc[:50]
     assert again.partial_fit(more).transform(frame) == pytest.approx(model.partial_fit(more).transform(frame))
+
+
+@pytest.mark.filterwarnings("ignore::latens.errors.NothingFound")
+@pytest.mark.parametrize("kind", ["poisson", "negative-binomial"])
+@pytest.mark.parametrize(("mean", "dispersion"), [(0.1, 8.0), (0.3, 4.0), (0.3, 0.0)])
+def test_rare_counts_are_drawn_as_often_as_they_occur(kind: str, mean: float, dispersion: float) -> None:
+    """Zeros, ones and more: columns of large dispersion were answered as if they had none."""
+    import pandas as pd
+
+    rng, n = np.random.default_rng(0), 2000
+    visits = rng.poisson(mean * (rng.gamma(1 / dispersion, dispersion, size=n) if dispersion else np.ones(n)))
+    hidden = np.arange(n) >= 1000
+    columns = {"height": rng.normal(size=n), "member": rng.choice(["yes", "no"], n), "visits": visits}
+    frame = pd.DataFrame(columns).assign(visits=np.where(hidden, np.nan, visits))
+    model = fitted(frame, likelihoods={"visits": kind})
+    (published,) = model.dispersion_.values()
+    assert published[0] == pytest.approx(dispersion, rel=0.4, abs=0.1)
+    _, tables = model.impute(frame, n_draws=20)
+    drawn = np.concatenate([table["visits"][hidden].to_numpy(float) for table in tables])
+    for least in (1, 2, 4):
+        assert np.mean(drawn >= least) == pytest.approx(np.mean(visits[~hidden] >= least), rel=0.15, abs=0.003)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 7.3, 1e6])
+def test_the_unit_of_a_column_moves_the_bound_by_its_logarithm_alone(factor: float, tmp_path: Path) -> None:
+    """Numbers of a frame share a prior, not a unit: kilograms or grams are the same to them."""
+    frame, _ = people()
+    other = frame.assign(weight=factor * frame["weight"])
+    one, two = fitted(frame), fitted(other)
+    shift = frame["weight"].notna().sum() * np.log(factor)
+    assert two.elbo_ + shift == pytest.approx(one.elbo_, abs=0.02)
+    assert two.transform(other) == pytest.approx(one.transform(frame), abs=1e-3)
+    filled = one.impute(frame)["weight"].to_numpy(float)
+    assert two.impute(other)["weight"].to_numpy(float) / factor == pytest.approx(filled, rel=1e-4)
+    for name, unit in (("components_", factor), ("noise_variance_", factor**2)):
+        ours, theirs = (getattr(model, name)["numbers"][..., 1] for model in (one, two))
+        assert theirs / unit == pytest.approx(ours, rel=1e-3)
+    again = latens.load(latens.save(two, tmp_path / "model"))
+    assert again.impute(other).equals(two.impute(other))
+    assert again.score_samples(other) == pytest.approx(
+        one.score_samples(frame) - np.log(factor) * frame["weight"].notna(), abs=1e-3
+    )

@@ -44,6 +44,21 @@ def test_permutations_agree_and_sets_of_nothing_are_not_found() -> None:
     assert max(abs(one[name] - other[name]) for name in one) < 0.12
 
 
+def test_small_sets_of_heavy_tailed_loadings_are_seldom_found_by_default() -> None:
+    rng = np.random.default_rng(0)
+    loadings = rng.normal(size=(4, 200)) * (rng.random((4, 200)) < 0.15) * 1.5
+    X = rng.normal(size=(120, 4)) @ loadings + rng.normal(size=(120, 200))
+    model = latens.MultiViewFactorAnalysis(4, random_state=0, n_jobs=1).fit({"rna": X})
+    names = model.layout_.features[0]
+    sets = {str(i): list(rng.choice(names, 5, replace=False)) for i in range(1500)}
+    p = np.array(model.enrich(sets)["p"])
+    assert 0.035 < np.mean(p < 0.05) < 0.065
+    assert np.mean(p < 0.001) < 0.003  # one in a hundred by Student's distribution
+    assert min(model.enrich(sets)["adjusted p"]) > 0.01
+    planted = {"planted": [name for name, w in zip(names, loadings[0], strict=True) if abs(w) > 1], **sets}
+    assert model.enrich(planted)["set"][0] == "planted"
+
+
 def test_a_fit_names_the_pathway_behind_a_factor(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     z, w = rng.normal(size=(150, 2)), np.zeros((2, 60))

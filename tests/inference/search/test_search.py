@@ -17,8 +17,12 @@ from latens.estimators.rows.data import InMemory
 from latens.families.dirichlet import Dirichlet
 from latens.families.normal_columns import NormalColumns
 from latens.inference.ascent import ascend
-from latens.inference.search.optimum import Search
+from latens.inference.local_fixed_point import local_fixed_point
+from latens.inference.search import optimum
+from latens.inference.search.optimum import NATS_OF_CODES, Search
 from latens.inference.search.surprise import badly_explained
+from latens.models.binary_factors.model import BinaryFactors
+from latens.models.binary_factors.posteriors import MeanField, Switches
 from latens.models.mixture.model import Mixture
 from tests.inference.toy import fit_at, some_rows
 
@@ -203,3 +207,43 @@ def test_moves_go_on_from_what_is_left_without_dead_components() -> None:
     assert land.searched("start").elbo == -2.0
     lower = replace(land, heights={**land.heights, "start pruned": -6.0})
     assert lower.searched("start").elbo == -5.0
+
+
+def test_a_bound_that_rests_on_codes_which_rows_do_not_find_again_is_not_returned() -> None:
+    """Sums of 20 causes in three columns without noise: of a million sums, rows do not find theirs from the start."""
+    rng, k = np.random.default_rng(0), 20
+    codes = (rng.random((150, k)) < 0.5).astype(float)
+    rows = Rows(codes @ rng.normal(size=(k, 3)) + 1e-3 * rng.normal(size=(150, 3)))
+    model = BinaryFactors(3, e_step=MeanField())
+    planted = Switches(codes)
+    q = model.prior(k)
+    for _ in range(20):
+        q = model.global_step(q, model.statistics(rows, planted))
+    search = Search(model, partial(ascend, model, tol=1e-6), seed=0, limit=k, max_iter=100, tol=1e-6, moves=True)
+    search = replace(search, fixed=True)
+    start = State(q, locals=(planted,))
+    kept = max(fit.elbo for fit in search._found([rows], rows, [start], 1))
+    fit = search.on_all([rows], rows, [start])
+    assert kept > fit.elbo + 2 * NATS_OF_CODES * rows.n
+    anew = model.statistics(rows, local_fixed_point(model, fit.state.q, rows, say=False))
+    lost = sum(model.data_terms(fit.state.q, fit.state.stats).values()) - sum(
+        model.data_terms(fit.state.q, anew).values()
+    )
+    assert lost < NATS_OF_CODES * rows.n
+    assert {event.restart for event in fit.trace} == {0}
+    plain = replace(search, moves=False).on_all([rows], rows, [start])
+    assert plain.elbo > fit.elbo  # an ascent that is asked for without a search is what it is
+
+
+def test_an_interrupt_of_moves_keeps_a_higher_start_that_was_only_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: Any) -> Fit:
+        raise KeyboardInterrupt
+
+    rng, model = np.random.default_rng(5), two_columns()
+    rows = Rows(clumps(rng, [200, 200], [-4.0, 4.0]))
+    starts = [State(at(model, [0.0])), State(at(model, [-4.0, 4.0]))]
+    monkeypatch.setattr(optimum, "leading_at_glance", lambda fits, tol: fits[:1])  # as of starts that hardly differ
+    monkeypatch.setattr(Search, "_moved", interrupt)
+    fit = searching(model, glance=1).on_all([rows], rows, starts)
+    assert fit.interrupted
+    assert fit.state.q.n_components == 2

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import nbinom
 
 from latens.core import Rows
 from latens.families.gamma import Gamma
@@ -165,6 +166,31 @@ def test_answers_have_the_noise_and_the_mean_of_rows_where_eta_is_uncertain(nois
         assert spread[0] - at_zero[0] == pytest.approx(at_zero[0] ** 2 / noise, rel=0.25)
 
 
+def test_rare_counts_have_the_dispersion_that_is_most_probable_not_that_of_the_prior() -> None:
+    """Between a size of .2, 15 nats above, and the 1,000 that the prior prefers there is a valley."""
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.negative_binomial(1 / 8, (1 / 8) / (1 / 8 + 0.1), size=(1000, 6)).astype(float))
+    columns = Columns(KnownGamma(np.array([0.2, 1.0, 30.0, 100.0, 300.0, 1000.0])))
+    eta = np.log(0.1 / columns.noise.mean) + np.zeros_like(rows.x)
+    found = NegativeBinomial(np.ones(6)).answering(rows, eta, np.full(eta.shape, 1e-3), columns, (1.0, 1e-3))
+    sizes = np.geomspace(0.01, 10.0, 2000)
+    heights = [[nbinom.logpmf(y, r, r / (r + y.mean())).sum() + np.log(r) - 1e-3 * r for r in sizes] for y in rows.x.T]
+    assert found.dispersion(columns.noise) == pytest.approx(1 / sizes[np.argmax(heights, axis=1)], rel=0.05)
+
+
+@pytest.mark.parametrize("tau", [0.5, 30.0, 1000.0])
+def test_answers_about_few_rare_counts_have_their_means(tau: float) -> None:
+    """Whatever the unit of eta, in which log means are less log tau; a column of zeros stays as it is."""
+    rng = np.random.default_rng(1)
+    rows = Rows(np.column_stack([rng.permutation(np.arange(100) < n) for n in (0, 4, 10, 30)]).astype(float))
+    columns = Columns(KnownGamma(np.full(4, tau)))
+    eta = np.log(np.array([0.004, 0.06, 0.06, 0.2]) / tau) + np.zeros_like(rows.x)
+    found = PoissonCounts(np.ones(4)).answering(rows, eta, np.full(eta.shape, 1e-6), columns, (1.0, 1e-3))
+    means = found.middle(eta[:1], columns)[0]
+    assert means[1:] == pytest.approx([0.04, 0.1, 0.3], rel=0.07)
+    assert 0.001 < means[0] < 0.004
+
+
 def test_log_normal_noise_stays_where_rows_have_it() -> None:
     rng = np.random.default_rng(6)
     eta = rng.normal(0.0, 0.4, size=(2000, 4)) + 4.0
@@ -202,3 +228,24 @@ def test_draws_have_the_moments_that_are_expected() -> None:
     drawn = likelihood.draw(eta, columns, rng)
     assert drawn.mean(axis=0) == pytest.approx(mean[0], rel=0.01)
     assert drawn.var(axis=0) == pytest.approx(variance[0], rel=0.05)
+
+
+def test_slopes_curvatures_and_deviances_are_those_of_the_noise_of_answers() -> None:
+    """Of a rare and a common column with gamma noise, whatever the tau of the bound."""
+    rng, size, shift = np.random.default_rng(9), np.array([0.4, 6.0]), np.array([0.3, -0.1])
+    columns = Columns(KnownGamma(np.array([300.0, 20.0])))
+    likelihood = NegativeBinomial(np.array([1.0, 0.0]), size / columns.noise.mean, shift)
+    log_mean = np.array([-1.0, 3.0]) + 0.5 * rng.normal(size=(30, 2))
+    eta = likelihood.link(np.exp(log_mean), columns)
+    y = rng.poisson(np.exp(log_mean)).astype(float)
+
+    def log_p(level: np.ndarray) -> np.ndarray:
+        return np.asarray(nbinom.logpmf(y, size, size / (size + level)))
+
+    step = 1e-3
+    low, middle, high = (log_p(np.exp(log_mean + change)) for change in (-step, 0.0, step))
+    slope, bend = likelihood.matched(Rows(y), eta, np.zeros_like(eta), columns)
+    assert slope == pytest.approx((high - low) / (2 * step), rel=1e-4, abs=1e-5)
+    assert bend == pytest.approx((2 * middle - high - low) / step**2, rel=1e-4, abs=1e-5)
+    lost = 2 * (log_p(np.maximum(y, 1e-300)) - middle)
+    assert likelihood.deviance(y, eta, columns) == pytest.approx(lost, rel=1e-9, abs=1e-9)

@@ -10,10 +10,11 @@ import pytest
 import latens
 from latens.array.row_matrices import times_kinds
 from latens.core import Rows
+from latens.core.rows import MOST_MISSING_BY_COMPLEMENT
 from latens.models.likelihoods.gaussian import Gaussian
 from latens.models.multi_view import codes
 from latens.models.multi_view import model as multi_view_model
-from latens.models.multi_view.coefficients import MOST_MISSING_BY_COMPLEMENT, Regressors, ViewStatistics
+from latens.models.multi_view.coefficients import Regressors, ViewStatistics
 
 
 @pytest.mark.parametrize(

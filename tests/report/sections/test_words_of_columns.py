@@ -136,3 +136,15 @@ def test_four_measurements_in_an_array_are_a_table_and_no_image(tmp_path: Path) 
     assert re.search(r"@media print \{ table\.heat td[^}]*[^-]print-color-adjust: exact", text)  # signs are colours
     assert "as images" not in text
     assert "as images" in latens.report(model, X, tmp_path / "page.html", shape=(2, 2)).read_text(encoding="utf-8")
+
+
+@pytest.mark.extras
+def test_a_category_is_one_column_and_its_other_levels_are_not_missing(tmp_path: Path) -> None:
+    X = mixed()
+    X["town"] = np.random.default_rng(1).choice(["a", "b", "c", "d"], len(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = latens.MultiViewFactorAnalysis(2, random_state=0).fit(X)
+    text = latens.report(model, X, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "200 rows × 4 columns" in text
+    assert "2.9 % of the entries missing" in text  # 23 of 800

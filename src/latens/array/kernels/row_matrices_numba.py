@@ -21,6 +21,7 @@ __all__ = [
     "normal_columns",
     "packed_times",
     "side_columns",
+    "subtract_products",
 ]
 
 N_SIDE = 128  # rows side by side where numbers of many rows lie together
@@ -235,3 +236,41 @@ def packed_times(products, places, x, out):
             matrix, vector = products[places[a, b]], x[b]
             for i in range(len(into)):
                 into[i] += matrix[i] * vector[i]
+
+
+@nb.njit(**COMPILED)
+def _add_products(heavy, row, variance, into):
+    """heavy E[zz'] of one row of independent codes onto the lower triangle of `into`."""
+    for a in range(len(row)):
+        own, below = heavy * row[a], into[a]
+        for b in range(a + 1):
+            below[b] += own * row[b]
+        below[a] += heavy * variance[a]
+
+
+@nb.njit(**COMPILED)
+def subtract_products(bounds, listed, codes, variance, weight, whole, out):
+    """out (D, W, W): `whole` (W, W) less weighted E[zz'] of the rows listed for each (CSR), of independent codes.
+
+    codes and variance (n, W). Where most rows are listed, the others are added instead: of none, exactly nothing.
+    """
+    n, width = codes.shape
+    for d in range(len(out)):
+        into, at, end = out[d], bounds[d], bounds[d + 1]
+        if 2 * (end - at) <= n:
+            for a in range(width):
+                copy(whole[a], into[a])
+            for place in range(at, end):
+                i = listed[place]
+                _add_products(-weight[i], codes[i], variance[i], into)
+        else:
+            for a in range(width):
+                fill(0.0, into[a])
+            for i in range(n):
+                if at < end and listed[at] == i:
+                    at += 1
+                else:
+                    _add_products(weight[i], codes[i], variance[i], into)
+        for a in range(width):
+            for b in range(a):
+                into[b, a] = into[a, b]

@@ -26,7 +26,7 @@ REMEDIES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"Make them names of rows, X\.set_index\('([^']*)'\), or leave them out: .*arrays\.",
      r"Make it the names of rows, --index-col \1, or leave it out: --drop \1."),
     (r"(?<=Keep one of each: )(X\.drop\(columns=\[.*\]\)|leave out '.*')(?=\.)", lambda found: _drop_option(found[0])),
-    (r"(?<=steps of a scale: )likelihoods=\{.*\}(?=\.)", lambda found: _category_option(found[0])),
+    (r"(?<=steps of a scale: )likelihoods=\{.*\}(?=\.)", lambda found: _scale_options(found[0])),
 )  # fmt: skip
 
 
@@ -61,11 +61,11 @@ def _file_of(view: str) -> str:
     return re.sub(r"(^| )(numbers|counts|yes_no|categories)$", "", view)
 
 
-def _category_option(words: str) -> str:
-    """The option that takes columns as levels, of those named in some words.
+def _scale_options(words: str) -> str:
+    """The options that take columns as steps of a scale, of those named in some words.
 
-    >>> _category_option("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
-    "--category 'q1,q 2'"
+    >>> _scale_options("likelihoods={'q1': 'ordinal', 'q 2': 'ordinal'}")
+    "--likelihood q1=ordinal --likelihood 'q 2=ordinal'"
     """
     names = re.findall(r"'([^']*)': 'ordinal'", words)
-    return f"--category {quote(','.join(names))}"
+    return " ".join(f"--likelihood {quote(f'{name}=ordinal')}" for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -411,7 +411,15 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
         return kind(d, noise=noise, relevance=relevance, points=points, thorough=bool(self.moves))
 
     def _start(self, model: Factors, context: FitContext, restart: int) -> FactorAnalysisPosterior | OnlinePosterior:
-        """The sample holds rows, or all rows summed where the model compresses them."""
+        return self._starts_of_restart(model, context, restart)[0]
+
+    def _starts_of_restart(
+        self, model: Factors, context: FitContext, restart: int
+    ) -> Sequence[FactorAnalysisPosterior | OnlinePosterior]:
+        """The sample holds rows, or all rows summed where the model compresses them.
+
+        Relevance determination begins with several starts: a few iterations do not tell which of them ends highest.
+        """
         sample, rng = context.sample, context.rng
         k = None if self.n_components is None else int(self.n_components)
         if isinstance(model, OnlineEM):
@@ -420,21 +428,21 @@ class FactorAnalysis(InformationCriteria, FactorStreams):
                     f"solver={self.solver!r} starts from orthonormal loadings, and would ignore the array given as "
                     "init; leave init='auto', or choose solver='exact'."
                 )
-            return orthonormal_start(model, k or 1, rng)
+            return [orthonormal_start(model, k or 1, rng)]
         given = not isinstance(self.init, str) or one_of("init", self.init, ["auto", "random"]) == "random"
         if given or self.solver == "em":
-            return self._told_start(model, context, k)
+            return [self._told_start(model, context, k)]
         if not isinstance(sample, FewRows | Scatter):
             if isinstance(model, TransportFactors):
-                return principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)
+                return [principal_start(sample, min(WORKING_RANK * (k or 1), model.n_features), rng)]
             if model.n_features > MOST_EXACT:
-                return principal_start(sample, k or 1, rng)
+                return [principal_start(sample, k or 1, rng)]
             sample = summed(sample)
         most = self._default_size(context)
         if model.points:
-            return most_likely_start(sample, k, most, rng if restart else None)
+            return [most_likely_start(sample, k, most, rng if restart else None)]
         starts = relevant_starts(model, sample, k or most, most, fixed=self._keeps_all)
-        return starts[restart % len(starts)]
+        return [starts[restart % len(starts)]] if restart else starts
 
     def _told_start(self, model: Factors, context: FitContext, k: int | None) -> FactorAnalysisPosterior:
         """From the caller's loadings, or from noise of the data's size."""

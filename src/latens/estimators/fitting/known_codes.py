@@ -17,6 +17,7 @@ from latens.estimators.fitting.fit_doubts import doubt_fit, looking_over
 from latens.estimators.fitting.search import FitSearch
 from latens.estimators.fitting.streams import Streaming
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.parameters import keep_warnings
 from latens.estimators.rows.validation import check_rows, with_known
 from latens.inference.sweep import tree_sum
@@ -91,7 +92,7 @@ class KnownCodes(FitSearch):
 
     def _rows_of_fit(self, X: Any, sample_weight: Any = None, known: Any = None) -> Rows:
         rows = check_rows(self, X, sample_weight)
-        return rows if known is None else with_known(self, rows, known)
+        return rows if known is None else with_known(self, rows, in_row_order("known", known, X))
 
     def _in_known_order(self, model: Any, starts: list[State], sample: Rows) -> list[State]:
         """The same starts with components in the order of the known codes, and what these codes say by themselves."""

@@ -91,6 +91,10 @@ class FitSearch:
         """One; more where nothing short of a whole search tells which is better."""
         return [self._start(model, context, restart)]
 
+    def _starts_beside(self, model: Any, context: FitContext, starts: Sequence[State]) -> Sequence[State]:
+        """Of many rows, starts that a sample of them may wrong: for models whose moves add nothing that it gave up."""
+        return []
+
     def _search_from(
         self, model: Model, context: FitContext, starts: list[State], moves: bool, afresh: bool = True
     ) -> Fit:
@@ -127,8 +131,17 @@ class FitSearch:
             # their weight, not their number: a row given twice counts like a weight of 2
             if searching and 2 * len(sample) <= data.n:
                 badly_explained = partial(data.badly_explained, model)
+                beside = self._starts_beside(model, context, starts) if afresh else []
                 return search.by_part(
-                    sample, batches, data.n, badly_explained, starts, afresh=afresh, sweep=sweep, notify=notify
+                    sample,
+                    batches,
+                    data.n,
+                    badly_explained,
+                    starts,
+                    beside=beside,
+                    afresh=afresh,
+                    sweep=sweep,
+                    notify=notify,
                 )
             at_once = pool and len(batches) == 1 and notify is None and not journal.in_order
             several = waking_map(pool) if pool and at_once else map

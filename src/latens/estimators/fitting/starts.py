@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.decomposition import NMF, FastICA
 
 from latens.array import Array, Floats, Index
 from latens.array.transfer import is_sparse, short_indices
@@ -30,6 +28,8 @@ def is_mostly_positive(x: Floats) -> bool:
 
 def positive_parts(x: Array, k: int, rng: np.random.Generator, n_steps: int = 200) -> Floats:
     """(k, D), parts by non-negative matrix factorisation of x or CSR, as large as they are when strongly on."""
+    from sklearn.decomposition import NMF
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = NMF(k, init="random", random_state=_seed(rng), max_iter=n_steps)
@@ -39,6 +39,8 @@ def positive_parts(x: Array, k: int, rng: np.random.Generator, n_steps: int = 20
 
 def independent_directions(x: Floats, k: int, rng: np.random.Generator) -> Floats:
     """(k, D), independent components, each as long as the step between its two levels, the rarer level being on."""
+    from sklearn.decomposition import FastICA
+
     n, d = x.shape
     centred = x - x.mean(axis=0)
     usable = int(min(k, n - 1, d, np.linalg.matrix_rank(centred)))
@@ -82,6 +84,8 @@ def _seed(rng: np.random.Generator) -> int:
 
 def kmeans_labels(x: Array, k: int, rng: np.random.Generator) -> Index:
     """(n,), clusters of rows, which may be CSR, by k-means from a k-means++ start; some may be empty."""
+    from sklearn.cluster import KMeans
+
     k = min(k, x.shape[0])
     if is_sparse(x):
         x = short_indices(x.tocsr())

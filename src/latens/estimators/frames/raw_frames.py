@@ -5,7 +5,7 @@ What each column holds is found by `latens.intake`; its encoding is learnt at th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -14,11 +14,12 @@ import numpy as np
 
 from latens.array import Floats
 from latens.errors import MissingCodes, UnusedColumns, warn
+from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column
-from latens.intake.marks import plain_number
-from latens.intake.raw_table import is_enumeration, was_read
-from latens.intake.treatment import Choices, treat
+from latens.intake.marks import NumberFormat, plain_number
+from latens.intake.raw_table import is_enumeration, level_text, logged_columns, was_read
+from latens.intake.treatment import Choices, treat, word_among_numbers
 from latens.system.wording import listed
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "learn_encoding",
     "level_numbers",
     "refilled",
+    "refuse_lazy_frame",
     "refuse_repeated_names",
 ]
 
@@ -44,10 +46,21 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "schema") and hasattr(X, "to_numpy") and hasattr(X, "columns")
 
 
+def refuse_lazy_frame(X: Any, name: str = "X") -> None:
+    """A LazyFrame of polars is a plan for a table, of which nothing has been read."""
+    if hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
+        raise TypeError(
+            f"{name} is a LazyFrame, whose rows have not been read; give {name}.collect(), or, of numbers that do not "
+            f"fit into memory, latens.scan({name})."
+        )
+
+
 def is_raw_frame(X: Any) -> bool:
     """Whether X is a data frame with a column that is no numbers, such as text, categories or dates."""
     if not is_frame(X):
         return False
+    if logged_columns(X):
+        return True  # numbers of which logarithms are to be taken
     if hasattr(X, "iloc"):
         return any(getattr(kind, "kind", "O") not in "fiub" or hasattr(kind, "categories") for kind in X.dtypes)
     return any(not kind.is_numeric() for kind in X.schema.values())
@@ -108,7 +121,7 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     chosen = {str(name): kind for name, kind in given.items()} if isinstance(given, dict) else {}
     texts = [name for name, values in zip(raw.names, raw.values, strict=True) if values.dtype == object]
     category = tuple(name for name in texts if chosen.get(name) in ("categorical", "ordinal"))
-    columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None))
+    columns, _ = treat(raw, Choices(category=category, missing=() if was_read(X) else None, log1p=logged_columns(X)))
     columns = tuple(
         _as_chosen(column, chosen[column.name], column.name in texts) if column.name in chosen else column
         for column in columns
@@ -122,6 +135,18 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     if out:
         unused = [column for column in columns if not column.is_kept]
         remedy = "Drop them"
+        lasting = next((column.name for column in unused if column.kind == "duration"), None)
+        if lasting is not None:
+            remedy += f", or give durations as numbers of a unit: {_in_hours(X, lasting)}"
+        words = [
+            word
+            for name, values in zip(raw.names, raw.values, strict=True)
+            if name in {column.name for column in unused if column.kind == "text"}
+            and (word := word_among_numbers(values)) is not None
+        ]
+        if words:
+            named = list(dict.fromkeys(words))
+            remedy += f", or name words that mean missing: latens.read(X, missing={named!r}) in place of X"
         if any(column.kind == "text" for column in unused):
             remedy += ", or give the kind of those that are categories: likelihoods={name: 'categorical'}"
         elif any(column.kind in ("counter", "id") and column.name not in texts for column in unused):
@@ -131,7 +156,14 @@ def learn_encoding(X: Any, given: Any) -> tuple[Encoding, dict[str, str]]:
     types = {str(name): getattr(X[name], "dtype", None) for name in X.columns}
     scales = {name for name, kind in types.items() if getattr(kind, "ordered", False) or is_enumeration(kind)}
     kinds = {column.name: LEVEL_KINDS[column.kind] for column in kept if column.kind in LEVEL_KINDS}
-    return Encoding(kept), kinds | {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
+    ordinal = {name: "ordinal" for name in scales if kinds.get(name) == "categorical"}
+    return with_types(Encoding(kept), X), kinds | ordinal
+
+
+def _in_hours(X: Any, name: str) -> str:
+    """The call that turns a column of durations into numbers."""
+    of = f"X[{name!r}].dt"
+    return f"{of}.total_seconds() / 3600" if hasattr(X, "iloc") else f"{of}.total_hours(fractional=True)"
 
 
 def _as_chosen(column: Column, kind: Any, is_text: bool) -> Column:
@@ -141,8 +173,8 @@ def _as_chosen(column: Column, kind: Any, is_text: bool) -> Column:
         shows = "shows no value at all" if column.kind == "empty" else f"is {column.note}"
         needs = "a category needs two levels, so " if word in ("categorical", "ordinal") else ""
         raise ValueError(f"column {column.name!r} is to be {word} but {shows}; {needs}leave the column out.")
-    if column.kind == "date" or (is_text and column.kind in ("text", "id")):
-        held = "dates" if column.kind == "date" else "text"
+    if column.kind in ("date", "duration") or (is_text and column.kind in ("text", "id")):
+        held = {"date": "dates", "duration": "durations"}.get(column.kind, "text")
         raise ValueError(
             f"column {column.name!r} is to be {word} but holds {held}; turn it into numbers, or leave the column out."
         )
@@ -185,6 +217,8 @@ def _tell_codes(columns: Sequence[Column]) -> None:
 
 def level_numbers(encoding: Encoding, X: Any) -> Floats:
     """(n, D), rows of a frame as numbers, NaN where missing: of a category the number of its level."""
+    if not len(X):
+        raise ValueError("X has no rows; give at least one.")
     own = {column.name for column in encoding.columns}
     _refuse_infinite(X, [name for name in X.columns if str(name) in own])
     encoded, columns, at = encoding.encode(X), [], 0
@@ -203,6 +237,8 @@ def level_numbers(encoding: Encoding, X: Any) -> Floats:
 def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[str, ...]]) -> Any:
     """A copy of a frame with its missing cells filled, in the types that its columns have.
 
+    Numbers that are written as text, such as $3,750.00 or 12 %, are written like the others of their column.
+
     Parameters
     ----------
     values : array (n, D)
@@ -220,13 +256,16 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         key, hole = keys[column.name], _holes(raw[column.name], column)
         if not hole.any():
             continue
-        series = X[key]
+        series, numbers = X[key], np.expm1(numbers) if column.log1p else numbers
         cells = series.tolist() if pandas else series.to_list()
         known = next((cell for cell, gone in zip(cells, hole, strict=True) if not gone), None)
+        written = None
+        if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
+            shown = dict.fromkeys(cell for cell in cells if isinstance(cell, str))
+            written = NumberFormat.of(shown, column.decimal, column.unit)
+        own = _values_by_name(series, cells, hole) if names else {}
         for i in np.flatnonzero(hole):
-            cells[i] = _cell(numbers[i], names, known)
-            if column.decimal == "," and isinstance(known, str) and not names:
-                cells[i] = str(cells[i]).replace(".", ",")  # as the others are written
+            cells[i] = _cell(numbers[i], names, known, own) if written is None else written.write(numbers[i])
         if pandas:
             out[key] = type(series)(cells, index=series.index, dtype=series.dtype)
         else:
@@ -271,13 +310,32 @@ def _holes(values: Any, column: Column) -> Any:
     return np.isnan(values) | np.isin(values, column.codes)
 
 
-def _cell(number: float, names: tuple[str, ...], known: Any) -> Any:
-    """A value of the type that a column holds."""
+def _holds_text(kind: Any) -> bool:
+    """Whether cells of a column of this type can be text alone."""
+    return str(kind).casefold() in ("str", "string", "utf8") or str(kind).startswith("string")
+
+
+def _values_by_name(series: Any, cells: Sequence[Any], hole: Any) -> dict[str, Any]:
+    """What levels are in a column: intervals, tuples, bytes and the like are no text, and have one as their name."""
+    values = getattr(series.dtype, "categories", None) if hasattr(series, "iloc") else None
+    held = [cell for cell, gone in zip(cells, hole, strict=True) if not gone] if values is None else list(values)
+    return {level_text(value): value for value in reversed(held)}
+
+
+def _cell(number: float, names: tuple[str, ...], known: Any, own: Mapping[str, Any]) -> Any:
+    """A value of the type that a column holds; `own` has those of its levels that it shows, or may hold."""
     if not names:
         if isinstance(known, Decimal):  # with as many digits after its point
             return Decimal(float(number)).quantize(known)
+        if hasattr(known, "freq") and hasattr(known, "ordinal"):  # years as periods of pandas
+            return type(known)(year=round(float(number)), freq=known.freq)
         return round(float(number)) if isinstance(known, int | np.integer) else float(number)
     name = names[int(np.clip(round(float(number)), 0, len(names) - 1))]
+    if name in own:
+        return own[name]
     if isinstance(known, bool | np.bool_):
         return name.casefold() in ("true", "1")
-    return type(known)(float(name)) if isinstance(known, int | float) else name
+    if isinstance(known, bytes):
+        return name.encode()
+    is_number = isinstance(known, int | float) and plain_number(name) is not None
+    return type(known)(float(name)) if is_number else name

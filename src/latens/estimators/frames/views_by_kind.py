@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latens.array import Floats
+from latens.array import Array, Floats
+from latens.array.transfer import host
+from latens.estimators.frames.drawn_frames import drawn_frame
 from latens.estimators.frames.raw_frames import is_frame, learn_encoding, level_numbers
 from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.multi_view.tables.level_columns import LevelColumns
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "KindsOfFrame",
     "are_kinds",
+    "chooses_columns",
+    "drawn_as_frame",
     "in_frame_order",
     "learn_views",
     "level_names",
@@ -55,6 +59,13 @@ class KindsOfFrame:
 
     def views(self, X: Any) -> tuple[ViewTable, ...]:
         return views_of_frame(X, self.encoding, self.columns)
+
+
+def chooses_columns(X: Any, given: Any) -> bool:
+    """Whether likelihoods are given by column of a frame of numbers, which is then one of several kinds."""
+    if not is_frame(X) or not isinstance(given, Mapping):
+        return False
+    return not set(map(str, given)) <= {"x"} and not any(isinstance(kind, Mapping) for kind in given.values())
 
 
 def learn_views(X: Any, given: Any) -> KindsOfFrame:
@@ -140,6 +151,13 @@ def in_frame_order(wide: Floats, layout: Layout, encoding: Encoding) -> Floats:
     """Columns (n, D) of a layout as read, in the order of the frame."""
     names = [name for own in layout.features for name in own]
     return wide[:, [names.index(column.name) for column in encoding.columns]]
+
+
+def drawn_as_frame(encoding: Encoding | None, wide: Array, layout: Layout) -> Any:
+    """Rows (n, D) of a layout as read as a frame like that of the fit; None where the fit was to none."""
+    if encoding is None:
+        return None
+    return drawn_frame(encoding, in_frame_order(host(wide), layout, encoding), level_names(encoding))
 
 
 def level_names(encoding: Encoding) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latens.array import Floats
-from latens.core import Compressing, Sloped, Walking
+from latens.core import Biased, Compressing, Sloped, Turnable, Walking
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer
 from latens.estimators.intervals.data_of_fit import DataOfFit
@@ -19,10 +19,6 @@ from latens.inference.sweep import Sweep
 from latens.inference.uncertainty.response import Response
 from latens.inference.uncertainty.response_of_few import respond_few
 from latens.inference.uncertainty.response_of_many import respond_many
-from latens.models.binary_factors.model import BinaryFactors
-from latens.models.factor_analysis.model import Factors
-from latens.models.noisy_or.jensen import JensenNoisyOr
-from latens.models.noisy_or.model import NoisyOrCauses
 
 __all__ = ["AT_END", "TURNED", "ByResponse"]
 
@@ -196,14 +192,12 @@ class ByResponse(DataOfFit):
 
     def _may_be_turned(self, numbers: list[PublishedNumber]) -> list[bool]:
         """Which numbers change when factors are exchanged for mixtures of each other that fit as well."""
-        free = isinstance(self._model, Factors) and self.n_components_ > 1
+        free = isinstance(self.posterior_, Turnable) and self.n_components_ > 1
         return [free and number.parameter == "components" for number in numbers]
 
     def _doubt(self, numbers: list[PublishedNumber], why: Any) -> None:
         """Write down why numbers are not sound whatever their curvature."""
-        model = self._model
-        listed = isinstance(model, BinaryFactors | NoisyOrCauses) and not model.exact_local(self.posterior_)
-        if listed or isinstance(model, JensenNoisyOr):
+        if isinstance(self._model, Biased) and self._model.biased_local(self.posterior_):
             why[why == ""] = "biased: posteriors of rows are approximate"
         inclusion = self._publish(self.posterior_, self._state.stats, self._units).get("inclusion")
         for i, number in enumerate(numbers):

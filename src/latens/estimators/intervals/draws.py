@@ -9,10 +9,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from latens.array import Floats, Index
+from latens.core import Mirrored, Turnable
 from latens.estimators.intervals.table import PublishedNumber
-from latens.models.factor_analysis.model import Factors
-from latens.models.multi_view.model import MultiView
-from latens.models.noisy_ica.model import NoisyIca
 
 __all__ = ["PosteriorDraws", "chosen", "filled", "mean_squares", "named_as_in_fit", "of_view", "stacked"]
 
@@ -30,12 +28,12 @@ class PosteriorDraws(dict[str, Any]):
     effective_size: dict[str, float]
 
 
-def named_as_in_fit(model: Any, point: Any, codes: Floats, reference: Floats) -> Any:
+def named_as_in_fit(point: Any, codes: Floats, reference: Floats) -> Any:
     """A draw of the globals with its components in the fit's order; factors in its axes, by the nearest rotation."""
-    if isinstance(model, Factors):
+    if isinstance(point, Turnable):
         left, _, right = np.linalg.svd(codes.T @ reference)
         return point.turned(left @ right)
-    if isinstance(model, NoisyIca | MultiView):
+    if isinstance(point, Mirrored):
         order, signs = _matched_with_signs(codes, reference)
         return point.only(order).signed(signs)
     return point.only(_matched(codes, reference))

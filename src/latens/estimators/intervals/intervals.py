@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Floats
-from latens.core import Compressing, Rows, State, Walking
+from latens.core import Compressing, Mirrored, Rows, State, Turnable, Walking, fewest_of
 from latens.core.coordinates import Chart
 from latens.estimators.intervals.answer import Answer, chance_ends, reach_of
 from latens.estimators.intervals.by_response import AT_END, TURNED, ByResponse
@@ -44,11 +44,7 @@ from latens.inference.sweep import Sweep, serial_sweep
 from latens.inference.uncertainty.bootstrap import refits
 from latens.inference.uncertainty.gibbs import Sampled, effective_size, gibbs, r_hat
 from latens.inference.uncertainty.response import respond
-from latens.models.factor_analysis.model import Factors
 from latens.models.known_codes import KNOWN
-from latens.models.mixture.model import Mixture
-from latens.models.multi_view.model import MultiView
-from latens.models.noisy_ica.model import NoisyIca
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
 from latens.system.seeds import generator
@@ -266,8 +262,9 @@ class Intervals(ByResponse):
         One that rows are known to be of cannot be taken out, nor the only cluster, which all rows are in.
         """
         model, names = self._model, [str(name) for name in self.get_feature_names_out()]
-        alone = len(names) < 2 and isinstance(model, Mixture)
-        if alone or any(KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)):
+        if self._is_indispensable(len(names)) or any(
+            KNOWN in batch.aux for batch in batches if isinstance(batch, Rows)
+        ):
             return not_compared(self.n_components_, math.inf)
         q = self.posterior_ if q is None else q
         fits = fits_without(model, batches, q, top=top, which=which, sweep=sweep)
@@ -281,8 +278,13 @@ class Intervals(ByResponse):
             Scales(of_components).enter(answer.estimate[own]),
             answer.std[own],
             self._own_numbers,
-            signed=isinstance(model, Factors | NoisyIca | MultiView),
+            signed=isinstance(q, Turnable | Mirrored),
         )
+
+    def _is_indispensable(self, n: int) -> bool:
+        """Whether the n components are one without which there is no fit, such as the only cluster."""
+        fewest = fewest_of(self._model, self._state.q, self._state.stats)
+        return fewest is not None and n <= fewest.n_components
 
     def _names_of_own(self) -> set[str]:
         """Of what the posterior alone publishes; shares move with statistics, too."""
@@ -310,7 +312,7 @@ class Intervals(ByResponse):
             chains = [gibbs(model, batches, q, each, rng) for _ in range(N_CHAINS)]
             reference = np.concatenate([np.asarray(local_fixed_point(model, q, batch).mean) for batch in batches])
         published = [
-            self._own_numbers(named_as_in_fit(model, point, codes, reference), self._state.stats)
+            self._own_numbers(named_as_in_fit(point, codes, reference), self._state.stats)
             for chain in chains
             for point, codes in zip(chain.points, chain.codes, strict=True)
         ]

@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from latens.array import Array, Floats, Index
+from latens.array.linalg import cholesky
 from latens.array.special import xlogx
 from latens.array.transfer import host, is_sparse
 from latens.core import Rows, blocks
@@ -266,6 +267,12 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
 
         Columns as outcomes: the mean of numbers and the shares of labels in each cluster (Bolck, Croon and Hagenaars).
         Columns as covariates: how the odds of clusters go with all of them together (maximum likelihood, Vermunt).
+        Whether clusters are alike in a number is tested by permutations of the rows, and few rows of a cluster borrow
+        their spread from all rows. Dates are in UTC, odds by day. Clusters without rows that have a value, and
+        columns that are sums of others, are NaN (`NotMeasured`, `CollinearColumns`). Odds that have no end, as of a
+        level that a cluster never shows, are those under Jeffreys' prior (`EndlessOdds`), which adds half the log
+        determinant of the information of known clusters to the log likelihood.
+
         Intervals count that the clusters themselves are estimated, as long as the posterior has at most 500
         coordinates and rows are in memory; the table's `note` says whether they do. A fit that was given weights or
         known labels takes its own rows for others, which changes intervals little.
@@ -461,9 +468,13 @@ def _without_holes(model: Mixture, sample: Rows) -> Rows:
     q, _ = _of_labels(model, Rows(x), np.zeros(len(x), dtype=np.intp), 1)
     for _ in range(N_FILLINGS):
         q = model.global_step(q, model.statistics(sample, model.local_step(q, sample)))
-    mean, variance = (host(part) for part in model.impute(q, sample, model.local_step(q, sample)))
-    noise = np.random.default_rng(0).normal(size=mean.shape)
-    return replace(sample, x=np.asarray(mean + noise * np.sqrt(variance)), seen=None)
+    x = np.array(host(model.impute(q, sample, model.local_step(q, sample))[0]))
+    noise, precision = np.random.default_rng(0).normal(size=x.shape), cast("NormalWishart", q.clusters).precision[0]
+    for rows, _, missing in sample.patterns:  # entries of a row together: each by itself would loosen how columns go
+        if len(missing):
+            root = cholesky(precision[np.ix_(missing, missing)])
+            x[np.ix_(rows, missing)] += np.linalg.solve(root.T, noise[np.ix_(rows, missing)].T).T
+    return replace(sample, x=x, seen=None)
 
 
 def _of_labels(model: Mixture, rows: Rows, labels: Index, k: int) -> tuple[MixturePosterior, ClusterStatistics]:

@@ -19,7 +19,9 @@ from latens.core import Rows
 from latens.estimators.answers import drawn_rows
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import DRAWS_FOR_QUANTILES, Asked, quantiles_of
+from latens.estimators.frames.drawn_frames import drawn_frame
 from latens.estimators.frames.raw_frames import as_frame, in_types_of, is_frame, level_numbers, refilled
+from latens.estimators.frames.roles import rows_and_exposure
 from latens.estimators.mixtures.base import MixtureEstimator
 from latens.estimators.mixtures.column_kinds import ColumnKinds
 from latens.estimators.parameters import one_of, whole_number
@@ -30,7 +32,6 @@ from latens.estimators.rows.parts import into_parts
 from latens.estimators.rows.validation import check_codes
 from latens.families.bernoulli_columns import BernoulliColumns
 from latens.families.categorical_columns import CategoricalColumns
-from latens.intake import Intake
 from latens.system.seeds import generator
 from latens.system.summary_table import Table
 
@@ -219,6 +220,12 @@ class ClassAnswers(MixtureEstimator):
 
         Columns as outcomes: the mean of numbers and the shares of labels in each class (Bolck, Croon and Hagenaars).
         Columns as covariates: how the odds of classes go with all of them together (maximum likelihood, Vermunt).
+        Whether classes are alike in a number is tested by permutations of the rows, and few rows of a class borrow
+        their spread from all rows. Dates are in UTC, odds by day. Classes without rows that have a value, and
+        columns that are sums of others, are NaN (`NotMeasured`, `CollinearColumns`). Odds that have no end, as of a
+        level that a class never shows, are those under Jeffreys' prior (`EndlessOdds`), which adds half the log
+        determinant of the information of known classes to the log likelihood.
+
         Intervals count that the classes themselves are estimated, as long as the posterior has at most 500 coordinates
         and rows are in memory; the table's `note` says whether they do. A fit that was given weights or known labels
         takes its own rows for others, which changes intervals little.
@@ -244,7 +251,7 @@ class ClassAnswers(MixtureEstimator):
         """
         return self._associated(metadata, X, role, level, {} if exposure is None else {"exposure": exposure})
 
-    def sample(self, n_samples: int = 1, globals: str = "each", *, exposure: Any = None) -> tuple[Floats, Floats]:
+    def sample(self, n_samples: int = 1, globals: str = "each", *, exposure: Any = None) -> tuple[Any, Floats]:
         """Draw new rows, and the classes that made them.
 
         Parameters
@@ -259,21 +266,31 @@ class ClassAnswers(MixtureEstimator):
 
         Returns
         -------
-        rows : array of shape (n_samples, D)
-            In data units.
+        rows : array of shape (n_samples, D), or data frame
+            In data units; a frame with the columns, types and categories of the fit, where that was to one with columns
+            that are no numbers. Numbers that it wrote as text, such as 12 %, are numbers.
         memberships : array of shape (n_samples, K)
             One 1 in each row, for the class that made it.
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples)
         if exposure is None and not self._is_exposed:
-            return super().sample(n, globals)
+            return self._as_given_to_fit(*self._draw(n, globals))
         numbers = np.broadcast_to(exposure_numbers(1.0 if exposure is None else exposure), n)
         logs = log_exposures(numbers, np.ones(n, dtype=bool), "give positive numbers")
         self._refuse_unasked()
         each = np.exp(logs) / self.columns_.exposure_unit
         rng, how = generator(self.random_state), one_of("globals", globals, ["each", "shared"])
-        rows, codes = drawn_rows(self._model, self.posterior_, n, rng, how, each)
+        return self._as_given_to_fit(*drawn_rows(self._model, self.posterior_, n, rng, how, each))
+
+    def _as_given_to_fit(self, rows: Floats, codes: Floats) -> tuple[Any, Floats]:
+        """Rows in model units as the fit was given some, a frame or an array."""
+        table = self.columns_.table
+        if table is not None:
+            values = np.asarray(host(self._units.leave(rows)))
+            frame = drawn_frame(table, values, list(self.columns_.names_of_levels))
+            if frame is not None:
+                return frame, codes
         return self._leave(rows), codes
 
     @contained("features")
@@ -318,7 +335,7 @@ class ClassAnswers(MixtureEstimator):
         draws : list of tables like X
         """
         check_is_fitted(self)
-        X, exposure = column_aside(X.frame if isinstance(X, Intake) else X, exposure)
+        X, exposure = column_aside(*rows_and_exposure(self, X, exposure))
         asked, rows = Asked(quantiles, n_draws), self._rows(X, exposure=exposure)
         mean, variance = self._ask(rows, lambda part, local: self._model.impute(self.posterior_, part, local))
         filled, spread = self._completed(X, mean), list[Any]()

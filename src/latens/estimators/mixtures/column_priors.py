@@ -53,7 +53,7 @@ class ColumnPriors:
         return replace(usual, mean=mean, strength=strength, shape=shape, rate=rate)
 
     def counts(self, usual: Floats, places: tuple[int, ...], unit: float) -> tuple[Floats, Floats]:
-        """(D,) each: means of counts in so many units of exposure, and how many rows they are worth."""
+        """(D,) each: means of counts in so many units of exposure, and how many events they are worth."""
         mean, worth = usual.copy(), np.full(len(places), COUNT_WORTH)
         for i, at in enumerate(places):
             if at in self.rate:
@@ -65,8 +65,9 @@ class ColumnPriors:
 def _pairs(name: str, given: Any, columns: ColumnKinds, kinds: tuple[str, ...]) -> Pairs:
     if given is None:
         return {}
+    of_what = "events" if kinds == COUNTS else "rows"
     if not isinstance(given, Mapping):
-        raise ValueError(f"{name}={given!r} is no dict; give one from column to (value, rows that it is worth).")
+        raise ValueError(f"{name}={given!r} is no dict; give one from column to (value, {of_what} that it is worth).")
     found = {}
     for key, pair in given.items():
         at = _place(name, key, columns)
@@ -76,7 +77,7 @@ def _pairs(name: str, given: Any, columns: ColumnKinds, kinds: tuple[str, ...]) 
                 f"{' or '.join(kinds)} columns."
             )
         if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise ValueError(f"{name}[{key!r}]={pair!r} is no pair; give a value and how many rows it is worth.")
+            raise ValueError(f"{name}[{key!r}]={pair!r} is no pair; give a value and how many {of_what} it is worth.")
         value, worth = pair
         what = f"{name}[{key!r}]"
         if name != "mean_prior":

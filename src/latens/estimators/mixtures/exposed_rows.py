@@ -16,12 +16,7 @@ from latens.estimators.rows.exposures import exposure_numbers, log_exposures
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.features import EXPOSURE
 
-__all__ = ["ExposureSums", "check_counted", "exposure_step", "row_names_of", "with_exposure"]
-
-
-def row_names_of(X: Any) -> tuple[str, ...] | None:
-    """Of a data frame of pandas."""
-    return tuple(map(str, X.index)) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+__all__ = ["ExposureSums", "check_counted", "exposure_step", "with_exposure"]
 
 
 def check_counted(columns: ColumnKinds) -> list[int]:

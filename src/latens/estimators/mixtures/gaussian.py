@@ -16,6 +16,7 @@ from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
+from latens.estimators.mixtures.prior_degrees import with_likeliest_degrees
 from latens.estimators.parameters import one_of, positive_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.sampling import filled
@@ -58,7 +59,8 @@ class GaussianMixture(MixtureEstimator):
     mean_precision_prior : float, optional
         How many rows `mean_prior` is worth; None lets centres spread as far as the data.
     degrees_of_freedom_prior : float, optional
-        How many rows `covariance_prior` is worth; above D - 1.
+        How many rows `covariance_prior` is worth; above D - 1. None is D + 1, and up to 5 D + 1 for full covariances
+        where rough clusters of the rows say that columns hardly go together (`degrees_of_freedom_prior_` has it).
     covariance_prior : array of shape (D, D) or (D,), or float, optional
         Scatter that a cluster is expected to have, by `covariance_type`. None finds it in the data, column by
         column, so that units of measurement do not matter.
@@ -251,7 +253,12 @@ class GaussianMixture(MixtureEstimator):
         self._check_memory(context)
         x = filled(context.sample)
         rounding = None if self.covariance_type == "known" else rounding_variances(x, _precision(context))
-        return Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
+        model = Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
+        given = self.degrees_of_freedom_prior is not None or self.covariance_prior is not None
+        if given or not isinstance(model.clusters, NormalWishart) or model.clusters.tied:
+            return model
+        complete = self._rows_without_holes(model, context)
+        return replace(model, clusters=with_likeliest_degrees(model.clusters, x if complete is None else complete.x))
 
     def _doubt_shapes(self, context: FitContext) -> None:
         """Warn where one variance for all columns cuts clusters along the wide ones."""

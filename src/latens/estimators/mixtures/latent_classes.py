@@ -18,7 +18,9 @@ from latens.estimators.fitting.context import FitContext, checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.starts import kmeans_labels, nearest_labels
 from latens.estimators.former_names import keywords_after_y
-from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers
+from latens.estimators.frames.raw_frames import is_raw_frame, learn_encoding, level_numbers, refuse_lazy_frame
+from latens.estimators.frames.roles import from_table, rows_and_exposure
+from latens.estimators.frames.row_labels import in_row_order, labels_of
 from latens.estimators.intervals.table import PublishedNumber
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
 from latens.estimators.mixtures.class_answers import ClassAnswers
@@ -35,12 +37,11 @@ from latens.estimators.mixtures.exposed_rows import (
     ExposureSums,
     check_counted,
     exposure_step,
-    row_names_of,
     with_exposure,
 )
 from latens.estimators.parameters import all_or_nothing, keep_warnings, one_of, positive_number, whole_number
 from latens.estimators.rows.data import Data, InMemory, check_data
-from latens.estimators.rows.exposures import column_aside
+from latens.estimators.rows.exposures import ask_for_exposures, column_aside
 from latens.estimators.rows.lazy import batch_by_batch
 from latens.estimators.rows.sampling import filled
 from latens.estimators.rows.units import Units
@@ -55,7 +56,6 @@ from latens.families.negative_binomial_columns import NegativeBinomialColumns
 from latens.families.normal_columns import NormalColumns
 from latens.families.poisson_columns import PoissonColumns
 from latens.families.student_columns import StudentColumns, trimmed
-from latens.intake import Intake
 from latens.models.likelihoods.names import MEASUREMENTS
 from latens.models.mixture.features import EXPOSURE, exposure_of
 from latens.models.mixture.model import Memberships, Mixture, MixturePosterior
@@ -89,9 +89,10 @@ class LatentClassAnalysis(ClassAnswers):
         How many rows the prior of each probability is worth, for columns of 0 and 1 or of levels; all levels are
         equally probable in it.
     mean_prior, variance_prior, rate_prior : dict of (float, float) by column name or number, optional
-        Of measurements, the mean and the variance within a class, and of counts their mean, each with how many rows
-        that is worth, in data units: 1 / variance ~ Gamma(n / 2, n variance / 2), class mean ~ Normal(mean,
-        variance / n), rate ~ Gamma(n, n / mean). Columns left out keep priors that are made from the data.
+        Of measurements, the mean and the variance within a class, each with the n rows that it is worth, and of counts
+        their mean with the n events that it is worth, those of n / mean rows; in data units: 1 / variance ~
+        Gamma(n / 2, n variance / 2), class mean ~ Normal(mean, variance / n), rate ~ Gamma(n, n / mean). Columns left
+        out keep priors that are made from the data.
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -269,6 +270,7 @@ class LatentClassAnalysis(ClassAnswers):
                 context, _ = self._fit(data, None, moves=self.moves, checkpoint=opened)
             else:
                 rows = self._first_rows(X, sample_weight, exposure)
+                known = in_row_order("known", known, X)
                 context, _ = self._fit(rows, None, moves=self.moves, known=known, checkpoint=opened)
             with self._completing():
                 self._classify(context.given)
@@ -359,20 +361,23 @@ class LatentClassAnalysis(ClassAnswers):
     def _first_rows(self, X: Any, sample_weight: Any, exposure: Any = None) -> Rows:
         """Rows of a fit; what their columns are is found, unless a warm start knows."""
         table = None
-        X, exposure = column_aside(X.frame if isinstance(X, Intake) else X, exposure)
+        refuse_lazy_frame(X)
+        (weight,) = from_table(X, sample_weight=sample_weight)
+        X, exposure = column_aside(*rows_and_exposure(self, X, exposure))
+        weight = in_row_order("sample_weight", weight, X)
         if is_raw_frame(X):
             table = learn_encoding(X, self.likelihoods)
             names = [column.name for column in table[0].columns]
-            rows = check_rows(self, level_numbers(table[0], X), sample_weight, reset=True, at_least=2, names=names)
+            rows = check_rows(self, level_numbers(table[0], X), weight, reset=True, at_least=2, names=names)
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
-            rows = check_rows(self, X, sample_weight, reset=True, at_least=2)
+            rows = check_rows(self, X, weight, reset=True, at_least=2)
             names = self._names(rows.x.shape[1])
         if self._goes_on(InMemory(rows)):
-            return self._encoded(rows, exposure, row_names_of(X))
+            return self._encoded(rows, exposure, labels_of(X))
         self.columns_ = find_kinds(table_values(rows), names, self.likelihoods, table)
         if exposure is not None:
-            rows = with_exposure(rows, self.columns_, exposure, row_names_of(X))
+            rows = with_exposure(rows, self.columns_, exposure, labels_of(X))
             self.columns_ = replace(self.columns_, exposure_unit=exposure_step(rows)[1].unit)
         return self.columns_.encode(rows)
 
@@ -400,8 +405,13 @@ class LatentClassAnalysis(ClassAnswers):
         if isinstance(X, Rows):
             return X
         check_is_fitted(self)
-        X, exposure = column_aside(X.frame if isinstance(X, Intake) else X, exposure)
-        return self._encoded(self._checked(X, sample_weight), exposure, row_names_of(X))
+        refuse_lazy_frame(X)
+        (sample_weight,) = from_table(X, sample_weight=sample_weight)
+        X, exposure = rows_and_exposure(self, X, exposure)
+        if exposure is None and self._is_exposed:  # before its column is taken for one that is too many
+            raise ask_for_exposures("the model")
+        X, exposure = column_aside(X, exposure)
+        return self._encoded(self._checked(X, sample_weight), exposure, labels_of(X))
 
     def _encoded(self, rows: Rows, exposure: Any, row_names: tuple[str, ...] | None) -> Rows:
         """Rows in the numbers of the model, with exposures if and only if the fit had them."""
@@ -409,7 +419,7 @@ class LatentClassAnalysis(ClassAnswers):
             self._refuse_unasked()
             rows = with_exposure(rows, self.columns_, exposure, row_names)
         elif self._is_exposed and EXPOSURE not in rows.aux:
-            raise ValueError("the model was fitted with exposures; pass exposure=... for these rows too.")
+            raise ask_for_exposures("the model")
         return self.columns_.encode(rows)
 
     def _checked(self, X: Any, sample_weight: Any) -> Rows:
@@ -425,11 +435,11 @@ class LatentClassAnalysis(ClassAnswers):
         numbers = level_numbers(table, X)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return check_rows(self, numbers, sample_weight)
+            return check_rows(self, numbers, in_row_order("sample_weight", sample_weight, X))
 
     def _rows_of_fit(self, X: Any, sample_weight: Any = None, known: Any = None, exposure: Any = None) -> Rows:
         rows = self._rows(X, sample_weight, exposure)
-        return rows if known is None else with_known(self, rows, known)
+        return rows if known is None else with_known(self, rows, in_row_order("known", known, X))
 
     def _ask_rows(self, X: Any, question: Any) -> tuple[Array, ...]:
         check_is_fitted(self)

@@ -18,7 +18,8 @@ from latens.estimators.base import living_components
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.completions import Asked
 from latens.estimators.frames.raw_frames import as_frame, is_frame, refilled
-from latens.estimators.frames.views_by_kind import in_frame_order, level_names
+from latens.estimators.frames.roles import of_samples
+from latens.estimators.frames.views_by_kind import drawn_as_frame, in_frame_order, level_names
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
 from latens.estimators.multi_view.enrichment import enriched, read_sets
 from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
@@ -178,9 +179,7 @@ class MultiViewAnswers(LoadingFindings, Answers):
 
         Chances for binary views, expected counts, the most probable level of categories (`impute_proba` has their
         chances); the deviation of a level is that of whether it is right. A data frame of mixed columns comes back
-        with the types that it has, also in columns of yes and no.
-
-        How uncertain they are is by the curvature of the likelihoods themselves, as in `transform`.
+        with the types that it has, also in columns of yes and no. Their uncertainty is as in `transform`.
 
         Parameters
         ----------
@@ -210,6 +209,8 @@ class MultiViewAnswers(LoadingFindings, Answers):
             In the containers of X; a dict of arrays for AnnData and MuData. Quantiles are a dict of such tables by
             probability, draws a list of them.
         """
+        check_is_fitted(self)
+        groups, _, exposure, covariates = of_samples(X, groups, None, exposure, covariates, self.layout_.groups)
         X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
         asked, given = Asked(quantiles, n_draws), tables_of(X)
         X = encoded_views(self, given)
@@ -391,16 +392,16 @@ class MultiViewAnswers(LoadingFindings, Answers):
 
         Returns
         -------
-        views : dict of arrays (n_samples, D_m), or array if one table was fitted
-            In data units.
+        views : dict of arrays (n_samples, D_m), or array or data frame of mixed columns if one such was fitted
+            In data units; a frame has the types and categories of the fit.
         factors : array of shape (n_samples, K)
             The factor values that made them.
         """
         wide, codes = self._draw(n_samples, globals)
-        wide = contracted(self._leave(wide), self.layout_)
-        return wide if self._plain else as_given(*joined(wide, self.layout_.as_read), {}, None), codes * signs(
-            self.posterior_
-        )
+        wide, layout = contracted(self._leave(wide), self.layout_), self.layout_.as_read
+        drawn = drawn_as_frame(frame_encoding(self), wide, layout)
+        arrays = wide if self._plain else as_given(*joined(wide, layout), {}, None)
+        return arrays if drawn is None else drawn, codes * signs(self.posterior_)
 
     def top_features(self, n: int = 5, view: str | None = None) -> dict[str, list[str]]:
         """For each factor, the features of whose variance it makes the largest share.
@@ -428,9 +429,9 @@ class MultiViewAnswers(LoadingFindings, Answers):
         view: str | None = None,
         *,
         sign: str = "both",
-        method: str = "parametric",
+        method: str = "permutation",
         min_size: int = 5,
-        n_permutations: int = 1000,
+        n_permutations: int = 10_000,
     ) -> Table:
         """Find sets of features, such as pathways, that a factor moves more than the rest of a view.
 
@@ -442,12 +443,12 @@ class MultiViewAnswers(LoadingFindings, Answers):
             Of which view; of all, if not given.
         sign : {"both", "positive", "negative"}
             Whether strengths are absolute loadings, or loadings of one sign alone.
-        method : {"parametric", "permutation"}
-            Whether p comes from Student's distribution, or from strengths dealt out anew to the features.
+        method : {"permutation", "parametric"}
+            Strengths dealt out anew to the features, or Student's distribution: too often low below 50 features.
         min_size : int
             Features of a view that a set must have.
         n_permutations : int
-            How many deals.
+            How many deals for each size of a set; smaller p than these can show are by the tail of what they show.
 
         Returns
         -------
@@ -473,7 +474,7 @@ class MultiViewAnswers(LoadingFindings, Answers):
             list(map(str, self.get_feature_names_out())),
             found,
             least=whole_number("min_size", min_size),
-            n_permutations=deals if one_of("method", method, ["parametric", "permutation"]) == "permutation" else None,
+            n_permutations=deals if one_of("method", method, ["permutation", "parametric"]) == "permutation" else None,
             rng=generator(self.random_state),
         )
 
@@ -547,10 +548,8 @@ class MultiViewAnswers(LoadingFindings, Answers):
         return {view: list(names) for view, names in zip(layout.views, layout.features, strict=True)}
 
     def _features_by_view(self) -> dict[str, list[str]]:
-        return {
-            "": [],
-            **{view: list(names) for view, names in zip(self.layout_.views, self.layout_.features, strict=True)},
-        }
+        named = zip(self.layout_.views, self.layout_.features, strict=True)
+        return {"": [], **{view: list(names) for view, names in named}}
 
     def _table(
         self,
@@ -576,8 +575,10 @@ class MultiViewAnswers(LoadingFindings, Answers):
     ) -> WideTable:
         """Samples as one wide table, as they were given; what is known beside them where it is given or expected."""
         check_is_fitted(self)
-        X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
-        fitted = self.layout_
+        given, fitted = (groups, sample_weight, exposure, covariates), self.layout_
+        groups, sample_weight, exposure, covariates = of_samples(X, *given, fitted.groups)
+        if exposure is not None or fitted.exposed:
+            X, exposure = exposure_aside(X, exposure, expected=self._plain)
         table = lay_out(
             encoded_views(self, X),
             groups=groups,

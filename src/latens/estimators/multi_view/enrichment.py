@@ -1,9 +1,11 @@
 """Which sets of features, such as pathways, the factors of a view move more than the rest of it.
 
 The strength of a feature in a factor is its loading beside its noise. A set is compared with all other features of the
-view by the t statistic of a pooled variance; its p comes from Student's distribution, or from strengths dealt out anew
-to the features. Either takes features as exchangeable: sets whose features go together for other reasons look enriched
-somewhat too often.
+view by the t statistic of a pooled variance. Loadings have heavy tails: a set of five holds one of the few strongest
+features by chance more often than Student's distribution has it. So p comes from strengths that are dealt out anew to
+the features, for each size of a set, continued beyond the deals by Student's tail at the rate at which they thin out
+(`associations.permutations`); or, if asked, from Student's distribution alone. Either takes features as exchangeable:
+sets whose features go together for other reasons look enriched somewhat too often.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from scipy.special import stdtr
 
-from latens.array import Floats
+from latens.array import Floats, Index
+from latens.estimators.associations.permutations import log_arrangements, minus_log, permutation_p
 from latens.system.summary_table import Table
 from latens.system.wording import listed
 
 __all__ = ["enriched", "read_sets"]
+
+MOST_DEALT = 4_000_000  # places of features that are held at once
 
 
 def read_sets(sets: Any) -> dict[str, tuple[str, ...]]:
@@ -86,11 +92,11 @@ def enriched(
         if not len(kept):
             continue
         members, sizes, names = members[kept], sizes[kept], [list(sets)[i] for i in kept]
-        t = _t_statistics(members, strength)
+        t = _t_statistics(members @ strength.T, sizes[:, None], strength)
         if n_permutations is None:
             p = stats.t.sf(t, strength.shape[1] - 2)
         else:
-            p = _permuted(members, strength, t, n_permutations, rng)
+            p = _permuted(sizes, strength, t, n_permutations, rng)
         for i, name in enumerate(names):
             rows += [(factor, view, name, int(sizes[i]), float(t[i, k]), float(p[i, k]))
                      for k, factor in enumerate(factors)]  # fmt: skip
@@ -115,22 +121,33 @@ def _members(features: tuple[str, ...], sets: Mapping[str, tuple[str, ...]]) -> 
     return members
 
 
-def _t_statistics(members: Floats, strength: Floats) -> Floats:
-    """(S, K), of the features inside a set against those outside."""
+def _t_statistics(sums: Floats, inside: Index, strength: Floats) -> Floats:
+    """(..., K), of `inside` features whose strengths add up to `sums` (..., K) against the others."""
     d = strength.shape[1]
-    inside = members.sum(axis=1)[:, None]
     outside = d - inside
     total, squares = strength.sum(axis=1), (strength**2).sum(axis=1)
-    mean = members @ strength.T / inside
-    other = (total - mean * inside) / outside
+    mean = sums / inside
+    other = (total - sums) / outside
     pooled = (squares - inside * mean**2 - outside * other**2) / max(d - 2, 1)
     spread = np.sqrt(np.maximum(pooled, np.finfo(float).tiny) * (1 / inside + 1 / outside))
     return np.where(total == 0, 0.0, (mean - other) / spread)
 
 
-def _permuted(members: Floats, strength: Floats, t: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """(S, K), how often strengths that are dealt out anew give as much, the given deal counted as one."""
-    above = np.ones(t.shape)
-    for _ in range(n):
-        above += _t_statistics(members, strength[:, rng.permutation(strength.shape[1])]) >= t
-    return above / (n + 1)
+def _permuted(sizes: Index, strength: Floats, t: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """(S, K), p of t among those of sets of the same size of features at random, n of each size."""
+    d, p = strength.shape[1], np.empty_like(t)
+    distinct = np.unique(sizes)
+    dealt = np.empty((len(distinct), strength.shape[0], n), dtype=np.float32)
+    at_once = max(1, MOST_DEALT // d)
+    for start in range(0, n, at_once):
+        stop = min(start + at_once, n)
+        order = rng.permuted(np.tile(np.arange(d), (stop - start, 1)), axis=1)[:, : distinct[-1]]
+        for k, own in enumerate(strength):
+            sums = np.cumsum(own[order], axis=1)[:, distinct - 1]  # the first s features are a set of size s
+            dealt[:, k, start:stop] = minus_log(stdtr(d - 2, -_t_statistics(sums, distinct, own[None]))).T
+    u = minus_log(stdtr(d - 2, -t)).astype(np.float32)
+    for i, size in enumerate(distinct):
+        same, most = sizes == size, log_arrangements(np.array([size, d - size]))
+        for k in range(strength.shape[0]):
+            p[same, k] = permutation_p(u[same, k], dealt[i, k], most)
+    return p

@@ -18,7 +18,8 @@ from latens.estimators.fitting.fit_doubts import doubt_number, looking_over
 from latens.estimators.fitting.search import all_or_sample
 from latens.estimators.former_names import keywords_after_y
 from latens.estimators.frames.raw_frames import is_mixed_frame
-from latens.estimators.frames.views_by_kind import learn_views, with_level_names
+from latens.estimators.frames.roles import of_samples
+from latens.estimators.frames.views_by_kind import chooses_columns, learn_views, with_level_names
 from latens.estimators.multi_view.answers import MultiViewAnswers
 from latens.estimators.multi_view.covariates import Covariates, learn_covariates, with_covariates
 from latens.estimators.multi_view.exposure import check_exposed, exposure_aside, with_exposure
@@ -162,7 +163,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     scores_ : array (n, K)
         Factor values of the samples of `fit`.
     row_names_ : tuple of str, or None
-        Names of those samples, where tables had some.
+        Names of those samples, where tables had some; of data frames without names, their numbers.
     group_of_ : array of int (n,)
         Number of the group of each of them.
     activity_ : array (G, K)
@@ -323,6 +324,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             if is_in_blocks(X):
                 self._fit_blocks(X, groups, sample_weight, precision, exposure, covariates, opened)
                 return self
+            groups, sample_weight, exposure, covariates = of_samples(X, groups, sample_weight, exposure, covariates)
             X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
             table, chosen = self._first_table(X, groups, sample_weight, precision, covariates)
             # the wide table was made here and may be written over, unless it is the caller's own array
@@ -390,12 +392,10 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
     def _first_table(
         self, X: Any, groups: Any, sample_weight: Any, precision: Any, covariates: Any, *, in_stream: bool = False
     ) -> tuple[WideTable, ChosenKinds]:
-        """Samples as one wide table, which says what the views are, and what was chosen for them.
-
-        What is to be known of covariates is noted, too.
-        """
-        X = tables_of(X)
-        frame = learn_views(X, self.likelihoods) if is_plain(X) and is_mixed_frame(X) else None
+        """Samples as one wide table of views, and what was chosen for them; notes what is known of covariates."""
+        read, X = getattr(X, "encodings", {}), tables_of(X)
+        by_kind = is_plain(X) and (is_mixed_frame(X) or chooses_columns(X, self.likelihoods))
+        frame = learn_views(X, self.likelihoods) if by_kind else None
         views = X if frame is None else frame.views(X)
         wholes: dict[str, tuple[str, ...]] = {}
         chosen = self.likelihoods
@@ -415,7 +415,8 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
         table = replace(table, layout=replace(table.layout, wholes=wholes))
         self._plain = is_plain(X) and frame is None
         if frame is not None:
-            self.encodings_, chosen = {"x": frame.encoding}, frame.likelihoods
+            encoding = frame.encoding.as_in(*read.values()) if len(read) == 1 else frame.encoding
+            self.encodings_, chosen = {"x": encoding}, frame.likelihoods
         doubt_table(table, by_kind=frame is not None)
         learnt = None if covariates is None else learn_covariates(table, covariates, X)
         self._forget_other_covariates(learnt)
@@ -520,7 +521,7 @@ class MultiViewFactorAnalysis(MultiViewAnswers, ViewStreams):
             self._forget_samples()
 
     def _units_of(self, data: Data, sample: Rows, centred: bool) -> Units:
-        return frame_of_rows(data, self.layout_, kinds_of(self.likelihoods_, self.likelihoods))
+        return frame_of_rows(self, data, kinds_of(self.likelihoods_, self.likelihoods))
 
     def _build(self, context: FitContext) -> MultiView:
         yes_or_no("scale_views", self.scale_views)

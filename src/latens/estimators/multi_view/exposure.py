@@ -15,9 +15,10 @@ from array_api_compat import array_namespace
 from latens.array import Floats
 from latens.array.transfer import host, like
 from latens.core import Rows
+from latens.estimators.frames.raw_frames import is_frame
 from latens.estimators.multi_view.tables.row_names import align
 from latens.estimators.multi_view.tables.wide import WideTable
-from latens.estimators.rows.exposures import TOTAL, column_aside, exposure_numbers, log_exposures
+from latens.estimators.rows.exposures import TOTAL, ask_for_exposures, column_aside, exposure_numbers, log_exposures
 from latens.intake import Intake
 from latens.models.likelihoods.names import Kind
 from latens.models.multi_view.view import exposure_of
@@ -26,9 +27,14 @@ from latens.system.wording import listed
 __all__ = ["check_exposed", "exposure_aside", "with_exposure"]
 
 
-def exposure_aside(X: Any, exposure: Any) -> tuple[Any, Any]:
-    """A data frame without the column of exposures that is named, and that column; else both as they are."""
+def exposure_aside(X: Any, exposure: Any, *, expected: bool = False) -> tuple[Any, Any]:
+    """A data frame without the column of exposures that is named, and that column; else both as they are.
+
+    A frame must have the exposures that a model of one table expects: else their column is taken for one too many.
+    """
     frame = X.frame if isinstance(X, Intake) else X
+    if expected and exposure is None and is_frame(frame):
+        raise ask_for_exposures("the model")
     if isinstance(exposure, str) and exposure != TOTAL and hasattr(frame, "columns") and not hasattr(frame, "obs"):
         return column_aside(frame, exposure)
     return X, exposure
@@ -55,7 +61,7 @@ def with_exposure(
     if exposure is None:
         absent = [view for view in known or () if _is_shown(table, view)]
         if absent:
-            raise ValueError(f"view {absent[0]!r} was fitted with exposures; pass exposure=... for these samples too.")
+            raise ask_for_exposures(f"view {absent[0]!r}")
         given: dict[str, Any] = {}
     else:
         given = _by_view(exposure, views, counted)

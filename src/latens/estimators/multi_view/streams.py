@@ -17,14 +17,15 @@ from latens.errors import ConstantColumns, FollowsTotals
 from latens.estimators.base import VariationalTransformer
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.former_names import keywords_after_y
+from latens.estimators.frames.roles import of_samples
 from latens.estimators.multi_view.covariates import Covariates, with_covariates
-from latens.estimators.multi_view.exposure import with_exposure
+from latens.estimators.multi_view.exposure import exposure_aside, with_exposure
 from latens.estimators.multi_view.findings import explain, with_groups
 from latens.estimators.multi_view.known_precision import with_precision
 from latens.estimators.multi_view.tables.blocks import view_by_view
 from latens.estimators.multi_view.tables.level_columns import with_levels
 from latens.estimators.multi_view.tables.likelihood_guess import ChosenKinds, guess_likelihoods
-from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out
+from latens.estimators.multi_view.tables.wide import Layout, WideTable, encoded_views, lay_out, tables_of
 from latens.estimators.multi_view.units import ungrouped
 from latens.estimators.multi_view.waiting import MOST_FACTORS, Waiting, are_enough
 from latens.estimators.parameters import all_or_nothing, keep_warnings, whole_number
@@ -108,6 +109,9 @@ class ViewStreams(VariationalTransformer):
         first = not self.__sklearn_is_fitted__()
         refitted = first or self._waiting is not None
         with keep_warnings(self, adding=not refitted), all_or_nothing(self), one_blas_thread():
+            groups, sample_weight, exposure, covariates = of_samples(X, groups, sample_weight, exposure, covariates)
+            X, exposure = (X, None) if exposure is None else exposure_aside(X, exposure)
+            X = tables_of(X)  # what it was read with is beside it now
             if refitted:
                 self._wait(X, groups, sample_weight, precision, exposure, covariates, first)
                 return self

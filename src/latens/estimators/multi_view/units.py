@@ -13,7 +13,7 @@ import numpy as np
 
 from latens.array import Floats
 from latens.estimators.multi_view.covariates import Covariates
-from latens.estimators.multi_view.tables.wide import Layout, WideTable
+from latens.estimators.multi_view.tables.wide import Layout, WideTable, frame_encoding
 from latens.estimators.parameters import given_array
 from latens.estimators.rows.data import Data
 from latens.estimators.rows.units import Units
@@ -24,12 +24,20 @@ from latens.models.multi_view.view import GROUP
 
 __all__ = ["frame_of_rows", "in_data_units", "loadings_of", "signs", "ungrouped"]
 
+PRIORS_IN_UNITS = ("noise_variance_prior", "loading_prior", "intercept_prior", "covariate_prior")
 
-def frame_of_rows(data: Data, layout: Layout, kinds: Mapping[str, Kind]) -> Units:
-    """Gaussian views about their means, each in its own unit; the others as they are."""
-    frames = []
-    for columns, kind in zip(layout.bounds, kinds.values(), strict=True):
-        frames.append(data.units(columns, centred=kind.has_unit, scaled=kind.has_unit))
+
+def frame_of_rows(estimator: Any, data: Data, kinds: Mapping[str, Kind]) -> Units:
+    """Gaussian views about their means, each in its own unit; the others as they are.
+
+    Columns of a mixed frame are measured in many units, and each has its own, unless precisions or priors are given:
+    these are in one unit for all columns of a view.
+    """
+    layout, frames = estimator.layout_, []
+    mixed = frame_encoding(estimator) is not None and all(getattr(estimator, name) is None for name in PRIORS_IN_UNITS)
+    for name, columns, kind in zip(layout.views, layout.bounds, kinds.values(), strict=True):
+        apart = mixed and kind.has_unit and name not in layout.precise
+        frames.append(data.units(columns, centred=kind.has_unit, scaled=kind.has_unit, standardized=apart))
     return Units.joined(frames)
 
 

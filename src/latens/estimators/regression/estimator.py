@@ -22,6 +22,8 @@ from latens.estimators.fitting.checkpoints import Checkpoint
 from latens.estimators.fitting.context import checkpointing
 from latens.estimators.fitting.fit_doubts import doubt_memory
 from latens.estimators.former_names import former_attribute, former_parameters, keywords_after_y
+from latens.estimators.frames.roles import from_table
+from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.parameters import (
     all_or_nothing,
     keep_warnings,
@@ -37,7 +39,15 @@ from latens.estimators.regression.uncertainty import CENTRAL, WIDTH, RegressionU
 from latens.estimators.regression.units import RegressionUnits
 from latens.estimators.rows.lazy import lazily
 from latens.estimators.rows.source_checks import check_columns
-from latens.estimators.rows.validation import check_weight, checked_table, encoded_rows, is_foreign, taken_in
+from latens.estimators.rows.validation import (
+    check_weight,
+    checked_table,
+    doubt_weights,
+    encoded_rows,
+    is_foreign,
+    occupied,
+    taken_in,
+)
 from latens.inference.ascent import ascend
 from latens.inference.search.moves import UNRECORDED, Record
 from latens.inference.search.optimum import best_of
@@ -210,7 +220,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
             return self._see(X, y, sample_weight, None, streaming=False, checkpoint=opened)
 
     @keywords_after_y("sample_weight")
-    def partial_fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Add rows to those seen so far; the answer is that of `fit` on all of them.
 
         Parameters
@@ -264,7 +274,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         return mean, self._target_std(x)
 
     @keywords_after_y("sample_weight")
-    def score(self, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
         """R2 of the predictions: the share of the variance of y that they explain.
 
         Parameters
@@ -279,6 +289,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         float
             1 at best, 0 where predictions are no better than the mean of y, and below 0 where they are worse.
         """
+        y, sample_weight = from_table(X, y=y, sample_weight=sample_weight)
+        y, sample_weight = in_row_order("y", y, X), in_row_order("sample_weight", sample_weight, X)
         return float(super().score(X, y, sample_weight))
 
     def _target_std(self, x: Floats) -> Floats:
@@ -322,6 +334,8 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         checkpoint: Checkpoint | None = None,
     ) -> Self:
         fresh = before is None
+        y, sample_weight = from_table(X, y=y, sample_weight=sample_weight)
+        y, sample_weight = in_row_order("y", y, X), in_row_order("sample_weight", sample_weight, X)
         X = taken_in(self, X, reset=fresh)
         rng = generator(self.random_state)  # to be refused now, not when weights are drawn
         X, y, sample_weight = (host(part) if is_foreign(part) else part for part in (X, y, sample_weight))
@@ -331,6 +345,7 @@ class BayesianLinearRegression(RegressionUncertainty, RegressorMixin, NotebookVi
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else check_weight(sample_weight, x)
         check_sizes(x, y, weight)
+        doubt_weights(occupied(Rows(np.column_stack([x, y]), None, weight)))
         # rows in other units; products of columns, or rows where these are fewer numbers
         doubt_memory(2.0 * x.nbytes + 4 * x.itemsize * x.shape[1] * min(x.shape))
         centred = yes_or_no("fit_intercept", self.fit_intercept)

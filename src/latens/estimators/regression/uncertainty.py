@@ -14,6 +14,8 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows, State
 from latens.errors import caller_level
+from latens.estimators.frames.roles import from_table
+from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.intervals.table import INTERVAL_COLUMNS, IntervalTable
 from latens.estimators.parameters import one_of, probability, some_of, whole_number
 from latens.estimators.regression.blocks import SumBlock, rows_with_target
@@ -241,6 +243,8 @@ class RegressionUncertainty:
 
     def _refuse_other_rows(self, X: Any, sample_weight: Any) -> None:
         """Refuse a table whose sums of squares and products are not those of the fit."""
+        (sample_weight,) = from_table(X, sample_weight=sample_weight)
+        sample_weight = in_row_order("sample_weight", sample_weight, X)
         known, x = self._state.stats, np.zeros((0, len(self.coef_)))
         if not isinstance(X, Scan):
             X = encoded_rows(self, X)

@@ -18,6 +18,7 @@ from array_api_compat import is_numpy_array
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
 from latens.core import Forgetful, Model, Rows, Source, SumOnly, Sweep, Unkept, blocks
+from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.rows.sampling import chosen_rows, sample_rows
 from latens.estimators.rows.source_checks import check_source
 from latens.estimators.rows.source_sampling import badly_explained_rows, sample_source
@@ -72,8 +73,14 @@ class Data(Protocol):
     def column_exponents(self) -> Index: ...  # (D,), powers of two below the largest entries of the columns
 
     def units(
-        self, columns: slice | None = None, *, centred: bool, scaled: bool, by_column: bool = False
-    ) -> Units: ...  # of all columns or of some; one for all of them, or one for each
+        self,
+        columns: slice | None = None,
+        *,
+        centred: bool,
+        scaled: bool,
+        by_column: bool = False,
+        standardized: bool = False,
+    ) -> Units: ...  # of all columns or of some; one for all of them, one for each, or their standard deviations
 
     def entered(self, units: Units, *, spare: bool = False) -> Data: ...  # with `spare` rows may be written over
 
@@ -137,9 +144,8 @@ class InMemory:
     def column_exponents(self) -> Index:
         return exponents_of(column_sizes(self.rows))
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool, by_column: bool = False) -> Units:
-        rows = self.rows if columns is None else self.rows.columns(columns)
-        return Units.of(rows, centred=centred, scaled=scaled, by_column=by_column)
+    def units(self, columns: slice | None = None, **how: bool) -> Units:
+        return Units.of(self.rows if columns is None else self.rows.columns(columns), **how)
 
     def entered(self, units: Units, *, spare: bool = False) -> InMemory:
         return InMemory(units.enter(self.rows, spare=spare))
@@ -224,9 +230,9 @@ class InBlocks:
     def column_exponents(self) -> Index:
         return exponents_of(self.source.survey.sizes)
 
-    def units(self, columns: slice | None = None, *, centred: bool, scaled: bool, by_column: bool = False) -> Units:
+    def units(self, columns: slice | None = None, **how: bool) -> Units:
         survey = self.source.survey if columns is None else self.source.survey.columns(columns)
-        return Units.of_survey(survey, self.source.dtype, centred=centred, scaled=scaled, by_column=by_column)
+        return Units.of_survey(survey, self.source.dtype, **how)
 
     def entered(self, units: Units, *, spare: bool = False) -> InBlocks:
         return self.changed(units.enter, by_row=True)
@@ -312,7 +318,7 @@ def check_data(estimator: Any, X: Any, sample_weight: Any = None, known: Any = N
         return InBlocks(check_source(estimator, X, reset=True))
     rows = check_rows(estimator, X, sample_weight, reset=True, at_least=2)
     if known is not None:
-        rows = with_known(estimator, rows, known)
+        rows = with_known(estimator, rows, in_row_order("known", known, X))
     rows = occupied(rows)
     if not len(rows):
         raise ValueError("every row that shows a value has sample_weight 0; give one of them a positive weight.")

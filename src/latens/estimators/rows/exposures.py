@@ -11,9 +11,24 @@ from latens.array import Floats
 from latens.array.transfer import host
 from latens.core import Rows
 
-__all__ = ["TOTAL", "ExposureColumn", "column_aside", "exposure_numbers", "log_exposures"]
+__all__ = ["TOTAL", "ExposureColumn", "ask_for_exposures", "column_aside", "exposure_numbers", "log_exposures"]
 
 TOTAL = "total"  # what a row shows of counts, summed up
+
+
+def ask_for_exposures(whose: str) -> ValueError:
+    """What to say where a model was fitted with exposures and none are given; `whose` it is, and what rows are called.
+
+    >>> raise ask_for_exposures("the model")
+    Traceback (most recent call last):
+        ...
+    ValueError: the model was fitted with exposures; pass exposure= for these rows too, as to fit: an array of positive
+    numbers, the name of a column of X, or 'total'.
+    """
+    return ValueError(
+        f"{whose} was fitted with exposures; pass exposure= for these rows too, as to fit: an array of positive "
+        "numbers, the name of a column of X, or 'total'."
+    )
 
 
 def column_aside(X: Any, exposure: Any) -> tuple[Any, Any]:

@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from latens.array.transfer import host
-from latens.estimators.rows.source_checks import check_columns, refuse_roles
+from latens.estimators.frames.roles import refuse_roles
+from latens.estimators.rows.source_checks import check_columns
 from latens.scale.dask_blocks import map_chunks
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask

@@ -10,6 +10,7 @@ import numpy as np
 
 from latens.core import Rows, Source
 from latens.errors import ValuesCut, caller_level
+from latens.estimators.frames.roles import refuse_roles
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.exposures import ExposureColumn
 from latens.models.mixture.features import EXPOSURE
@@ -17,7 +18,7 @@ from latens.scale.dask_blocks import dask_source
 from latens.scale.scan import Known, Scan
 from latens.system.wording import listed
 
-__all__ = ["check_columns", "check_source", "compare_names", "refuse_roles"]
+__all__ = ["check_columns", "check_source", "compare_names"]
 
 
 def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
@@ -42,21 +43,6 @@ def check_source(estimator: Any, X: Any, *, reset: bool) -> Source:
 def _known(scan: Scan) -> list[Known]:
     """What rows carry beside their values."""
     return [] if scan.exposure is None else [Known(EXPOSURE, (scan.exposure,), ExposureColumn())]
-
-
-def refuse_roles(estimator: Any, scan: Scan) -> None:
-    """Groups are of views and exposures of counts; elsewhere they would be left out without a word."""
-    roles = (
-        ("groups", "covariates")
-        if getattr(estimator, "takes_exposure", False)
-        else ("groups", "exposure", "covariates")
-    )
-    given = [name for name in roles if getattr(scan, name) not in (None, ())]
-    if given:
-        raise ValueError(
-            f"{type(estimator).__name__} has no {given[0]}; leave {given[0]}={getattr(scan, given[0])!r} out of "
-            "latens.scan and name the columns to use, or fit MultiViewFactorAnalysis."
-        )
 
 
 def check_columns(estimator: Any, names: tuple[str, ...] | None, n_columns: int, *, reset: bool) -> None:

@@ -2,6 +2,9 @@
 
     x_model = (x - origin) / 2^exponent          elbo(x) = elbo(x_model) - entries exponent log 2
 
+Where columns of one prior are measured in different units, each is divided by its standard deviation (`factor` beside
+the power of two), so that it does not matter which units they are.
+
 This is the one place for location and scale: data from 1e-150 to 1e150, and large means in
 float32, look alike to every model.
 """
@@ -36,12 +39,16 @@ class Units:
     origin: Floats = sized("d")  # in the units of the data
     exponent: int | Index = sized("d")  # one for all columns, or one each
     unseen: tuple[int, ...] = field(default=(), kw_only=True)  # columns no row has shown yet: their origin is free
+    factor: Floats | None = sized("d", default=None, kw_only=True)  # of the powers of two, about 1; None: 1
 
     @classmethod
-    def of(cls, rows: Rows, *, centred: bool, scaled: bool = True, by_column: bool = False) -> Units:
+    def of(
+        cls, rows: Rows, *, centred: bool, scaled: bool = True, by_column: bool = False, standardized: bool = False
+    ) -> Units:
         """From the means and the spread of the observed entries; not centred where zero means something.
 
         One unit for all columns, or one for each: where columns have noise of their own, none is to lead for its unit.
+        With `standardized`, that of each is its standard deviation itself, and not a power of two near it.
         """
         d = rows.x.shape[1]
         if not scaled:
@@ -53,6 +60,7 @@ class Units:
         unseen = tuple(np.flatnonzero(shown == 0).tolist()) if centred else ()
         if not np.any(sizes > 0):
             return cls(np.zeros(d), np.zeros(d, dtype=np.intp) if by_column else 0, unseen=unseen)
+        by_column = by_column or standardized
         largest = _divisors(sizes, by_column)
         divisor = like(largest, rows.x) if by_column else float(largest)
         counts, mean = np.maximum(shown, np.finfo(float).tiny), np.zeros(d)
@@ -63,11 +71,18 @@ class Units:
             gaps = (block.x / divisor - like(mean, block.x)) * block.mask
             squares += column_sums(block.weigh(gaps**2))
         rounding = float(xp.finfo(rows.x.dtype).eps)
-        return cls._of_moments(counts, mean, squares, largest, rounding, centred, unseen, len(rows))
+        return cls._of_moments(counts, mean, squares, largest, rounding, centred, unseen, len(rows), standardized)
 
     @classmethod
     def of_survey(
-        cls, survey: Survey, dtype: np.dtype[Any], *, centred: bool, scaled: bool = True, by_column: bool = False
+        cls,
+        survey: Survey,
+        dtype: np.dtype[Any],
+        *,
+        centred: bool,
+        scaled: bool = True,
+        by_column: bool = False,
+        standardized: bool = False,
     ) -> Units:
         """The same from the moments of a survey, for rows that are read in blocks."""
         d, sizes = len(survey.mean), survey.sizes
@@ -76,6 +91,7 @@ class Units:
             return cls(np.zeros(d), 0)
         if not np.any(sizes > 0):
             return cls(np.zeros(d), np.zeros(d, dtype=np.intp) if by_column else 0, unseen=unseen)
+        by_column = by_column or standardized
         largest = _divisors(sizes, by_column)
         counts = np.maximum(survey.count, np.finfo(float).tiny)
         mean = survey.mean / largest if centred else np.zeros(d)
@@ -83,7 +99,7 @@ class Units:
         if not centred:
             squares = squares + counts * (survey.mean / largest) ** 2
         return cls._of_moments(
-            counts, mean, squares, largest, float(np.finfo(dtype).eps), centred, unseen, survey.n_rows
+            counts, mean, squares, largest, float(np.finfo(dtype).eps), centred, unseen, survey.n_rows, standardized
         )
 
     @classmethod
@@ -97,22 +113,29 @@ class Units:
         centred: bool,
         unseen: tuple[int, ...],
         n_rows: int,
+        standardized: bool,
     ) -> Units:
         """From moments of the columns in units of `largest`, a number () or one for each column (D,)."""
         # columns that hardly vary beside their size still need a scale: that of rounding; of one row, that of its size
         least = rounding if n_rows > 1 else 1.0
         by_column = largest.ndim == 1
         variance = squares / counts if by_column else np.asarray(squares.sum() / counts.sum())
-        exponent = _rounded_exponent(np.maximum(np.sqrt(variance), least), largest)
+        spread, factor = np.maximum(np.sqrt(variance), least), None
+        if standardized:  # what does not vary yet may do so in later rows: in units of its size, not of its rounding
+            spread = np.where(spread > least, spread, 1.0)
+        exponent = _rounded_exponent(spread, largest)
         whole: int | Index = exponent if by_column else int(exponent)
+        if standardized:
+            fraction, power = np.frexp(largest)
+            factor = np.ldexp(spread * fraction, power - exponent)
         if not centred:
-            return cls(np.zeros(len(mean)), whole)
+            return cls(np.zeros(len(mean)), whole, factor=factor)
         origin = largest * mean  # one row has no order, and may lie far from 0 in units of a spread still to be seen
         if n_rows > 1:  # columns of small units have finer origins, down to the rounding of their means
             own = np.maximum(np.sqrt(squares / counts), SURE_DIGITS * least * np.abs(mean))
             finer = _rounded_exponent(np.maximum(own, least**4), largest)
             origin = _on_grid(origin, np.minimum(finer, exponent))
-        return cls(origin, whole, unseen=unseen)
+        return cls(origin, whole, unseen=unseen, factor=factor)
 
     def meeting(self, rows: Rows) -> Units:
         """The same with an origin for each column that these rows are the first to show: no sum knows of it yet.
@@ -146,7 +169,9 @@ class Units:
     def joined(cls, frames: Sequence[Units]) -> Units:
         """Columns side by side, each in its own units."""
         exponents = [np.full(len(units.origin), units.exponent, dtype=np.intp) for units in frames]
-        return cls(np.concatenate([units.origin for units in frames]), np.concatenate(exponents))
+        factors = [np.ones(len(units.origin)) if units.factor is None else units.factor for units in frames]
+        factor = None if all(units.factor is None for units in frames) else np.concatenate(factors)
+        return cls(np.concatenate([units.origin for units in frames]), np.concatenate(exponents), factor=factor)
 
     def check_range(self) -> None:
         """Refuse data whose squares would leave the range of numbers."""
@@ -163,16 +188,17 @@ class Units:
         keep = np.isin(np.arange(len(self.origin)), columns)
         exponent = np.where(keep, self.exponent, 0).astype(np.intp)
         unseen = tuple(sorted({*self.unseen} & {*columns}))
-        return Units(np.where(keep, self.origin, 0.0), exponent, unseen=unseen)
+        factor = None if self.factor is None else np.where(keep, self.factor, 1.0)
+        return Units(np.where(keep, self.origin, 0.0), exponent, unseen=unseen, factor=factor)
 
     @property
     def log_scale(self) -> Any:
         """A number, or one for each column."""
-        return self.exponent * math.log(2)
+        return self.exponent * math.log(2) + (0.0 if self.factor is None else np.log(self.factor))
 
     @property
     def scale(self) -> Any:
-        return np.ldexp(1.0, self.exponent)
+        return np.ldexp(1.0 if self.factor is None else self.factor, self.exponent)
 
     def log_volume(self, rows: Rows) -> Array:
         """(n,), what a density in data units is divided by, as a logarithm: the units of the entries seen."""
@@ -183,7 +209,7 @@ class Units:
 
     def enter(self, rows: Rows, *, spare: bool = False) -> Rows:
         """Rows of data as the model sees them; with `spare` they are written over where NumPy holds them."""
-        if not np.any(self.origin) and not np.any(self.exponent):
+        if not np.any(self.origin) and not np.any(self.exponent) and self.factor is None:
             return rows
         if spare and is_numpy_array(rows.x):
             for block in blocks(rows, 0):  # a mask of all rows would be as large as they are
@@ -201,6 +227,8 @@ class Units:
         for exponent in self._steps:
             if np.any(exponent):
                 x *= like(np.ldexp(1.0, np.negative(exponent)), x)
+        if self.factor is not None:
+            x /= like(self.factor, x)
         return x
 
     @property
@@ -220,7 +248,8 @@ class Units:
         return x * like(self.scale, x) if np.ndim(self.scale) else x * float(self.scale)
 
     def enter_direction(self, x: Floats) -> Floats:
-        return np.asarray(x * np.ldexp(1.0, np.negative(self.exponent)))
+        entered = x * np.ldexp(1.0, np.negative(self.exponent))
+        return np.asarray(entered if self.factor is None else entered / self.factor)
 
     def leave_variance(self, x: Floats) -> Floats:
         return np.asarray(x * self.scale * self.scale)

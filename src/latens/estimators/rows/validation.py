@@ -11,11 +11,13 @@ from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 from scipy.sparse import csr_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from latens.array import Array
+from latens.array import Array, Floats
 from latens.array.transfer import detached, host, is_sparse, like, short_indices
 from latens.core import Rows
-from latens.errors import ValuesCut, WeightsTooSmall, warn
-from latens.estimators.frames.raw_frames import is_raw_frame, refuse_repeated_names
+from latens.errors import ValuesCut, WeightsTooLarge, WeightsTooSmall, warn
+from latens.estimators.frames.raw_frames import is_raw_frame, refuse_lazy_frame, refuse_repeated_names
+from latens.estimators.frames.roles import from_table, refuse_roles
+from latens.estimators.frames.row_labels import in_row_order
 from latens.estimators.parameters import positive_number
 from latens.estimators.rows.doubts import doubt_columns
 from latens.estimators.rows.sampling import row_keys
@@ -40,6 +42,8 @@ __all__ = [
     "with_known",
 ]
 
+MANY_TIMES = 10.0  # the number of rows, beyond which what weights add up to is doubted
+
 
 def is_foreign(X: Any) -> bool:
     """Whether X is an array of another library, which stays on its device."""
@@ -62,6 +66,12 @@ def check_rows(
     """
     if isinstance(X, Rows):
         return X
+    if hasattr(X, "collect_schema"):  # of polars
+        refuse_lazy_frame(X)
+    if isinstance(X, Intake):
+        (sample_weight,) = from_table(X, sample_weight=sample_weight)
+    if sample_weight is not None:
+        sample_weight = in_row_order("sample_weight", sample_weight, X)
     X = taken_in(estimator, X, reset=reset)
     rows = _real_rows(estimator, X, sample_weight, reset, at_least)
     if not estimator.binary:
@@ -86,6 +96,8 @@ def taken_in(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     if reset:
         estimator.__dict__.pop("encodings_", None)  # that of another table
+    if isinstance(X, Intake):
+        refuse_roles(estimator, X)
     if not reset or not isinstance(X, Intake):
         return encoded_rows(estimator, X)
     numbers, estimator.encodings_ = X.encoded().frame(), X.encodings
@@ -120,10 +132,20 @@ def with_known(estimator: Any, rows: Rows, known: Any) -> Rows:
 
 
 def doubt_weights(rows: Rows) -> None:
-    """Warn of weights that count rows, all of weight above 0, for less than they are; they are taken as they are."""
+    """Warn of weights that count rows, all of weight above 0, for less or far more than they are; they are taken so."""
     if rows.weight is None or not len(rows):
         return
     weight = host(rows.weight)
+    if rows.n > MANY_TIMES * len(rows) and not _counts_patterns(rows, weight):
+        warn(
+            WeightsTooLarge(
+                f"sample_weight adds up to {rows.n:g}, {rows.n / len(rows):.0f} times the {len(rows)} rows, and "
+                f"weights are counts: this is learnt from as if there were {rows.n:g} rows.",
+                "If they are survey weights, weigh rows and do not count them: pass sample_weight=w / w.mean().",
+            ),
+            once=True,
+        )
+        return
     if rows.n >= 0.5 * len(rows) and weight.max() >= 1:
         return
     if rows.n >= (1 - 1e-9) * len(np.unique(row_keys(rows), axis=1).T):  # rows that repeat each other, counted once
@@ -137,6 +159,13 @@ def doubt_weights(rows: Rows) -> None:
             "sample_weight=w * (w.sum() / (w**2).sum()).",
         )
     )
+
+
+def _counts_patterns(rows: Rows, weight: Floats) -> bool:
+    """Whether these may be counts of rows that are all alike: whole numbers of rows of whole numbers."""
+    values = rows.x.data if is_sparse(rows.x) else rows.x
+    xp = array_namespace(values)
+    return bool(np.all(weight == np.floor(weight))) and bool(xp.all(values == xp.floor(values)))
 
 
 def binary_rows(rows: Rows, binarize: float | None) -> Rows:
@@ -224,24 +253,54 @@ def _real_rows(estimator: Any, X: Any, sample_weight: Any, reset: bool, at_least
 
 def checked_table(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """What scikit-learn's `validate_data` makes of X (and y); errors name the column that holds no numbers."""
-    X = readable_table(X)
+    given = readable_table(X)
+    X = with_column_names(estimator, given, reset=options.get("reset", True))
     try:
         return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError, OverflowError) as error:
         if str(error).startswith(OTHER_SHAPES):
             raise ValueError(_other_shape(estimator, X)) from error
         if str(error).startswith(OTHER_NAMES):
-            raise ValueError(f"{str(error).rstrip()}\n{_other_names(estimator, X)}") from error
+            raise ValueError(f"{str(error).rstrip()}\n{_other_names(estimator, given)}") from error
         found = _first_not_a_number(X)
         if found is None:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"{found} ({error}); drop such columns, {_drop_line(X)}, give them as numbers, or take an estimator "
-            "of columns of any kind: latens.LatentClassAnalysis, latens.MultiViewFactorAnalysis."
-        ) from error
+        raise kind(f"{found} ({error}); drop such columns, {_drop_line(X)}, {_text_remedy(estimator)}.") from error
 
 
+def _text_remedy(estimator: Any) -> str:
+    """What else to do with columns of text."""
+    if type(estimator).__name__ in OF_ANY_KIND:
+        return "give them as numbers, or all columns as a data frame, which may hold text: pandas.DataFrame(X)"
+    others = ", ".join(f"latens.{name}" for name in OF_ANY_KIND)
+    return f"give them as numbers, or take an estimator of columns of any kind: {others}"
+
+
+def with_column_names(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A frame of pandas whose columns are called by text, whatever their labels are; anything else as it is.
+
+    scikit-learn knows no other names, and lets columns with other labels go by their place. Labels that only count
+    columns in their order are no names, unless those of the fit are the same in another order.
+    """
+    labels = getattr(X, "columns", ()) if hasattr(X, "iloc") else ()
+    if getattr(labels, "nlevels", 1) > 1 or all(isinstance(label, str) for label in labels):
+        return X
+    names, counted = list(map(str, labels)), [str(j) for j in range(len(labels))]
+    fitted = None if reset else getattr(estimator, "feature_names_in_", None)
+    if names == counted and (fitted is None or set(map(str, fitted)) != set(counted)):
+        return X
+    if not reset and fitted is None and sorted(names) == sorted(counted):
+        raise ValueError(
+            f"the columns of X are labelled {', '.join(names[:8])}, and those of the fit were counted from 0 in their "
+            "order. Put them in that order: X[range(X.shape[1])]."
+        )
+    X = X.copy(deep=False)
+    X.columns = names
+    return X
+
+
+OF_ANY_KIND = ("LatentClassAnalysis", "MultiViewFactorAnalysis")
 MOST_DROPPED = 5  # columns that a line to type names one by one
 # beginnings of scikit-learn's messages
 OTHER_NAMES = "The feature names should match"
@@ -285,7 +344,10 @@ def _other_names(estimator: Any, X: Any) -> str:
     """What to type where columns are in another order, absent, or more than those of the fit."""
     known, given = list(map(str, estimator.feature_names_in_)), set(map(str, getattr(X, "columns", ())))
     if set(known) <= given:
-        return "Put the columns in the order of the fit: X[model.feature_names_in_]."
+        labels = {str(label): label for label in X.columns}
+        own = [labels[name] for name in known]
+        order = "model.feature_names_in_" if all(isinstance(label, str) for label in own) else f"{own}"
+        return f"Put the columns in the order of the fit: X[{order}]."
     return "Columns that are absent may be taken as missing: X.reindex(columns=model.feature_names_in_)."
 
 

@@ -20,6 +20,7 @@ from latens.system.scratch import Changed, PutAside
 __all__ = [
     "UNRECORDED",
     "Ascent",
+    "Hopeless",
     "Record",
     "Unrecorded",
     "closed_after",
@@ -231,12 +232,12 @@ class _Screen:
 def _tried(candidate: Any, start: State, ascent: Ascent, target: float, n_steps: int, n: float) -> Fit:
     """The ascent by which a candidate is judged."""
     if not isinstance(candidate, Removal):
-        return ascent(start, n_steps, _Hopeless(target, n_steps, shrinking=start.locals is not None))
+        return ascent(start, n_steps, Hopeless(target, n_steps, shrinking=start.locals is not None))
     if start.locals is None:
         return ascent(start, REMOVAL_STEPS, _FarBelow(target, n))
     # rows go on from their present codes, which takes some iterations: what these lead to may not be far below
     near, least = target - FAR_PER_ROW * n - NEAR, target - INDISPENSABLE * n - FAR
-    return ascent(start, REMOVAL_STEPS, _Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
+    return ascent(start, REMOVAL_STEPS, Hopeless(near, REMOVAL_STEPS, shrinking=True, least=least))
 
 
 def _trial_start(candidate: Any, state: State) -> State:
@@ -259,7 +260,7 @@ def _tighter(fit: Fit, looseness: Callable[[Any], float]) -> float:
     return fit.elbo + looseness(fit.state.q)
 
 
-class _Hopeless:
+class Hopeless:
     """Ends a trial that would not reach the target even if every remaining step gained as much as the last.
 
     Where rows start from their present codes, gains shrink from step to step: a trial is ended, too, if gains that go

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from latens.core import Fading, Fit, Iteration, Loose, Movable, Proposal, Reducible, Rows, State, Tiered
+from latens.core import Fading, Fit, Forgetful, Iteration, Loose, Movable, Proposal, Rows, State, Tiered, fewest_of
 from latens.inference.ascent import OnIteration
-from latens.inference.search.moves import UNRECORDED, Ascent, Record, closed_after, improve, labelled, longer
+from latens.inference.search.moves import UNRECORDED, Ascent, Hopeless, Record, closed_after, improve, labelled, longer
 from latens.inference.sweep import Sweep, serial_sweep
 
 __all__ = ["Map", "Search", "ascend_all", "best_of", "distinct", "highest", "records"]
@@ -28,7 +28,11 @@ ALL, FIRST, FURTHER, FADING = "all", "first", "further", "fading"  # candidates 
 StartAscent = Callable[[Any, OnIteration | None], Fit]  # (start, on_iteration) -> Fit
 Map = Callable[[Callable[[int, Any], None], Iterable[int], Iterable[Any]], Iterable[None]]
 
+NATS_OF_CODES = 1.0  # for each row, that a bound may owe to codes which rows do not find again; fits owe up to .1
+MOST_ROUNDS_ANEW = 3  # ascents from rows that are settled anew
 TRIAL_STEPS = 10  # iterations after which a candidate is judged
+ROWS_LOOKED_AT = 8192.0  # by starts set beside what was found on a part: four times as many as that has
+N_LOOKED, N_GIVEN = 20, 60  # iterations that what was found needs on more rows, and that others have to get above it
 N_RARE = 6  # candidates made for badly explained rows that are tried on all rows, in one round
 
 
@@ -69,8 +73,11 @@ class Search:
 
         An interrupt ends the search with the best that it has found, once an iteration of the first start is done.
         """
-        fit = highest(self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_))
+        fits = self._found(batches, sample, starts, 1, screens, rare, sweep, notify, map_)
+        fit = highest(fits)
         try:
+            if not (fit.interrupted or fit.stopped):
+                fit = highest([self._found_again(one, batches, sweep) for one in fits])
             without = self._without(fit, self._ascend(batches, sweep))
             for tol in self.finer:
                 ascent = self._ascend(batches, sweep, tol)
@@ -78,10 +85,30 @@ class Search:
                     fit = replace(fit, converged=False)  # as far as this tolerance goes, unless iterations are left
                     fit = longer(fit, ascent, self.max_iter, notify)
                 fit = self._moved(fit, ascent, sample, 1, tol, screens, rare, notify)
+                fit = self._found_again(fit, batches, sweep)
                 without = None if without is None else longer(without, ascent, self.max_iter)
             return self._or_without(fit, without)
         except KeyboardInterrupt:
             return replace(fit, interrupted=True)
+
+    def _found_again(self, fit: Fit, batches: Sequence[Any], sweep: Sweep) -> Fit:
+        """The fit, or what its rows reach without the codes that were kept, where they do not find these again.
+
+        Codes are kept from pass to pass where local steps are not exact, and answers about rows begin without them: a
+        bound that rests on codes nobody finds again says nothing of the answers. It takes an iteration to tell.
+        """
+        if not self.moves or isinstance(sweep, Forgetful):
+            return fit
+        ascent = self._ascend(batches, sweep)
+        for _ in range(MOST_ROUNDS_ANEW):
+            if fit.interrupted or fit.stopped or self.model.exact_local(fit.state.q):
+                return fit
+            anew = ascent(State(fit.state.q), 1, None)
+            if anew.elbo >= fit.elbo - NATS_OF_CODES * fit.state.stats.n:
+                return fit
+            anew = replace(anew, trace=tuple(replace(event, restart=fit.trace[-1].restart) for event in anew.trace))
+            fit = longer(replace(anew, converged=False), ascent, self.max_iter)
+        return fit
 
     def _or_without(self, fit: Fit, without: Fit | None) -> Fit:
         """The fit, or that with the fewest components where it says nothing that independent columns do not say."""
@@ -114,7 +141,7 @@ class Search:
 
     def _fewest(self, state: State) -> Any:
         """The posterior with the fewest components that the model can have; None where there are no more."""
-        fewest = self.model.fewest(state.q, state.stats) if isinstance(self.model, Reducible) else None
+        fewest = fewest_of(self.model, state.q, state.stats)
         return None if fewest is None or fewest.n_components >= state.q.n_components else fewest
 
     def starts_from(self, rows: Rows, starts: Sequence[State]) -> tuple[list[State], bool]:
@@ -130,12 +157,14 @@ class Search:
         badly_explained: Callable[[Any, int], Rows],
         starts: Sequence[State],
         *,
+        beside: Sequence[State] = (),
         afresh: bool = True,
         sweep: Sweep = serial_sweep,
         notify: OnIteration | None = None,
     ) -> Fit:
         """The same on a part of the rows, then on all of them, which count `n`, from what was found.
 
+        `beside` are starts that moves on the part may wrong, since none of them adds what a part has too few rows for.
         `badly_explained(q, size)` gives about so many of the rows that a posterior explains worst. Unless `afresh`,
         the start was found on all rows before: only they say where to go on.
         """
@@ -145,6 +174,11 @@ class Search:
                 return self.once_over(batches, starts[-1], sweep, notify)
         weighted = replace(part, weight=np.full(len(part), n / len(part)))
         try:
+            if afresh and beside and self.moves and not self.fixed:
+                missed, interrupted = self._missed(batches, n, beside, starts[0], sweep)
+                starts = [starts[0], *missed, *starts[1:]]
+                if interrupted:
+                    return self.once_over(batches, starts[-1], sweep, notify)
             return self.on_all(
                 batches,
                 part,
@@ -157,6 +191,26 @@ class Search:
             )
         except KeyboardInterrupt:  # in the first iteration on all rows
             return self.once_over(batches, starts[-1], sweep, notify)
+
+    def _missed(
+        self, batches: Sequence[Any], n: float, beside: Sequence[State], found: State, sweep: Sweep
+    ) -> tuple[list[State], bool]:
+        """Of what these starts lead to on many rows, without moves, the best, where it is above what a part led to.
+
+        One that would not get there even if all iterations gained as much as the last is given up. And whether somebody
+        interrupted.
+        """
+        some = batches[:: max(int(n / ROWS_LOOKED_AT), 1)]  # of very many rows blocks here and there
+        ascent, missed = self._ascend(some, sweep), list[State]()
+        fit = best = ascent(State(found.q), min(N_LOOKED, self.max_iter), None)
+        for start in beside:
+            if fit.interrupted:
+                break
+            target = best.elbo + self.tol * best.state.stats.n
+            fit = ascent(start, self.max_iter, Hopeless(target, N_GIVEN, patience=N_LOOKED))
+            if fit.elbo > target:
+                best, missed = fit, [State(fit.state.q)]
+        return missed, fit.interrupted
 
     def once_over(self, batches: Sequence[Any], start: State, sweep: Sweep, notify: OnIteration | None) -> Fit:
         """What an interrupt leaves of a search that has not come to all rows: one iteration on them, to be kept."""
@@ -176,12 +230,12 @@ class Search:
         map_: Map = map,
     ) -> list[Fit]:
         """Starts in turn, each of them moved before they are compared; those that get higher than all before them."""
-        ascent = self._ascend(batches, sweep)
+        ascent, glanced = self._ascend(batches, sweep), list[Fit]()
         if self.moves and not self.fixed and self.rough > self.tol and isinstance(self.model, Fading):
             fits = self._found_roughly(self._ascend(batches, sweep, self.rough), sample, starts, stage, notify, map_)
             fits = [longer(replace(fit, converged=False), ascent, self.max_iter, notify) for fit in fits]
         else:
-            fits = self._ascended(ascent, starts, notify, map_)
+            fits = self._ascended(ascent, starts, notify, map_, glanced)
         if not self.moves or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         # a pause on all rows is a glance at starts that were moved on a part: what all say of them is told by then
@@ -201,7 +255,9 @@ class Search:
             stopped, chosen = any(fit.stopped for fit in moved), records([*moved, *waiting], self.tol)
             if interrupted or stopped:
                 break
-        return [*chosen[:-1], replace(chosen[-1], interrupted=interrupted, stopped=stopped)]
+        last = replace(chosen[-1], interrupted=interrupted, stopped=stopped)
+        # one that was not gone on from may still be the highest
+        return [*chosen[:-1], last, *(glanced if interrupted or stopped else ())]
 
     def _found_roughly(
         self,
@@ -224,8 +280,15 @@ class Search:
             fits[number] = self._moved(fit, ascent, sample, stage, tol, (), None, notify, FADING)
         return fits
 
-    def _ascended(self, ascent: Ascent, starts: Sequence[State], notify: OnIteration | None, map_: Map) -> list[Fit]:
-        """Starts to their ends; after a glance only those that are higher than all before them."""
+    def _ascended(
+        self,
+        ascent: Ascent,
+        starts: Sequence[State],
+        notify: OnIteration | None,
+        map_: Map,
+        glanced: list[Fit] | None = None,
+    ) -> list[Fit]:
+        """Starts to their ends; after a glance, all of which `glanced` keeps, only those ahead of all before them."""
         # also of a single start: with more of them it must come to the same end
         n_first = min(self.glance, self.max_iter) if self.moves else 0
         steps = n_first or (min(self.pause or self.max_iter, self.max_iter) if self.moves else self.max_iter)
@@ -233,10 +296,12 @@ class Search:
         if not n_first or any(fit.interrupted or fit.stopped for fit in fits):
             return fits
         ended = list[Fit]()
-        for fit in records(fits, self.tol):
+        if glanced is not None:
+            glanced.extend(fits)
+        for fit in leading_at_glance(fits, self.tol):
             ended.append(fit if fit.converged else longer(fit, ascent, self.max_iter, notify))
             if ended[-1].interrupted or ended[-1].stopped:
-                break
+                return [*ended, *fits]  # one that was not gone on from may be the highest by now
         return ended
 
     def _moved(
@@ -412,6 +477,16 @@ def records(fits: Sequence[Fit], tol: float) -> list[Fit]:
     chosen = list(fits[:1])
     for fit in fits[1:]:
         if fit.elbo > chosen[-1].elbo + tol * max(fit.state.stats.n, 1.0):
+            chosen.append(fit)
+    return chosen
+
+
+def leading_at_glance(fits: Sequence[Fit], tol: float) -> list[Fit]:
+    """The same of fits that still rise: what is higher by less than an iteration gains is not ahead."""
+    chosen = list(fits[:1])
+    for fit in fits[1:]:
+        gain = fit.elbo - fit.trace[-2].elbo if len(fit.trace) > 1 else 0.0
+        if fit.elbo > chosen[-1].elbo + max(tol * max(fit.state.stats.n, 1.0), gain):
             chosen.append(fit)
     return chosen
 

@@ -12,7 +12,8 @@ Two kinds of models differ in what a chain has to remember:
   their posterior for sums of codes times t, and weights never see a draw of a prior.
 - `Layered`: priors have hyper-priors, some so vague that draws from them are useless. Globals are part of the chain,
   and p_t goes from priors centred at the fit to the true ones. Where p(codes) has no unknown parameters it is the same
-  at every t, and only p(rows | codes) goes to the power t.
+  at every t, and only p(rows | codes) goes to the power t; or, of a `Guided` model, p(codes) is that of the fit at
+  t = 0, since a chain seldom comes upon codes that everything else would have to be ready for.
 
 References: Neal (2001); Grosse, Ghahramani & Adams (2015) for the two directions.
 """
@@ -20,6 +21,7 @@ References: Neal (2001); Grosse, Ghahramani & Adams (2015) for the two direction
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
@@ -29,9 +31,22 @@ from scipy.special import logsumexp
 from latens.array import Floats
 from latens.inference.uncertainty.gibbs import Sampled
 
-__all__ = ["Layered", "Path", "Tempered", "anneal", "collapsed", "log_mean_with_error", "path_of", "temperatures"]
+__all__ = [
+    "Guided",
+    "Layered",
+    "Path",
+    "Tempered",
+    "anneal",
+    "coldest",
+    "collapsed",
+    "log_mean_with_error",
+    "path_of",
+    "temperatures",
+]
 
-COLDEST = 1e-6  # the first temperature above 0
+COLDEST = 1e-6  # the first temperature above 0, where that is cold enough
+COLD_NATS = 0.1  # that a first step may change
+N_FELT = 5  # draws of f_0 by which that is told
 SETTLING = 100  # sweeps of the globals at given codes, before a chain goes backwards from them
 
 
@@ -65,6 +80,13 @@ class Layered(Tempered, Protocol):
     def log_tempered(self, point: Any, stats: Any) -> float: ...  # what goes to the power t, linear in sums
 
 
+@runtime_checkable
+class Guided(Layered, Protocol):
+    """A model whose `draw_at` takes a guide, too: the density of codes is then p (q / p)^(1 - t)."""
+
+    def guide(self, q: Any, batch: Any) -> Any: ...  # with `excess(values)`, log q - log p of codes
+
+
 class Path(Protocol):
     """The way of a model from f_0 to f_1."""
 
@@ -81,9 +103,16 @@ def path_of(model: Any, batch: Any, q: Any) -> Path:
     return _Points(model, model.proper(q), batch, q) if isinstance(model, Layered) else _Codes(model, batch, q)
 
 
-def temperatures(n_steps: int) -> Floats:
+def coldest(path: Path) -> float:
+    """The first temperature above 0: draws of vague priors may be any number of widths away from the rows."""
+    rng = np.random.default_rng(0)  # not the chains' own: their temperatures may not depend on them
+    felt = [path.level(COLDEST, state) - path.level(0.0, state) for state in (path.first(rng) for _ in range(N_FELT))]
+    return COLDEST * min(1.0, COLD_NATS / max(float(np.max(np.abs(felt))), COLD_NATS))
+
+
+def temperatures(n_steps: int, first: float = COLDEST) -> Floats:
     """From 0 to 1: half of the steps by ratios, which the vague beginning needs, half even."""
-    ratios = np.geomspace(COLDEST, 1.0, n_steps // 2)
+    ratios = np.geomspace(first, 1.0, n_steps // 2)
     return np.unique(np.concatenate([[0.0], ratios, np.linspace(0.0, 1.0, n_steps - n_steps // 2)]))
 
 
@@ -139,9 +168,13 @@ class _Points:
     batch: Any
     q: Any
 
+    @cached_property
+    def guide(self) -> Any:
+        return self.model.guide(self.q, self.batch) if isinstance(self.model, Guided) else None
+
     def first(self, rng: np.random.Generator) -> tuple[Any, Any, Any]:
         point = self.proper.draw_prior(self.q, rng)
-        return point, *self.proper.draw_at(0.0, point, self.batch, None, rng)
+        return point, *self._drawn(self.proper, 0.0, point, None, rng)
 
     def at(self, codes: Any, rng: np.random.Generator) -> tuple[Any, Any, Any]:
         local, point = self.model.at_codes(self.q, codes, rng), self.proper.draw_prior(self.q, rng)
@@ -151,13 +184,18 @@ class _Points:
         return point, local, stats
 
     def level(self, t: float, state: tuple[Any, Any, Any]) -> float:
-        point, _, stats = state
-        return float(self._at(t).log_prior(point) + t * self.model.log_tempered(point, stats))
+        point, local, stats = state
+        level = float(self._at(t).log_prior(point) + t * self.model.log_tempered(point, stats))
+        return level if self.guide is None else level + (1 - t) * float(self.guide.excess(local.mean))
 
     def step(self, t: float, state: tuple[Any, Any, Any], rng: np.random.Generator) -> tuple[Any, Any, Any]:
         point, local, stats = state
         point = self._at(t).redraw(point, t * stats, rng)
-        return point, *self.model.draw_at(t, point, self.batch, local, rng)
+        return point, *self._drawn(self.model, t, point, local, rng)
+
+    def _drawn(self, model: Any, t: float, point: Any, last: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+        beside = () if self.guide is None else (self.guide,)
+        return model.draw_at(t, point, self.batch, last, rng, *beside)  # type: ignore[no-any-return]
 
     def _at(self, t: float) -> Any:
         return _between(self.proper, self.model, t)
@@ -176,8 +214,13 @@ def _between(start: Any, end: Any, t: float) -> Any:
 
 
 def log_mean_with_error(log_weights: Floats) -> tuple[float, float]:
-    """Log of the mean of weights, and its standard error."""
+    """Log of the mean of weights, and its standard error.
+
+    That of relative weights is at most 1, where one chain outweighs all others however far they are apart: then it is
+    the error of the mean of the logarithms, of which the same is true where they are close together.
+    """
     n = len(log_weights)
     value = float(logsumexp(log_weights) - np.log(n))
     relative = np.exp(log_weights - value)
-    return value, float(np.std(relative, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    spread = max(np.std(relative, ddof=1), np.std(log_weights, ddof=1)) if n > 1 else np.nan
+    return value, float(spread / np.sqrt(n))

@@ -148,7 +148,14 @@ class BinaryFactors:
             n=batch.n,
             seen=batch.counts,
             on=column_sums(weighted)[:k],
-            zz=products(batch, local.mean, local.second, lambda: local.summed_second(batch), self.intercept),
+            zz=products(
+                batch,
+                local.mean,
+                local.second,
+                lambda: local.summed_second(batch),
+                self.intercept,
+                local.variance if isinstance(local, Switches) else None,
+            ),
             zx=cross_sums(weighted, batch.x),
             xx=batch.squares,
             entropy=total(batch.weigh(local.entropy)),
@@ -326,6 +333,9 @@ class BinaryFactors:
 
     def exact_local(self, q: BinaryPosterior) -> bool:
         return self.e_step.is_exact(q.n_components)
+
+    def biased_local(self, q: BinaryPosterior) -> bool:
+        return not self.exact_local(q)
 
     def floats_per_row(self, k: int) -> int:
         # products of codes, which only rows with holes need, for a quarter: small blocks keep threads waiting

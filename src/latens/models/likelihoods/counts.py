@@ -67,7 +67,7 @@ class Counts(Likelihood):
 
     learns_noise: ClassVar[bool] = True
     takes_exposure: ClassVar[bool] = True
-    prior: ClassVar[tuple[float, float]] = (1.0, 1e-3)  # shape and rate of tau
+    prior: ClassVar[tuple[float, float]] = (0.1, 1e-4)  # shape and rate of tau; flat in log tau but for a nat
     common: ClassVar[float] = COMMON
 
     rare: Floats = sized("d")  # 1 for rare columns, 0 for common ones
@@ -130,13 +130,17 @@ class Counts(Likelihood):
         return masked(own, rows.seen)
 
     def matched(self, rows: Rows, mean: Array, variance: Array, columns: Columns) -> tuple[Array, Array]:
-        """Of rare columns averaged over eta, of common ones at its mean."""
-        xp, tau, rare = array_namespace(mean), like(columns.noise.mean, mean), like(self.rare, mean)
-        chance, spread = averages(mean, variance, lambda eta: ((p := expit(eta)), p * (1 - p)), NODES)
-        a = touching_point(rows.x, mean, tau)
-        grown = xp.astype(xp.exp(a), mean.dtype)
-        slope = (1 - rare) * tau * (a - 0.5 / (tau + grown) - mean) + rare * (rows.x - (rows.x + tau) * chance)
-        bend = (1 - rare) * tau * grown / (tau + grown) + rare * (rows.x + tau) * spread
+        """With gamma noise averaged over eta, with log-normal noise at its mean."""
+        xp, gamma, size = array_namespace(mean), self._gamma(mean), like(self._size(columns), mean)
+        psi = mean + self._shift(columns, mean) - xp.log(size)
+        chance, spread = averages(psi, variance, lambda at: ((p := expit(at)), p * (1 - p)), NODES)
+        slope, bend = rows.x - (rows.x + size) * chance, (rows.x + size) * spread
+        if not bool(xp.all(gamma > 0)):
+            tau = like(columns.noise.mean, mean)
+            a = touching_point(rows.x, mean, tau)
+            grown = xp.astype(xp.exp(a), mean.dtype)
+            slope = xp.where(gamma > 0, slope, tau * (a - 0.5 / (tau + grown) - mean))
+            bend = xp.where(gamma > 0, bend, tau * grown / (tau + grown))
         return masked(slope, rows.seen), masked(bend, rows.seen)
 
     def only(self, columns: slice) -> Counts:
@@ -150,7 +154,8 @@ class Counts(Likelihood):
 
         `prior` has shape and rate of the size.
         """
-        tau, gamma = columns.noise.mean, GammaNoise(rows, mean, variance)
+        tau, of_bound = columns.noise.mean, replace(self, ratio=None, shift=None)._shift(columns, mean)
+        gamma = GammaNoise(rows, mean + of_bound, variance)
         shift = gamma.shift(self._size(columns))
         size = gamma.size(shift, prior, None if self.ratio is None else self._size(columns))
         common, log_normal = np.flatnonzero(self.rare == 0), np.zeros(len(tau), dtype=bool)
@@ -158,7 +163,6 @@ class Counts(Likelihood):
             own = some_columns(rows, common)
             height = log_normal_height(own, mean[:, common], variance[:, common], tau[common])
             log_normal[common] = height > gamma.height(shift, size)[common]
-        shift = shift - replace(self, ratio=None, shift=None)._shift(columns, mean)
         return replace(self, ratio=np.where(log_normal, 0.0, size / tau), shift=np.where(log_normal, 0.0, shift))
 
     def middle(self, eta: Array, columns: Columns) -> Array:
@@ -168,10 +172,9 @@ class Counts(Likelihood):
     def deviance(self, y: Array, eta: Array, columns: Columns) -> Array:
         xp, level = array_namespace(eta), self.middle(eta, columns)
         log_ratio = xp.log(xp.maximum(y, xp.ones_like(y))) - xp.log(level)  # 0 log 0 = 0
-        size = like(columns.noise.mean, y)
+        size, gamma = like(self._size(columns), y), self._gamma(y)
         lost = (y + size) * xp.log1p((level - y) / (y + size))  # (y + r) log((mu + r) / (y + r))
-        rare = like(self.rare, y)
-        return 2 * (y * log_ratio + rare * lost + (1 - rare) * (level - y))
+        return 2 * (y * log_ratio + xp.where(gamma > 0, lost, level - y))
 
     def link(self, level: Floats, columns: Columns) -> Floats:
         return np.asarray(np.log(np.maximum(level, np.exp(-LARGEST_LOG))) - self._shift(columns, level))
@@ -256,7 +259,7 @@ class PoissonCounts(Counts):
     """Counts that are not expected to be overdispersed: their dispersion is drawn towards none."""
 
     name: ClassVar[str] = "poisson"
-    prior: ClassVar[tuple[float, float]] = (3.0, 1e-2)
+    prior: ClassVar[tuple[float, float]] = (0.3, 1e-3)
 
 
 def _places(rare: Floats) -> tuple[Index, Index]:

@@ -10,6 +10,8 @@ that stands for gamma noise has other means.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from latens.array import Floats
@@ -19,11 +21,11 @@ from latens.core import Rows
 
 __all__ = ["NODES", "WEIGHTS", "GammaNoise", "counts_above"]
 
-SMALLEST_SIZE, LARGEST_SIZE = 0.02, 1e5
-HALVINGS = 11  # of the logarithms between them, which leave .01
-FACTOR, FEWER_HALVINGS = 4.0, 8  # by which a size that is known about may be off, and what leaves .01 then
+FACTOR, HALVINGS = 4.0, 8  # by which a size that is known about may be off, and what leaves .01 of its logarithm
+SIZES = 0.02 * FACTOR ** np.arange(12)  # at which a size that is not known about is looked for
 MOST_DISTINCT = 4  # counts from 0 to the largest, times the rows, up to which they are summed by value
 SHIFT_STEPS, LONGEST_SHIFT = 3, 1.0  # of Newton's method
+HALF_A_COUNT = 0.5  # as many as were expected
 LARGEST_LOG_MEAN = 40.0
 NODES, MASSES = np.polynomial.hermite_e.hermegauss(2)  # few: eta is known to a tenth or so
 WEIGHTS = MASSES / MASSES.sum()
@@ -53,25 +55,32 @@ class GammaNoise:
         self.means = [np.exp(np.clip(each, -LARGEST_LOG_MEAN, LARGEST_LOG_MEAN)) for each in log_means]
 
     def shift(self, size: Floats) -> Floats:
-        """(D,), given the size; first to where sums of means are those of counts."""
+        """(D,), given the size; first to where sums of means are those of counts.
+
+        Half a count more says that there is none: columns that hold few, or only zeros, stay near their means.
+        """
         expected = sum(w * self._summed(mu) for mu, w in zip(self.means, WEIGHTS, strict=True))
-        shift = np.log((self._summed(self.y) + 0.5) / (expected + 0.5))
+        shift = np.log((self._summed(self.y) + HALF_A_COUNT) / (expected + HALF_A_COUNT))
         for _ in range(SHIFT_STEPS):
-            slope, bend = self._summed(self.y), np.zeros_like(size)
+            held = HALF_A_COUNT * np.exp(shift)
+            slope, bend = self._summed(self.y) + HALF_A_COUNT - held, held
             for mu, w in zip(self.means, WEIGHTS, strict=True):
                 chance = 1 / (1 + size / (mu * np.exp(shift)))
                 pull = w * (self.y + size) * chance
                 slope, bend = slope - self._summed(pull), bend + self._summed(pull * (1 - chance))
-            step = slope / np.maximum(bend, np.finfo(float).tiny)
-            shift = shift + np.clip(step, -LONGEST_SHIFT, LONGEST_SHIFT)
+            shift = shift + np.clip(slope / bend, -LONGEST_SHIFT, LONGEST_SHIFT)
         return np.asarray(shift)
 
     def size(self, shift: Floats, prior: tuple[float, float | Floats], about: Floats | None = None) -> Floats:
-        """(D,), given the shift; `prior` has shape and rate, and `about` says where to look, if that is known."""
+        """(D,), given the shift; `prior` has shape and rate, and `about` says where to look, if that is known.
+
+        Rows and prior often have a top each, with a valley between them: in rare counts of large dispersion a slope in
+        the valley leads to the prior's, many nats below. Hence heights are compared before slopes are followed.
+        """
         y, means = self.y, [mu * np.exp(shift) for mu in self.means]
-        ends = (SMALLEST_SIZE, LARGEST_SIZE) if about is None else (about / FACTOR, about * FACTOR)
-        low, high = (np.log(end) + np.zeros(y.shape[1]) for end in ends)
-        for _ in range(HALVINGS if about is None else FEWER_HALVINGS):
+        about = self._highest(shift, prior) if about is None else about
+        low, high = np.log(about / FACTOR), np.log(about * FACTOR)
+        for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             size = np.exp(middle)
             slope = np.zeros_like(y)
@@ -82,6 +91,12 @@ class GammaNoise:
             low, high = np.where(rises, middle, low), np.where(rises, high, middle)
         return np.asarray(np.exp(0.5 * (low + high)))
 
+    def _highest(self, shift: Floats, prior: tuple[float, float | Floats]) -> Floats:
+        """(D,), the best of SIZES."""
+        none = np.zeros(self.y.shape[1])
+        heights = [self.height(shift, size + none) + prior[0] * np.log(size) - prior[1] * size for size in SIZES]
+        return np.asarray(SIZES[np.argmax(heights, axis=0)])
+
     def _digammas(self, size: Floats) -> Floats:
         """(D,), sums of digamma(y + size) - digamma(size)."""
         if not self._known_by_value:
@@ -91,11 +106,24 @@ class GammaNoise:
 
     def height(self, shift: Floats, size: Floats) -> Floats:
         """(D,), sums of E[log p], but for log y!."""
-        level = gammaln(self.y + size) - gammaln(size)
+        lost = np.zeros_like(self.y)
         for mu, w in zip(self.means, WEIGHTS, strict=True):
-            odds = mu * np.exp(shift) / size
-            level += w * (self.y * np.log(odds) - (self.y + size) * np.log1p(odds))
-        return self._summed(level)
+            lost += w * np.log1p(mu * (np.exp(shift) / size))
+        lost *= self.y + size
+        fixed = self._products + self._summed(self.y) * (shift - np.log(size))
+        return np.asarray(fixed - self._summed(lost) + self._log_gammas(size))
+
+    @cached_property
+    def _products(self) -> Floats:
+        """(D,), sums of counts times E[log mean]."""
+        return self._summed(self.y * sum(w * np.log(mu) for mu, w in zip(self.means, WEIGHTS, strict=True)))
+
+    def _log_gammas(self, size: Floats) -> Floats:
+        """(D,), sums of log Gamma(y + size) / Gamma(size)."""
+        if not self._known_by_value:
+            return self._summed(gammaln(self.y + size) - gammaln(size))
+        above = counts_above(self.rows)
+        return np.asarray(np.sum(above * np.log(size + np.arange(len(above))[:, None]), axis=0))
 
     def _summed(self, values: Floats) -> Floats:
         """(D,), over entries that were seen."""

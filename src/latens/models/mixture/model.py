@@ -30,7 +30,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, simplex, sized
-from latens.array.packed_symmetric import diagonal_places, packed, upper_indices
+from latens.array.packed_symmetric import packed, upper_indices
 from latens.array.special import logsumexp, softmax_entropy, xlogx
 from latens.array.transfer import column_sums, host, is_sparse, like, namespace, total
 from latens.core import Rows, Statistics, transient
@@ -49,6 +49,7 @@ from latens.models.known_codes import KNOWN, for_components
 from latens.models.mixture.features import Features, expand, exposure_of, look, shown
 from latens.models.mixture.missing import Filled
 from latens.models.mixture.moves import gather, rearrange
+from latens.system.cached_value import cached_value
 
 __all__ = ["ClusterStatistics", "Memberships", "Mixture", "MixturePosterior"]
 
@@ -131,7 +132,7 @@ class Mixture:
         joint, view = self._look(q, batch)
         if KNOWN in batch.aux:
             joint = for_components(joint, batch.aux[KNOWN])
-        solved = softmax_entropy(joint)
+        solved = self._shares(joint)
         return Memberships(solved[0], view, solved)
 
     def pairs_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
@@ -164,8 +165,14 @@ class Mixture:
         else:
             clusters: Any = q.clusters
             each = clusters.natural[0][:, d:]
-            each = each[:, diagonal_places(d)] if self.clusters.joint else np.broadcast_to(each, (q.n_components, d))
+            if self.clusters.joint:  # rows are complete
+                return joint + like(each @ self._rounded_squares, batch.x), view
+            each = np.broadcast_to(each, (q.n_components, d))
         return joint + batch.mask @ like((each * rounding).T, batch.x), view
+
+    def _shares(self, joint: Array) -> tuple[Array, Array]:
+        """Memberships and their entropies, by compiled loops where clusters are."""
+        return softmax_entropy(joint, 0) if isinstance(self.clusters, NormalWishart) else softmax_entropy(joint)
 
     def _rounding_of(self, batch: Rows) -> Floats | None:
         """None also where entries are filled in jointly: there rounding is left out."""
@@ -173,13 +180,18 @@ class Mixture:
 
     def _spread(self, xx: Floats, seen: Floats, rounding: Floats) -> Floats:
         """Sums of squares (K, Q) over `seen` (K, 1 or D) entries with what rounding adds, as the family asks for it."""
-        d = len(rounding)
+        if self.clusters.joint:
+            return xx + seen * self._rounded_squares
         each = seen * rounding
-        if not self.clusters.joint:
-            return xx + (each if self.clusters.natural[0].shape[1] == 2 * d else each.sum(axis=1, keepdims=True))
-        xx = np.array(xx)
-        xx[:, diagonal_places(d)] += each
-        return xx
+        by_column = self.clusters.natural[0].shape[1] == 2 * len(rounding)
+        return xx + (each if by_column else each.sum(axis=1, keepdims=True))
+
+    @cached_value
+    def _rounded_squares(self) -> Floats:
+        """(D (D + 1) / 2,), what rounding adds to the products of pairs of columns of a row: to squares alone."""
+        rounding = np.zeros(0) if self.rounding is None else self.rounding
+        rows, columns = upper_indices(len(rounding))
+        return np.where(rows == columns, rounding[rows], 0.0)
 
     def imagined(self, counts: Floats, mean: Floats, variance: Floats) -> ClusterStatistics:
         """Statistics of rows that were never seen: `counts` (K,) of them about each mean (K, D), variance (D,)."""
@@ -238,14 +250,20 @@ class Mixture:
         return softmax_entropy(self._log_joint(q, batch))[0]
 
     def predicted_step(self, q: MixturePosterior, batch: Rows) -> Memberships:
-        """Memberships under the predictive density, with what the sums of these rows ask for."""
+        """Memberships under the predictive density, with what the sums of these rows ask for.
+
+        Candidates of a search are made of them: where entries of a column would be integrated one by one, nearly so.
+        """
+        if isinstance(q.clusters, MixedColumns):
+            near = q.clusters.near_density(batch.x, shown(q.clusters, batch)) + like(_log_weights(q), batch.x)
+            return replace(self.local_step(q, batch), mean=softmax_entropy(near)[0])
         if not self.clusters.joint:
             return replace(self.local_step(q, batch), mean=self.predicted_memberships(q, batch))
         expected, view = look(q.clusters, np.zeros(q.n_components), batch)
         clusters: Any = q.clusters
         beside = (batch.observed, view.volume) if isinstance(view, Filled) else ()
         density = clusters.predicted_density(expected, *beside)
-        return Memberships(softmax_entropy(density + like(_log_weights(q), batch.x))[0], view)
+        return Memberships(self._shares(density + like(_log_weights(q), batch.x))[0], view)
 
     def _log_joint(self, q: MixturePosterior, batch: Rows) -> Array:
         """(n, K), log E[pi_k] + log E_q[p(x_n | theta_k)]."""

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from latens.array import Array, Floats, Index
 from latens.array.special import xlogx
-from latens.array.transfer import host, is_sparse
+from latens.array.transfer import host, is_sparse, total
 from latens.core import Removal, Rows
 from latens.families.sticks import Sticks
 from latens.models.mixture.features import EXPOSURE, exposure_of
@@ -36,7 +36,8 @@ Swap = tuple[float, Callable[[], Any]]  # what it gains, and the clusters after 
 N_MERGES = 4  # merges tried
 N_SPLITS = 2  # splits tried
 N_SWAPS = 6  # swaps and transfers tried
-N_DEALS = 6  # times that rows are dealt
+N_DEALS = 6  # times that rows are dealt at most
+FEWEST_DEALT = 0.1  # rows of the sample that go elsewhere in a deal, below which no other deal changes much
 HOPELESS, HOPELESS_PER_ROW = 50.0, 0.01  # nats, and nats a row, that sums may say a candidate loses
 KEPT_NUMBERS = 2**20  # of halves that are kept beyond a round
 PAIRED_NUMBERS = 2**16  # sums of pairs of clusters whose evidence is found at once
@@ -96,8 +97,13 @@ def _worst(stats: ClusterStatistics) -> float:
 
 def dealt(model: Mixture, q: MixturePosterior, rows: Rows, n: float) -> MixturePosterior:
     """Clusters of the rows, which stand for n, after these were dealt a few times by the predictive density."""
+    last = None
     for _ in range(N_DEALS):
-        q = model.global_step(q, (n / rows.n) * model.statistics(rows, model.predicted_step(q, rows)))
+        local = model.predicted_step(q, rows)
+        q = model.global_step(q, (n / rows.n) * model.statistics(rows, local))
+        if last is not None and total(abs(local.mean - last)) < FEWEST_DEALT:
+            break
+        last = local.mean
     return q
 
 
@@ -140,8 +146,9 @@ def _merges(
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
     first, second = first[near], second[near]
-    alone = _free_energy(model, q, stats, np.eye(k))
-    together = _free_energy(model, q, stats, np.eye(k)[first] + np.eye(k)[second])
+    each = np.eye(k)
+    # all at once: of few clusters a call costs what is found in it
+    alone, together = np.split(_free_energy(model, q, stats, np.concatenate([each, each[first] + each[second]])), [k])
     gain = together - alone[first] - alone[second] - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
     return [(float(gain[p]), int(first[p]), int(second[p])) for p in best if gain[p] > _worst(stats)]
@@ -154,15 +161,15 @@ def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, sp
     others = np.delete(np.arange(k), which)
     if not len(others):
         return
-    alone = _free_energy(model, q, stats, np.eye(k)[others])
+    each = np.eye(k + 2)
+    groups = np.concatenate([each[others], each[others] + each[k], each[others] + each[k + 1], each[k:]])
+    energy = _free_energy(model, q, both, groups)
+    alone, larger, halved = energy[: k - 1], energy[k - 1 : -2].reshape(2, k - 1), energy[-2:]
     for side in (0, 1):
-        half = np.eye(k + 2)[k + side]
-        gains = _free_energy(model, q, both, np.eye(k + 2)[others] + half) - alone
-        gains += more - _free_energy(model, q, both, half[None])
-        for gain, to in zip(gains, others, strict=True):
+        for gain, to in zip(larger[side] - alone + (more - halved[side]), others, strict=True):
             groups = np.eye(k, k + 2)
-            groups[which] = np.eye(k + 2)[k + 1 - side]
-            groups[to] += half
+            groups[which] = each[k + 1 - side]
+            groups[to] += each[k + side]
             yield float(gain), partial(_regrouped, model, q, both, groups)
 
 
@@ -213,8 +220,9 @@ def _best_halves(
         return None
     stats, entropy = _halved(model, rows, sides)
     stats, entropy, n = (effective / rows.n) * stats, (effective / rows.n) * entropy, 2 * len(sides)
-    together = _free_energy(model, q, stats, np.eye(1, n) + np.eye(1, n, 1))
-    gains = _free_energy(model, q, stats, np.eye(n)).reshape(-1, 2).sum(axis=1) + entropy - together
+    whole = np.eye(1, n) + np.eye(1, n, 1)
+    energy = _free_energy(model, q, stats, np.concatenate([whole, np.eye(n)]))
+    gains = energy[1:].reshape(-1, 2).sum(axis=1) + entropy - energy[0]
     best = int(np.argmax(gains))
     return float(gains[best]), stats.regroup(np.eye(n)[2 * best : 2 * best + 2], model.tied)
 

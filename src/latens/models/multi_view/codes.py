@@ -81,7 +81,7 @@ class JointCodes:
         root = np.linalg.cholesky(host(self.spread))
         noise = rng.normal(size=self.mean.shape)
         if self.kind is not None:
-            root = root[host(self.kind)]
+            root = take(root, self.kind)
         moved: Floats = noise @ root[0].T if len(root) == 1 else np.einsum("nkl,nl->nk", root, noise)
         return np.asarray(host(self.mean) + moved)
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import array_namespace
 
 from latens.array import Array, Floats, Index
 from latens.array.fields import part, record, sized
@@ -39,8 +39,6 @@ from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.system.cached_value import cached_value
 
 __all__ = ["Regressors", "ViewPosterior", "ViewStatistics", "pull_and_gram"]
-
-MOST_MISSING_BY_COMPLEMENT = 0.4  # share of missing entries up to which sums are taken by complement
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,21 +447,17 @@ def pull_and_gram(p: ViewPosterior, part: Rows, tangent: Tangent, rows: Index | 
 
 def _over_seen_columns(part: Rows, values: Array, whole: Array) -> Array:
     """(n, P), for each row the sum of values (D, P) over the columns it shows; `whole` (1, P) is that over all."""
-    if _few_gaps(part):
+    if part.few_gaps:
         return _by_complement(part.gaps[0], values, whole[0], part.present)
     return array_namespace(part.x).astype(part.seen, part.x.dtype) @ values
 
 
 def _over_seen_rows(part: Rows, values: Array) -> Floats:
     """(D, P), for each column the sum of values (n, P) over the rows that show it."""
-    if _few_gaps(part):
+    if part.few_gaps:
         whole = cross_sums(part.present[:, None], values)
         return host(_by_complement(part.gaps[1], values, whole[0], np.ones(part.x.shape[1])))
     return cross_sums(array_namespace(part.x).astype(part.seen, part.x.dtype), values)
-
-
-def _few_gaps(part: Rows) -> bool:
-    return is_numpy_array(part.x) and len(part.gaps[0][1]) <= MOST_MISSING_BY_COMPLEMENT * part.x.size
 
 
 def _by_complement(gaps: tuple[Index, Index], values: Array, whole: Array, there: Array) -> Array:

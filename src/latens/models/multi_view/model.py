@@ -54,6 +54,7 @@ from latens.models.multi_view.coefficients import Regressors, ViewPosterior, Vie
 from latens.models.multi_view.moves import propose
 from latens.models.multi_view.sampling import (
     DrawnFactors,
+    FactorGuide,
     draw_factors,
     draw_tangents,
     draw_view,
@@ -292,11 +293,14 @@ class MultiView:
     def at_codes(self, q: MultiViewPosterior, codes: Floats, rng: np.random.Generator) -> DrawnFactors:
         return DrawnFactors(codes)
 
+    def guide(self, q: MultiViewPosterior, batch: Rows) -> FactorGuide:
+        return FactorGuide(self.local_step(q, batch))  # type: ignore[arg-type]
+
     def draw_at(
-        self, t: float, point: MultiViewPosterior, batch: Rows, last: DrawnFactors | None, rng: np.random.Generator
+        self, t: float, point: MultiViewPosterior, batch: Rows, last: DrawnFactors | None, rng: Any, guide: Any = None
     ) -> tuple[DrawnFactors, MultiViewStatistics]:
-        """The density of rows given factors goes to the power t."""
-        local = draw_factors(self, point, batch, last, rng, t)
+        """The density of rows given factors goes to the power t, that of factors from the guide's to the prior's."""
+        local = draw_factors(self, point, batch, last, rng, t, guide)
         return local, self.draw_statistics(point, batch, local, rng)
 
     def proper(self, q: MultiViewPosterior) -> MultiView:
@@ -310,10 +314,7 @@ class MultiView:
         prior = self.prior(point.n_components)
         return sum(log_view_prior(prior.views[name], view) for name, view in point.views.items())
 
-    def redraw(
-        self, point: MultiViewPosterior, stats: MultiViewStatistics, rng: np.random.Generator
-    ) -> MultiViewPosterior:
-        return self.draw_globals(point, stats, rng)
+    redraw = draw_globals
 
     def log_tempered(self, point: MultiViewPosterior, stats: MultiViewStatistics) -> float:
         terms = self.data_terms(point, stats)

@@ -131,14 +131,21 @@ def _unpruned(p: ViewPosterior, stats: ViewStatistics) -> tuple[Floats, Floats]:
     if stats.free_pull is not None and stats.free_gram is not None:
         pull, gram = pull + stats.free_pull / tau, gram + stats.free_gram / tau
     full = unpacked(gram, width)
-    unseen = np.flatnonzero(~np.any(full, axis=(1, 2)))
-    full[unseen] = np.eye(width)  # columns that no row shows say nothing
+    # what no row tells beside a column says nothing: all of it where none shows the column, or a covariate's level that
+    # those which do never have
+    column, unseen = np.nonzero(np.diagonal(full, axis1=1, axis2=2) == 0)
+    full[column, unseen, unseen] = 1.0
     own = np.maximum(np.diagonal(full, axis1=1, axis2=2)[:, :k], np.finfo(float).tiny)
-    if len(full) == 1:
-        mean = np.linalg.lstsq(full[0], pull.T, rcond=None)[0].T
-    else:
-        mean = np.linalg.solve(full, pull[:, :, None])[:, :, 0]
+    mean = np.linalg.lstsq(full[0], pull.T, rcond=None)[0].T if len(full) == 1 else _solved(full, pull)
     return mean[:, :k], 1 / (p.noise.mean * own.mean(axis=1))
+
+
+def _solved(full: Floats, pull: Floats) -> Floats:
+    """(D, W), the solution for each column; the shortest where regressors, such as levels, are not told apart."""
+    try:
+        return np.asarray(np.linalg.solve(full, pull[:, :, None])[:, :, 0])
+    except np.linalg.LinAlgError:
+        return np.asarray((np.linalg.pinv(full, hermitian=True) @ pull[:, :, None])[:, :, 0])
 
 
 def _second(stats: MultiViewStatistics, k: int) -> Floats:

@@ -12,7 +12,8 @@ Views are Gaussian, Gaussian with known precisions, or yes/no; every sample has 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaln, expit
@@ -30,7 +31,7 @@ from latens.families.point_normal_gamma import FLATTEST, LOG_2PI
 from latens.families.spike_slab import SpikeSlab
 from latens.models.likelihoods import Tangent
 from latens.models.likelihoods.bernoulli import Bernoulli
-from latens.models.multi_view.codes import JointCodes
+from latens.models.multi_view.codes import JointCodes, SparseCodes
 from latens.models.multi_view.coefficients import Regressors, ViewPosterior, ViewStatistics
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DrawnFactors",
+    "FactorGuide",
     "draw_coefficients",
     "draw_factors",
     "draw_tangents",
@@ -61,6 +63,42 @@ class DrawnFactors:
         return JointCodes(self.mean, np.zeros((1, k, k)), tangents)
 
 
+@dataclass(frozen=True)
+class FactorGuide:
+    """Factors where a fit has them: a chain that starts with them need not come upon them.
+
+    Where all loadings of a factor are off its values are draws of their prior, which hardly turn a loading on.
+    """
+
+    fitted: JointCodes
+
+    @cached_property
+    def precision(self) -> Floats:
+        """(1, kinds or n, K, K)."""
+        return np.asarray(np.linalg.inv(host(self.fitted.spread)))
+
+    def excess(self, values: Floats) -> float:
+        """log q - log p of all values (n, K), p being their prior."""
+        gap = values - host(self.fitted.mean)
+        form = np.sum(gap * self._times(self.precision, gap)) - np.sum(values * values)
+        volume = host(self.fitted.volume)
+        kind = self.fitted.kind
+        each = volume if kind is None else volume[host(kind)]
+        return float(-0.5 * (form + np.sum(np.broadcast_to(each, len(values)))))
+
+    def pulled(self, local: JointCodes | SparseCodes, share: float) -> JointCodes:
+        """Codes whose prior p is p (q / p)^share instead."""
+        before = np.asarray(np.linalg.inv(host(local.spread)))
+        spread = np.asarray(np.linalg.inv(before + share * (self.precision - np.eye(before.shape[-1]))))
+        drive = self._times(before, host(local.mean)) + share * self._times(self.precision, host(self.fitted.mean))
+        return JointCodes(self._times(spread, drive), spread, local.tangents, self.fitted.kind)
+
+    def _times(self, matrices: Any, values: Floats) -> Floats:
+        """(n, K), of each row."""
+        own = matrices if self.fitted.kind is None else matrices[host(self.fitted.kind)]
+        return np.asarray((own @ values[:, :, None])[:, :, 0])
+
+
 def draw_factors(
     model: MultiView,
     point: MultiViewPosterior,
@@ -68,16 +106,19 @@ def draw_factors(
     last: DrawnFactors | None,
     rng: np.random.Generator,
     power: float = 1.0,
+    guide: FactorGuide | None = None,
 ) -> DrawnFactors:
     """Factor values of each row given all else; those before say where yes/no entries were.
 
-    The density of measurements given factors may go to a power.
+    The density of measurements given factors may go to a power, that of factors be between the prior's and a guide's.
     """
     before = DrawnFactors(np.zeros((len(batch), point.n_components))) if last is None else last
     tangents = draw_tangents(model, point, batch, before, rng)
     if power < 1:
         point = to_power(point, power)
-    local = model.codes_given(point, batch, tangents)
+    local: Any = model.codes_given(point, batch, tangents)
+    if guide is not None and power < 1:
+        local = guide.pulled(local, 1 - power)
     root = np.linalg.cholesky(host(local.spread))
     root = root if local.kind is None else root[local.kind]
     noise = rng.standard_normal((*local.mean.shape, 1))

@@ -242,6 +242,9 @@ class JensenNoisyOr:
     def exact_local(self, q: RatePosterior) -> bool:
         return False
 
+    def biased_local(self, q: RatePosterior) -> bool:
+        return True
+
     def gap_of_optima(self, q: RatePosterior) -> float:
         return GAP_OF_OPTIMA
 

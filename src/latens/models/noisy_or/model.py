@@ -408,6 +408,9 @@ class NoisyOrCauses:
     def exact_local(self, q: CausePosterior) -> bool:
         return q.n_components <= self.most_exact
 
+    def biased_local(self, q: CausePosterior) -> bool:
+        return not self.exact_local(q)
+
     def gap_of_optima(self, q: CausePosterior) -> float:
         return 0.0 if self.exact_local(q) else GAP_OF_LISTS
 

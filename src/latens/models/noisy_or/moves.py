@@ -157,8 +157,10 @@ def grouped(codes: Floats, n_groups: int, rng: np.random.Generator, n_rounds: in
         centres = np.vstack([centres, codes[rng.choice(len(codes), p=chance / chance.sum())]])
         gaps = np.minimum(gaps, np.sum((codes - centres[-1]) ** 2, axis=1))
     label: Index = np.zeros(len(codes), dtype=np.intp)
-    for _ in range(n_rounds):
-        label = np.argmin(np.sum(centres**2, axis=1) - 2 * codes @ centres.T, axis=1)
+    for number in range(n_rounds):
+        last, label = label, np.argmin(np.sum(centres**2, axis=1) - 2 * codes @ centres.T, axis=1)
+        if number and np.array_equal(label, last):
+            break
         sums, sizes = np.zeros_like(centres), np.bincount(label, minlength=n_groups)
         np.add.at(sums, label, codes)
         centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)

@@ -37,6 +37,8 @@ class HiddenCells:
     right, usual : float
         Share of hidden levels of text that were filled rightly, and that the most frequent level gets right; NaN where
         no column is of levels. `error` is NaN where all are.
+    n_numbers : int
+        How many of the cells `error` and `coverage` are about.
     """
 
     n: int
@@ -44,6 +46,7 @@ class HiddenCells:
     coverage: float
     right: float = float("nan")
     usual: float = float("nan")
+    n_numbers: int = 0
 
     @property
     def helpful(self) -> bool:
@@ -81,7 +84,8 @@ def hidden_cells(entry: Entry) -> HiddenCells | None:
     error, plain = (((guess - rows) / spread)[hide] for guess in (mean, np.broadcast_to(usual, rows.shape)))
     inside = np.abs(mean - rows)[hide] <= 1.96 * std[hide]
     coverage = float("nan") if entry.binary or not np.any(std[hide] > 0) else float(np.mean(inside))
-    return HiddenCells(int(hide.sum()), float(np.sqrt(np.mean(error**2) / np.mean(plain**2))), coverage)
+    n, ratio = int(hide.sum()), float(np.sqrt(np.mean(error**2) / np.mean(plain**2)))
+    return HiddenCells(n, ratio, coverage, n_numbers=n)
 
 
 def _looked_at(values: np.ndarray, d: int) -> np.ndarray:
@@ -119,7 +123,7 @@ def _in_frame(entry: Entry, frame: MixedFrame) -> HiddenCells | None:
         gaps, plain = (((guess - rows) / spread)[of_numbers] for guess in (filled, np.broadcast_to(mean, rows.shape)))
         error = float(np.sqrt(np.mean(gaps**2) / max(float(np.mean(plain**2)), 1e-300)))
         coverage = float(np.mean(np.abs(filled - rows)[of_numbers] <= 1.96 * std[of_numbers]))
-    return HiddenCells(int(hide.sum()), error, coverage, right, usual)
+    return HiddenCells(int(hide.sum()), error, coverage, right, usual, int(of_numbers.sum()))
 
 
 def _most_frequent(column: np.ndarray) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from latens.array.transfer import host
 from latens.estimators.fitted_parts import entries_of
 
-__all__ = ["RowSample", "beside", "joined_by_name", "n_rows_of", "row_names", "sample_rows", "take_rows"]
+__all__ = ["RowSample", "beside", "joined_by_name", "n_rows_of", "row_labels", "row_names", "sample_rows", "take_rows"]
 
 MOST_ROWS = 5000
 MOST_ENTRIES = 2e7  # of the rows looked at, as numbers: each is asked for its density and its codes
@@ -122,12 +122,20 @@ def joined_by_name(X: Any) -> Any:
 
 def row_names(X: Any) -> list[str] | None:
     """Names of the rows of a data frame, a dict of them or annotated data; None where rows are only numbered."""
+    labels = _index_of(X)
+    return None if getattr(labels, "start", None) is not None else row_labels(X)
+
+
+def row_labels(X: Any) -> list[str] | None:
+    """The same, numbers included: what metadata of the rows may be matched with."""
+    labels = _index_of(X)
+    return None if labels is None else [str(label) for label in labels]
+
+
+def _index_of(X: Any) -> Any:
     if isinstance(X, Mapping):
         X = next((part for part in X.values() if hasattr(part, "iloc")), None)
-    labels = getattr(X, "index", None) if hasattr(X, "iloc") else getattr(X, "obs_names", None)
-    if labels is None or getattr(labels, "start", None) is not None:
-        return None
-    return [str(label) for label in labels]
+    return getattr(X, "index", None) if hasattr(X, "iloc") else getattr(X, "obs_names", None)
 
 
 def n_rows_of(X: Any) -> int:

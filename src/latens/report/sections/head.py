@@ -181,7 +181,7 @@ def _cells(entry: Entry) -> tuple[str, str]:
             f"{_percent(cells.usual)})"
         )
     if np.isfinite(cells.coverage):
-        parts.append(f"{_percent(cells.coverage)} lie in their 95 % interval")
+        parts.append(f"{_percent(cells.coverage)} of {cells.n_numbers:,} numbers lie in their 95 % interval")
     return "good" if cells.helpful else "doubtful", "; ".join(parts) + "."
 
 
@@ -226,6 +226,7 @@ def _size(entry: Entry) -> str:
     n = n_rows_of(entry.X)
     layout = getattr(entry.model, "layout_", None)
     if layout is not None and n:
+        layout = layout.as_read  # a category is one column, however many its levels take
         views = ", ".join(f"{name} {number(len(f))}" for name, f in zip(entry.view_names, layout.features, strict=True))
         return f"{_several(n, 'row')} × {_several(layout.n_columns, 'column')} ({views})"
     shape: tuple[Any, ...] = getattr(entry.X, "shape", ())
@@ -235,7 +236,11 @@ def _size(entry: Entry) -> str:
 def _missing(entry: Entry) -> str:
     if entry.sample is None:
         return ""
-    share = float(np.mean(~np.isfinite(entry.sample.values)))
+    given = entry.sample.X
+    if hasattr(given, "isna"):  # columns of levels are not missing where another level is known
+        share = float(np.mean(np.asarray(given.isna())))
+    else:
+        share = float(np.mean(~np.isfinite(entry.sample.values)))
     if 0 < share < LEAST_SHARE:
         return "fewer than 0.1 % of the entries missing"
     return "" if share == 0 else f"{_percent(share)} of the entries missing"

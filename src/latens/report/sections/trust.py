@@ -70,7 +70,7 @@ def _cells(entry: Entry) -> list[str]:
             f" Levels: {100 * cells.right:.1f} % right; the most frequent one would be in {100 * cells.usual:.1f} %."
         )
     if np.isfinite(cells.coverage):
-        words += f" {100 * cells.coverage:.1f} % of the numbers lie within their 95 % interval."
+        words += f" {100 * cells.coverage:.1f} % of {number(cells.n_numbers)} numbers lie within their 95 % interval."
     return [words + " The model had seen these rows; new rows are filled somewhat worse."]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,18 @@ class TestImputing:
         again = latens.load(latens.save(found, tmp_path / "model"))
         assert np.array_equal(again.dispersion_["rna"], dispersion)
         assert np.array_equal(again.impute({"rna": np.where(hidden, np.nan, counts)})["rna"], filled)
+
+    @pytest.mark.parametrize("kind", ["poisson", "negative-binomial"])
+    def test_a_hundred_rows_tell_the_dispersion_of_rare_counts(self, kind: str) -> None:
+        """The prior draws it towards none, by no more nats than that many rows know better."""
+        rng = np.random.default_rng(58)
+        counts = rng.poisson(0.3 * rng.gamma(1 / 4, 4, size=(100, 40))).astype(float)
+        counts = counts[:, counts.sum(axis=0) > 5]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # there is nothing to find
+            found = model(2, likelihoods={"visits": kind}).fit({"visits": counts})
+        assert np.mean(found.dispersion_["visits"] > 1) > 0.9
+        assert np.median(found.dispersion_["visits"]) == pytest.approx(4.0, rel=0.25)
 
     def test_views_that_are_absent_are_predicted_whole(self, data: tuple[Views, Any], fitted: Any) -> None:
         views, truth = data

@@ -26,6 +26,9 @@ AT_ONCE = 32  # chances multiplied before a logarithm is taken, unless one is so
 LEAST_FACTOR = 1e-9
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 TOGETHER = 4  # ones in a step, which the compiler turns into vectors; AT_ONCE is a multiple
+WORD_BITS = 12  # of a number made from a state: so many states have a place where what profiles say of them is kept
+SPREADING = 0x9E3779B97F4A7C15  # odd, without a pattern: products with it tell by their first bits what they are of
+NOBODY = -1  # no state
 LEAST_LEFT, MOST_LEFT = 1e-6, 1e100  # of a sum over profiles, a cause turned off: beyond, parts may not have been held
 
 
@@ -131,18 +134,65 @@ def _light(word, leaks, lights, lit):
 
 
 @nb.njit(**COMPILED)
-def _weigh(word, own, profile, odds, logits):
-    """The profiles' logits under a state; returns minus its cost."""
+def _paid(word, own):
+    """Minus what the causes that are on cost."""
     value = 0.0
+    while word:
+        value -= own[_lowest(word)]
+        word &= word - 1
+    return value
+
+
+@nb.njit(**COMPILED)
+def _weigh(word, profile, odds, logits):
+    """The profiles' logits under a state."""
     for p in range(len(profile)):
         logits[p] = profile[p]
     while word:
         b = _lowest(word)
         word &= word - 1
-        value -= own[b]
         for p in range(len(profile)):
             logits[p] += odds[b, p]
-    return value
+
+
+@nb.njit(**COMPILED)
+def _profiled(word, profile, odds, logits, names, levels, shares):
+    """Where what profiles say of a state is kept, whatever the row: most rows have states that others have, too.
+
+    By its place: `names` the state; `levels` its largest logit, the logarithm of their sum beside it, and whether flips
+    were looked at, which is not so after another state; `shares` of the profiles.
+    """
+    place = np.int64((np.uint64(word) * np.uint64(SPREADING)) >> np.uint64(64 - WORD_BITS))
+    if names[place] != word:
+        names[place] = word
+        _weigh(word, profile, odds, logits)
+        top, total = _shares(logits, shares[place])
+        levels[place, 0], levels[place, 1], levels[place, 2] = top, log_normal(total), 0.0
+    return place
+
+
+@nb.njit(**COMPILED)
+def _lift(word, share, growth, odds, lifts):
+    """What a flip of each cause adds to the logarithm of the sum over profiles; NaN where it is not held exactly."""
+    k, n_profiles = odds.shape
+    if n_profiles == 1:
+        for b in range(k):
+            lifts[b] = odds[b, 0]
+    else:
+        for b in range(k):
+            lifts[b] = 0.0
+        for p in range(n_profiles):
+            for b in range(k):
+                lifts[b] += share[p] * growth[p, b]
+        for b in range(k):
+            lifts[b] = log_normal(max(lifts[b], LEAST_NORMAL))
+    while word:
+        b = _lowest(word)
+        word &= word - 1
+        left = 0.0
+        for p in range(n_profiles):
+            left += share[p] / growth[p, b]
+        lifts[b] = log_normal(left) if LEAST_LEFT < left < MOST_LEFT else np.nan
 
 
 @nb.njit(**COMPILED)
@@ -154,8 +204,10 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
     """
     n, c = words.shape
     (k, n_columns), n_profiles, room = flash.shape, len(profile), _widest(indptr)
-    own, logits, share = np.empty(k), np.empty(n_profiles), np.empty(n_profiles)
-    parents, levels = np.empty(n_parents, np.int64), np.empty(n_parents)
+    own, logits = np.empty(k), np.empty(n_profiles)
+    names, levels = np.full(1 << WORD_BITS, NOBODY), np.empty((1 << WORD_BITS, 3))
+    shares, lifts = np.empty((1 << WORD_BITS, n_profiles)), np.empty((1 << WORD_BITS, k))
+    parents, tops = np.empty(n_parents, np.int64), np.empty(n_parents)
     listed, heights = np.empty(c, np.int64), np.empty(c)  # the states of a row and their scores
     all_lit, all_base, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(room), np.empty(k * room)
     by_column, all_by_one = np.ascontiguousarray(flash.T), np.zeros((room, k))
@@ -190,9 +242,8 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
             if _holds(listed, heights, s, word):
                 continue
             _light(word ^ common, base, lights, lit)
-            value = _weigh(word, own, profile, odds, logits)
-            top, total = _shares(logits, share)
-            heights[s] = value + _log_product(lit, at_once) + top + log_normal(total)
+            at = _profiled(word, profile, odds, logits, names, levels, shares)
+            heights[s] = _paid(word, own) + _log_product(lit, at_once) + levels[at, 0] + levels[at, 1]
         for _ in range(n_rounds):
             if not _flip(
                 leaks,
@@ -205,11 +256,14 @@ def improve_words(indptr, indices, first, flash, theta, cost, profile, odds, gro
                 growth,
                 listed,
                 heights,
-                parents,
+                names,
                 levels,
+                shares,
+                lifts,
+                parents,
+                tops,
                 lit,
                 logits,
-                share,
                 products,
                 values,
             ):
@@ -278,36 +332,34 @@ def _flip(
     growth,
     words,
     score,
+    names,
+    levels,
+    shares,
+    lifts,
     parents,
     heights,
     lit,
     logits,
-    share,
     products,
     values,
 ):
-    """One round of one row; whether it found a better state. The last five are room to work in."""
-    found, k, n_profiles = False, len(own), len(profile)
+    """One round of one row; whether it found a better state. The last six are room to work in."""
+    found, k = False, len(own)
     n_here = _best(words, score, parents, heights)
     worst = np.argmin(score)
     for at in range(n_here):
         parent = parents[at]
         _light(parent, leaks, lights, lit)
-        level = _weigh(parent, own, profile, odds, logits)
-        top, total = _shares(logits, share)
-        whole = top + log_normal(total)
+        level = _paid(parent, own)
+        place = _profiled(parent, profile, odds, logits, names, levels, shares)
+        lift = lifts[place]
+        if not levels[place, 2]:
+            _lift(parent, shares[place], growth, odds, lift)
+            levels[place, 2] = 1.0
+        whole = levels[place, 0] + levels[place, 1]
         by_ones = heights[at] - level - whole  # what the ones add to the parent: turned off, a cause lowers it
-        if n_profiles == 1:
-            for b in range(k):
-                values[b] = level - own[b] + whole + odds[b, 0]
-        else:
-            for b in range(k):
-                values[b] = 0.0
-            for p in range(n_profiles):
-                for b in range(k):
-                    values[b] += share[p] * growth[p, b]
-            for b in range(k):
-                values[b] = level - own[b] + whole + log_normal(max(values[b], LEAST_NORMAL))
+        for b in range(k):
+            values[b] = level - own[b] + whole + lift[b]
         _add_log_products(lit, by_one, at_once, products, values)
         for b in range(k):
             child = parent ^ (np.int64(1) << b)
@@ -315,13 +367,10 @@ def _flip(
             if (parent >> b) & 1:
                 if _holds(words, score, len(words), child):
                     continue
-                left = 0.0
-                for p in range(n_profiles):
-                    left += share[p] / growth[p, b]
-                if LEAST_LEFT < left < MOST_LEFT:
-                    value = level + own[b] + whole + log_normal(left)
-                else:
-                    value = _weigh(child, own, profile, odds, logits) + _log_sum(logits)
+                value = level + own[b] + whole + lift[b]
+                if np.isnan(lift[b]):
+                    _weigh(child, profile, odds, logits)
+                    value = _paid(child, own) + _log_sum(logits)
                 if value + by_ones + 1e-9 * abs(heights[at]) <= score[worst]:
                     continue
                 _light(child, leaks, lights, lit)
@@ -342,7 +391,8 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
     """
     n, c = words.shape
     k, n_profiles, room = flash.shape[0], len(profile), _widest(indptr)
-    nothing, logits, share = np.zeros(k), np.empty(n_profiles), np.empty(n_profiles)
+    logits, shares = np.empty(n_profiles), np.empty((1 << WORD_BITS, n_profiles))
+    names, levels = np.full(1 << WORD_BITS, NOBODY), np.empty((1 << WORD_BITS, 3))
     all_lit, all_leaks, all_lights = np.empty(room), np.empty(room), np.empty(k * room)
     all_blame, all_by_leak = np.empty(k * room), np.empty(room)
     for i in range(n):
@@ -360,11 +410,7 @@ def share_ones(indptr, indices, first, flash, profile, odds, words, mass, caused
                 continue
             word = words[i, s]
             _light(word, leaks, lights, lit)
-            if n_profiles == 1:
-                share[0] = 1.0
-            else:
-                _weigh(word, nothing, profile, odds, logits)
-                _shares(logits, share)
+            share = shares[_profiled(word, profile, odds, logits, names, levels, shares)]
             for t in range(width):
                 lit[t] = own / lit[t]
                 by_leak[t] += lit[t]

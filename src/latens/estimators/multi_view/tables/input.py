@@ -15,6 +15,7 @@ from array_api_compat import array_namespace
 
 from latens.array import Floats, Index
 from latens.array.transfer import host, is_sparse
+from latens.estimators.frames.raw_frames import refuse_lazy_frame
 from latens.estimators.rows.validation import check_sparse, is_foreign
 from latens.scale.scan import Scan
 from latens.system.optional_imports import is_dask
@@ -264,6 +265,8 @@ def _named(views: Any, known: Sequence[str] | None) -> Iterator[tuple[str, Any]]
 
 
 def _read(name: str, table: Any, layer: Any, use_var: str | None, known: bool) -> Iterator[ViewTable]:
+    if hasattr(table, "collect_schema"):  # of polars
+        refuse_lazy_frame(table, f"views[{name!r}]")
     rows, columns, obs, counted, chooses = None, None, None, False, False
     if _is_annotated(table):
         rows, columns, obs = _strings(table.obs_names), _strings(table.var_names), table.obs

@@ -69,7 +69,7 @@ def guess_from_survey(survey: Survey, layout: Layout, given: Any) -> tuple[str, 
 
 def guess_from_looks(layout: Layout, given: Any, look_at: Callable[[slice], Look]) -> tuple[str, ...]:
     """The caller's choice for each view, checked, or a guess from what its columns look like."""
-    chosen = _choices(given, layout.views)
+    chosen = _choices(given, layout)
     kinds = []
     for view, columns, features in zip(layout.views, layout.bounds, layout.features, strict=True):
         look = look_at(columns)
@@ -99,9 +99,10 @@ def check_likelihoods(table: WideTable, kinds: Mapping[str, Kind]) -> None:
             _check(view, kinds[view], _look(table.rows, columns, guessing=False))
 
 
-def _choices(given: Any, views: tuple[str, ...]) -> dict[str, Kind]:
+def _choices(given: Any, layout: Layout) -> dict[str, Kind]:
     if given is None:
         return {}
+    views = layout.views
     if isinstance(given, str | Likelihood):
         given = dict.fromkeys(views, given)
     if not isinstance(given, Mapping):
@@ -109,7 +110,12 @@ def _choices(given: Any, views: tuple[str, ...]) -> dict[str, Kind]:
     given = {str(view): kind for view, kind in given.items()}  # as views are called, whatever keys they had
     strange = [view for view in given if view not in views]
     if strange:
-        raise ValueError(f"likelihoods names the view(s) {listed(strange)}; there are {listed(views)}.")
+        name, words = strange[0], ""
+        owner = next((view for view, own in zip(views, layout.features, strict=True) if name in own), None)
+        if owner is not None:
+            named = {owner: {name: given[name] if isinstance(given[name], str) else "..."}}
+            words = f" {name!r} is a column of {owner!r}: likelihoods={named}."
+        raise ValueError(f"likelihoods names the view(s) {listed(strange)}; there are {listed(views)}.{words}")
     return {view: _kind(view, kind) for view, kind in given.items()}
 
 

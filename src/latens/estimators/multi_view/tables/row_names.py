@@ -12,6 +12,7 @@ import numpy as np
 from latens.array import Floats, Index
 from latens.array.transfer import host
 from latens.errors import FewSharedRows, GroupsOfOne, LooksTransposed, UnknownGroups, warn
+from latens.estimators.frames.row_labels import are_counted, is_labelled
 from latens.estimators.multi_view.tables.input import ViewTable
 from latens.estimators.rows.validation import is_foreign
 from latens.system.wording import listed
@@ -29,7 +30,8 @@ def row_positions(
     """Names of all rows, where each view's rows stand among them, and how many there are.
 
     They stand in order of first appearance, or in the given order of a container that has matched them already. The
-    names are None where no view has its own; a position is None where a view has all rows in that order.
+    names are the counted ones of data frames where no view has its own, and None where there is no such frame; a
+    position is None where a view has all rows in that order.
     """
     named = [view for view in views if view.rows is not None and not view.counted]
     arrays = [view for view in views if view.rows is None]
@@ -65,7 +67,8 @@ def _by_count(views: list[ViewTable], named: list[ViewTable]) -> tuple[tuple[str
             "with row names, which are aligned."
         )
     if not named:
-        return None, [None] * len(views), counts[0]
+        counted = next((view.rows for view in views if view.rows is not None), None)
+        return counted, [None] * len(views), counts[0]
     for view in named[1:]:
         if view.rows != named[0].rows:
             nameless = next(view.name for view in views if view.rows is None)
@@ -147,15 +150,20 @@ def _refuse_strangers(views: list[ViewTable], stranger: ViewTable, joined: set[s
 
 
 def align(name: str, values: Any, names: tuple[str, ...] | None, n: int) -> Any:
-    """Values for each row: a Series with row names is matched by them, anything else must have as many entries."""
-    if names is not None and hasattr(values, "iloc") and hasattr(values, "index"):
+    """Values for each row: a Series with row names is matched by them, anything else must have as many entries.
+
+    Names that only count the rows of X are matched with all of them or not at all: an index that counts from 1, or
+    that lacks rows which were dropped before X was counted anew, goes by place.
+    """
+    if names is not None and is_labelled(values):
         at = {str(row): i for i, row in enumerate(values.index)}
         found = [row for row in names if row in at]
-        if found and len(at) < len(values):
+        by_place = len(found) < len(names) and len(values) == n and are_counted(names)
+        if found and len(at) < len(values) and not by_place:
             raise ValueError(f"{name} has duplicated row names; make them unique.")
         if len(found) == len(names):
             return values.iloc[[at[row] for row in names]]
-        if found:
+        if found and not by_place:
             lost = [row for row in names if row not in at]
             raise ValueError(f"{name} has no entry for the row(s) {listed(lost)}; give one for each row.")
     if not hasattr(values, "__len__"):

@@ -18,6 +18,8 @@ from latens.array.fields import record
 from latens.array.transfer import is_sparse, like
 from latens.core import Rows
 from latens.errors import AbsentColumns, warn
+from latens.estimators.frames.raw_frames import refuse_lazy_frame
+from latens.estimators.frames.row_labels import labels_of
 from latens.estimators.frames.views_by_kind import views_of_frame
 from latens.estimators.multi_view.tables.input import (
     ViewTable,
@@ -157,6 +159,8 @@ def lay_out(
 
 def tables_of(X: Any) -> Any:
     """What `latens.read` found in a file as a frame, or as views where it has several tables; else X itself."""
+    if hasattr(X, "collect_schema"):  # of polars
+        refuse_lazy_frame(X)
     if not isinstance(X, Intake):
         return X
     return X.frame if len(X.parts) == 1 else X.views()
@@ -204,7 +208,7 @@ def _plain(
     rows = check_rows(estimator, X, sample_weight, reset=fresh, at_least=2 if fresh and not in_stream else 1)
     if is_sparse(rows.x):
         rows = Rows(rows.x.toarray(), None, rows.weight)
-    names, n = _names_of(X), len(rows)
+    names, n = labels_of(X), len(rows)
     labels, known = group_numbers(groups, [], names, n, None if layout is None else layout.groups, more=in_stream)
     if layout is None:
         columns = getattr(estimator, "feature_names_in_", None)
@@ -234,11 +238,6 @@ class _Anyone(BaseEstimator):
     binary, sparse = False, False
 
 
-def _names_of(X: Any) -> tuple[str, ...] | None:
-    """Row names of a frame, where it has its own."""
-    return tuple(map(str, X.index)) if hasattr(X, "iloc") and hasattr(X, "columns") else None
-
-
 def _note_columns(estimator: Any, layout: Layout) -> None:
     estimator.n_features_in_ = layout.n_columns
     if hasattr(estimator, "feature_names_in_"):
@@ -251,6 +250,7 @@ def _columns_of(view: ViewTable, layout: Layout) -> Index | None:
     if view.columns == expected:
         return None
     n, d = view.shape
+    view, expected = _by_label(view, expected)
     if view.columns is None or expected == numbered(view.name, len(expected)):
         if d == len(expected):
             return None
@@ -277,6 +277,17 @@ def _columns_of(view: ViewTable, layout: Layout) -> Index | None:
             )
         )
     return np.array([at.get(name, ABSENT) for name in expected], dtype=np.intp)
+
+
+def _by_label(view: ViewTable, expected: tuple[str, ...]) -> tuple[ViewTable, tuple[str, ...]]:
+    """A view and the columns of the fit, where labels that count columns are in another order on either side."""
+    counted = tuple(map(str, range(len(expected))))
+    if view.columns is None and hasattr(view.table, "columns") and sorted(expected) == sorted(counted):
+        return replace(view, columns=tuple(map(str, range(view.shape[1])))), expected
+    labelled = view.columns is not None and sorted(view.columns) == sorted(counted)
+    if labelled and expected == numbered(view.name, len(expected)):
+        return view, counted
+    return view, expected
 
 
 def _on_device(given: list[ViewTable]) -> bool:

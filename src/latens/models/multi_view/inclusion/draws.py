@@ -14,7 +14,7 @@ is returned is the average of the chances of being in that it draws from. A swee
                      before the rows; then these loadings are drawn. Dense factors have many axes that are as good
 
 Entries are normal given eta: measurements are, yes/no entries given a Polya-Gamma draw each, and those of other kinds
-are taken for the parabola of the fit, of which `matched` knows slope and curvature. Noise is held where the fit has it.
+are taken for the parabola of the fit, of which `matched` knows slope and curvature. Noise is held as answers have it.
 Factors of a draw are those of the fit whose codes they go with. The chain does not go to other optima, and does without
 factors that rows do not show (`share_unseen`).
 
@@ -78,7 +78,7 @@ def inclusion_by_draws(
     """(D_m, K) by view, the probability that each loading is in; `parts` are samples and their codes, settled."""
     codes = [model.curved(q, rows, local) for rows, local in parts]
     fitted = np.concatenate([host(local.mean) for local in codes])
-    seen = np.flatnonzero(seen_factors([fitted]))
+    seen = np.flatnonzero(seen_factors(fitted, np.ones(len(fitted))))
     fitted, given = fitted[:, seen], np.concatenate([host(model.given(rows)) for rows, _ in parts])
     precision = np.concatenate(
         [np.broadcast_to(host(model.code_precision(q, rows)), (len(rows), q.n_components)) for rows, _ in parts]

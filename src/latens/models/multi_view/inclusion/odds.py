@@ -60,7 +60,7 @@ def loading_odds(
     codes = []
     for rows, local in parts:
         wide = model.curved(q, rows, local)
-        spread = host(wide.spread) if wide.kind is None else host(wide.spread)[host(wide.kind)]
+        spread = host(wide.spread) if wide.kind is None else host(wide.spread)[wide.kind]
         codes.append(_Codes(rows, Regressors.of(local, model.given(rows)), spread))
     return {view.name: _of_view(view, model.prior(q.n_components).views[view.name], q, codes) for view in model.views}
 
@@ -78,7 +78,8 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
     if p.theta is None or prior.theta is None or p.parameters is not None or not on.size:
         return on  # all loadings are in, or the likelihood has parameters of its own
     (d, k), mean, square = on.shape, p.mean.copy(), p.square.copy()
-    said, seen = [_said(view, p, part) for part in codes], seen_factors([host(part.at.mean)[:, :k] for part in codes])
+    said, weights = [_said(view, p, part) for part in codes], np.concatenate([_weights(part.rows) for part in codes])
+    seen = seen_factors(np.concatenate([host(part.at.mean)[:, :k] for part in codes]), weights)
     log_odds = np.where(seen, p.theta.mean_log[0] - p.theta.mean_log[1], -np.inf)
     widest = float(p.alpha.mean[seen].min()) if seen.any() else 1.0
     bayes, size = np.zeros((d, k)), widest
@@ -101,21 +102,21 @@ def _of_view(view: View, prior: ViewPosterior, q: MultiViewPosterior, codes: Seq
         mean[:, :k] *= within
         square[:, :k] *= within
     if not seen.all():
-        n = sum(_n_samples(part.rows) for part in codes)
-        bend = sum(float(each.bend.sum()) for each in said) / sum(each.bend.size for each in said)
+        mean_bends = [np.broadcast_to(each.bend, each.stiff.shape).mean(axis=1) for each in said]
+        n, bend = float(weights.sum()), float(np.average(np.concatenate(mean_bends), weights=weights))
         for j in np.flatnonzero(~seen):
             on[:, j] = share_unseen(n, bend, size, d, prior.theta.on[j], prior.theta.off[j])
     return on
 
 
-def _n_samples(rows: Rows) -> float:
-    return len(rows) if rows.weight is None else float(np.sum(host(rows.weight)))
+def _weights(rows: Rows) -> Floats:
+    """(n,), how often each row counts."""
+    return np.ones(len(rows)) if rows.weight is None else host(rows.weight).astype(float)
 
 
-def seen_factors(codes: Sequence[Floats]) -> NDArray[np.bool_]:
-    """(K,), whether rows tell anything of a code; `codes` (n, K) are their means."""
-    power = sum(np.sum(part**2, axis=0) for part in codes)
-    return np.asarray(power > LEAST_SEEN * sum(len(part) for part in codes))
+def seen_factors(codes: Floats, weights: Floats) -> NDArray[np.bool_]:
+    """(K,), whether rows, which count `weights` (n,) times, tell anything of a code; `codes` (n, K) are their means."""
+    return np.asarray(weights @ codes**2 > LEAST_SEEN * weights.sum())
 
 
 def _logit(chance: Floats) -> Floats:

@@ -1,0 +1,1 @@
+"""What tests of components against columns and sets that were not part of the fit are made of."""
