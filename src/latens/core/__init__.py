@@ -10,7 +10,7 @@ so every way of seeing the data is a linear combination of them:
 
 from __future__ import annotations
 
-from latens.core.fit import Fit, Iteration, State, Underway, transient, without_transients
+from latens.core.fit import Fit, Iteration, State, Underway, fewest_of, transient, without_transients
 from latens.core.model import (
     Ambiguous,
     Answers,
@@ -45,7 +45,6 @@ from latens.core.model import (
     Tiered,
     Turnable,
     Walking,
-    fewest_of,
 )
 from latens.core.rows import Rows, blocks
 from latens.core.source import Forgetful, OnBlock, Source, SumOnly, Sweep, Unkept, in_parts

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from latens.array.fields import record
+from latens.core.model import Reducible
 
-__all__ = ["Fit", "Iteration", "State", "Underway", "transient", "without_transients"]
+__all__ = ["Fit", "Iteration", "State", "Underway", "fewest_of", "transient", "without_transients"]
 
 
 @record
@@ -20,6 +21,11 @@ class State:
     step: int = 0
     data: Any = None  # the batch that stands for all rows seen, of a model that compresses them
     path: tuple[Any, ...] = ()  # coordinates (2, P) where the last iterations began and ended, of a model that leaps
+
+
+def fewest_of(model: Any, state: State) -> Any:
+    """What is left of a fit's posterior where nothing is found; None where the model does not say."""
+    return model.fewest(state.q, state.stats) if isinstance(model, Reducible) else None
 
 
 @record

@@ -212,11 +212,6 @@ class Reducible(Protocol):
     def fewest(self, q: Any, stats: Any) -> Any: ...  # None for point estimates, whose number is given
 
 
-def fewest_of(model: Any, q: Any, stats: Any) -> Any:
-    """What is left of a posterior where nothing is found; None where the model does not say."""
-    return model.fewest(q, stats) if isinstance(model, Reducible) else None
-
-
 @runtime_checkable
 class Loose(Protocol):
     """A model that knows the slack of its bound, which differs with the components; moves add it before comparing."""

@@ -445,5 +445,5 @@ def living_components(model: Model, state: State, *, prune: bool = True) -> tupl
 
 
 def _may_be_empty(model: Model, state: State) -> bool:
-    fewest = fewest_of(model, state.q, state.stats)
+    fewest = fewest_of(model, state)
     return fewest is not None and fewest.n_components == 0

@@ -283,7 +283,7 @@ class Intervals(ByResponse):
 
     def _is_indispensable(self, n: int) -> bool:
         """Whether the n components are one without which there is no fit, such as the only cluster."""
-        fewest = fewest_of(self._model, self._state.q, self._state.stats)
+        fewest = fewest_of(self._model, self._state)
         return fewest is not None and n <= fewest.n_components
 
     def _names_of_own(self) -> set[str]:

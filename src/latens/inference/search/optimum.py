@@ -141,7 +141,7 @@ class Search:
 
     def _fewest(self, state: State) -> Any:
         """The posterior with the fewest components that the model can have; None where there are no more."""
-        fewest = fewest_of(self.model, state.q, state.stats)
+        fewest = fewest_of(self.model, state)
         return None if fewest is None or fewest.n_components >= state.q.n_components else fewest
 
     def starts_from(self, rows: Rows, starts: Sequence[State]) -> tuple[list[State], bool]:
