@@ -55,6 +55,14 @@ class NormalWishart:
         """Inverse and log determinant of the scatter."""
         return inverse_with_volume(self.scatter)
 
+    @cached_value
+    def axes(self) -> Floats | None:
+        """(D, D), along which the first cluster is expected to be round; None where they are those of the columns."""
+        scatter = self.scatter[0]
+        if np.count_nonzero(scatter) == np.count_nonzero(np.diagonal(scatter)):
+            return None
+        return np.asarray(np.linalg.inv(cholesky(self.scatter[:1]))[0].T)
+
     @property
     def covariance(self) -> Floats:
         """(K or 1, D, D), 1 / E[Lam]."""

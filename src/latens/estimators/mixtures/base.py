@@ -411,7 +411,8 @@ class MixtureEstimator(InformationCriteria, KnownCodes, VariationalTransformer):
         if one_of("init", self.init, ["auto", "random"]) == "random":
             centres = self._random_centres(x, k, rng)
             return model.global_step(model.prior(k), model.imagined(np.full(k, x.shape[0] / k), centres, variance))
-        return self._gathered(model, Rows(x), kmeans_labels(x / scale, k, rng), k, restart)
+        points = x / scale if model.axes is None else x @ model.axes
+        return self._gathered(model, Rows(x), kmeans_labels(points, k, rng), k, restart)
 
     def _gathered(self, model: Mixture, rows: Rows, labels: Index, k: int, restart: int) -> MixturePosterior:
         """Clusters by rough labels, joined while their evidence rises, then rows dealt by the predictive density."""

@@ -16,7 +16,7 @@ from latens.errors import DoubtfulScale, warn
 from latens.estimators.fitting.context import FitContext
 from latens.estimators.fitting.independent_columns import independent_bound
 from latens.estimators.mixtures.base import MixtureEstimator, normal_prior
-from latens.estimators.mixtures.prior_degrees import with_likeliest_degrees
+from latens.estimators.mixtures.cluster_prior import likeliest_prior
 from latens.estimators.parameters import one_of, positive_number
 from latens.estimators.rows.data import Data, InMemory
 from latens.estimators.rows.sampling import filled
@@ -63,7 +63,8 @@ class GaussianMixture(MixtureEstimator):
         where rough clusters of the rows say that columns hardly go together (`degrees_of_freedom_prior_` has it).
     covariance_prior : array of shape (D, D) or (D,), or float, optional
         Scatter that a cluster is expected to have, by `covariance_type`. None finds it in the data, column by
-        column, so that units of measurement do not matter.
+        column, so that units of measurement do not matter; for full and tied covariances along the axes of all rows,
+        where these describe rough clusters better (`covariance_prior_` has it).
     max_iter, tol : int, float
         Iterations at most, and the gain of the bound in nats per row below which a fit has converged.
     max_time : float, optional
@@ -255,10 +256,11 @@ class GaussianMixture(MixtureEstimator):
         rounding = None if self.covariance_type == "known" else rounding_variances(x, _precision(context))
         model = Mixture(self._weight_family(), self._cluster_family(x, context), rounding)
         given = self.degrees_of_freedom_prior is not None or self.covariance_prior is not None
-        if given or not isinstance(model.clusters, NormalWishart) or model.clusters.tied:
+        if given or not isinstance(model.clusters, NormalWishart):
             return model
         complete = self._rows_without_holes(model, context)
-        return replace(model, clusters=with_likeliest_degrees(model.clusters, x if complete is None else complete.x))
+        x, k = x if complete is None else complete.x, self._default_size(context)
+        return replace(model, clusters=likeliest_prior(model.clusters, x, k, self.mean_precision_prior))
 
     def _doubt_shapes(self, context: FitContext) -> None:
         """Warn where one variance for all columns cuts clusters along the wide ones."""

@@ -445,8 +445,16 @@ class Mixture:
         return expand(self.clusters, batch.x, batch)
 
     def coordinates(self, x: Array, exposure: Floats | None = None) -> Array:
-        """Complete rows as points of a space in which clusters are apart; theirs, where all columns are numbers."""
-        return self.clusters.coordinates(x, exposure) if isinstance(self.clusters, MixedColumns) else x
+        """Complete rows as points of a space in which clusters are apart; theirs, where columns alone are the axes."""
+        if isinstance(self.clusters, MixedColumns):
+            return self.clusters.coordinates(x, exposure)
+        axes = self.axes
+        return x if axes is None else x @ axes
+
+    @property
+    def axes(self) -> Floats | None:
+        """(D, D), along which the prior expects clusters to be round; None for those of the columns."""
+        return self.clusters.axes if isinstance(self.clusters, NormalWishart) else None
 
     def _base_sums(self, batch: Rows) -> Floats:
         """What the rows alone determine."""

@@ -141,8 +141,7 @@ def _merges(
 ) -> list[tuple[float, int, int]]:
     """(gain, i, j), the best first, among the pairs whose centres are closest beside their widths."""
     k, share = q.n_components, host(sample.weigh(local.mean)) * (stats.n / sample.n)  # that count as all rows
-    width = np.maximum(np.asarray(q.clusters.row_variance).mean(axis=0), np.finfo(float).tiny)  # type: ignore[union-attr]
-    place = q.clusters.mean / np.sqrt(width)
+    place = _places(model, q)
     first, second = np.triu_indices(k, 1)
     near = np.argsort(np.sum((place[first] - place[second]) ** 2, axis=1), kind="stable")[: 4 * k]
     first, second = first[near], second[near]
@@ -152,6 +151,14 @@ def _merges(
     gain = together - alone[first] - alone[second] - _pair_entropy(share[:, first], share[:, second])
     best = np.argsort(-gain, kind="stable")
     return [(float(gain[p]), int(first[p]), int(second[p])) for p in best if gain[p] > _worst(stats)]
+
+
+def _places(model: Mixture, q: MixturePosterior) -> Floats:
+    """(K, D), centres of clusters beside their widths."""
+    if model.axes is not None:
+        return np.asarray(q.clusters.mean @ model.axes)
+    width = np.maximum(np.asarray(q.clusters.row_variance).mean(axis=0), np.finfo(float).tiny)  # type: ignore[union-attr]
+    return np.asarray(q.clusters.mean / np.sqrt(width))
 
 
 def _transfers(model: Mixture, q: MixturePosterior, stats: ClusterStatistics, split: Split) -> Iterator[Swap]:
