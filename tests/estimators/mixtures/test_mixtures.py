@@ -479,5 +479,5 @@ def test_correlated_columns_with_holes_are_searched_without_slow_ascents() -> No
     holes = np.where(np.random.default_rng(0).random(x.shape) < 0.15, np.nan, x)
     model = latens.GaussianMixture(callbacks=events.append, random_state=0, n_jobs=1).fit(holes)
     assert model.converged_
-    assert model.n_components_ < 8
+    assert model.n_components_ <= 11  # as many as complete rows have
     assert len(events) < 400  # 1,455 of starts from column means
