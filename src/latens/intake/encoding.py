@@ -14,8 +14,10 @@ from scipy.sparse import csr_array, issparse
 from latens.errors import AbsentColumns, TableRefused, UnseenLevels, warn
 from latens.intake.columns import KEPT, Column
 from latens.intake.layouts import SparseTable
-from latens.intake.marks import NONE_WORDS, number_in
+from latens.intake.marks import NONE_WORDS
 from latens.intake.missing_codes import NamedMissing
+from latens.intake.numbers.cell import number_in
+from latens.intake.numbers.later import read_later
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.system.optional_imports import require
 from latens.system.wording import listed
@@ -166,7 +168,10 @@ class Encoding:
         """
         known = {column.name: column for column in file.columns}
         columns = tuple(
-            replace(column, codes=of.codes, decimal=of.decimal, unit=of.unit, note=of.note, n_missing=of.n_missing)
+            replace(
+                column, codes=of.codes, decimal=of.decimal, unit=of.unit, written=of.written, note=of.note,
+                n_missing=of.n_missing,
+            )
             if (of := known.get(column.name)) is not None
             else column
             for column in self.columns
@@ -370,19 +375,11 @@ def _numbers(column: Column, values: Values, decimal: str) -> Floats:
         held = "dates" if values.dtype.kind == "M" else "durations"
         raise TableRefused(f"column {column.name!r} holds {held} here and was numbers at the fit; give numbers.")
     if values.dtype == object:
-        mark = decimal if decimal == "," else column.decimal
-        values = np.array([None if value in NONE_WORDS else value for value in values], dtype=object)
-        read = [None if value is None else number_in(value, mark, column.unit) for value in values]
-        numbers = np.array([np.nan if number is None else number for number in read])
-        words = [value for value, number in zip(values, read, strict=True) if value is not None and number is None]
-        if words:
-            warn(
-                UnseenLevels(
-                    f"column {column.name!r} holds {len(words)} value(s) that are no numbers, taken as missing, such "
-                    f"as {words[0][:20]!r}.",
-                    "Correct them, or leave those cells empty.",
-                )
-            )
+        reading = column.reading
+        known = replace(reading, decimal=decimal) if decimal == "," else reading
+        numbers, doubts = read_later(values, known, column.is_written)
+        for message, remedy in doubts:
+            warn(UnseenLevels(f"column {column.name!r} {message}", remedy))
     else:
         numbers = values.astype(np.float64)
     if column.codes:

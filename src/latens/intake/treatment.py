@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latens.errors import TableRefused
-from latens.intake.columns import AS_ASKED, COVARIATE, Column, times
+from latens.intake.columns import AS_ASKED, COVARIATE, KEPT, Column, times
 from latens.intake.dialect import NAMELESS
 from latens.intake.kind_guess import count_kind
-from latens.intake.marks import NONE_WORDS, are_dates, has_decimal_commas, number_in, number_style, units_in
+from latens.intake.marks import NONE_WORDS, are_dates
 from latens.intake.missing_codes import missing_codes
+from latens.intake.numbers.cell import number_in
+from latens.intake.numbers.column import NumbersInText, read_numbers
+from latens.intake.numbers.format import ColumnFormat
 from latens.intake.raw_table import RawTable, Values, level_text
 from latens.system.wording import listed
 
@@ -32,9 +35,10 @@ NOT_MODELLED = "dates are not modelled"
 TIMES = {"M": ("date", "dropped", NOT_MODELLED), "m": ("duration", "dropped", "durations are not modelled")}
 MOST_WORDS, MOST_WORDED = 5, 0.5  # words among numbers that may stand for missing, and the share of such cells
 MOST_LEVELS = 20  # of a category that is recognised
+MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several ways that may be levels
 MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
-ENOUGH_NUMBERS = 0.95  # share of a column that are numbers, so that the rest is taken as missing
+SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
 LEAST_TWO = 10  # values with fractions that show that there are only two
 LONGEST_NAME = 40  # letters of a text that names a row
 LEAST_COUNTER = 5  # rows that show that numbers count the rows
@@ -203,29 +207,29 @@ def _text_column(raw: RawTable, j: int, as_category: bool) -> tuple[Column, Valu
     n_missing = len(values) - n_seen
     if not n_seen:
         return Column(name, "empty", "dropped", "no value at all", n_missing), values
-    decimal = "," if has_decimal_commas(counts) else raw.decimal
-    if name not in raw.levels and (column := _disguised_numbers(name, counts, n_seen, decimal)) is not None:
-        numbers = {text: number_in(text, decimal, column.unit) for text in counts}
-        read = np.array([np.nan if (x := numbers.get(value)) is None else x for value in values])
-        return replace(column, n_missing=int(np.isnan(read).sum())), read
+    found = None if name in raw.levels else read_numbers(counts, raw.decimal)
+    if found is not None and not found.doubt:
+        read = np.array([np.nan if value is None else found.numbers.get(value, np.nan) for value in values])
+        return _disguised_numbers(name, counts, found, int(np.isnan(read).sum())), read
     if len(counts) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
     if are_dates(counts):
         return Column(name, "date", "dropped", NOT_MODELLED, n_missing), values
-    units = units_in(counts)
-    if len(counts) > MOST_LEVELS and len(units) > 1 and units.total() >= ENOUGH_NUMBERS * n_seen:
-        often = [unit for unit, _ in units.most_common()]
-        note = f"numbers in {listed(often, 3, str)}: write one unit; --category {_quoted(name)} keeps it"
-        return Column(name, "text", "dropped", note, n_missing), values
+    several = "" if found is None else f"{SEVERAL_WAYS}, {found.doubt}"
+    if several and (len(counts) > MOST_LEVELS or MOST_DISTINCT * n_seen < len(counts)):
+        return Column(name, "text", "dropped", f"{several}; --category {_quoted(name)} keeps it", n_missing), values
     if name not in raw.levels and len(counts) == len(values) >= 3:
         return Column(name, "id", "dropped", "text, different in every row", n_missing), values
     folded = _fold_case(counts)
     if len(folded) == 1:
         return Column(name, "constant", "dropped", f"always {next(iter(counts))!r}", n_missing), values
-    if len(folded) == 2:
-        return _two_levels(name, sorted(folded), n_missing), values
     if len(folded) <= MOST_LEVELS or name in raw.levels:
-        return _category(name, folded, n_missing, raw.levels.get(name)), values
+        column = (
+            _two_levels(name, sorted(folded), n_missing)
+            if len(folded) == 2
+            else _category(name, folded, n_missing, raw.levels.get(name))
+        )
+        return replace(column, note="; ".join(filter(None, [column.note, several]))), values
     keeps = f"--category {_quoted(name)} keeps it"
     note, word = f"text with {len(folded):,} levels", word_among_numbers(values)
     if word is not None:
@@ -247,24 +251,19 @@ def word_among_numbers(values: Values) -> str | None:
     return max(words, key=lambda text: counts[text])
 
 
-def _disguised_numbers(name: str, counts: Counter[str], n_seen: int, decimal: str) -> Column | None:
+def _disguised_numbers(name: str, counts: Counter[str], found: NumbersInText, n_missing: int) -> Column:
     """A column of numbers with currencies, thousands, percents or a unit, or with a few words among them."""
-    if any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in counts):
-        return None  # leading zeros: a code
-    units = units_in(counts)
-    unit = max(units, key=lambda each: units[each], default="")
-    numbers = {text for text in counts if number_in(text, decimal, unit) is not None}
-    n_numbers = sum(counts[text] for text in numbers)
-    n_seen -= sum(counts[word] for word in NONE_WORDS)
-    if len(numbers) < 2 or n_numbers < ENOUGH_NUMBERS * n_seen:
-        return None
-    words = sorted(set(counts) - numbers - set(NONE_WORDS), key=lambda text: -counts[text])
-    style = number_style(numbers, decimal)
-    notes = [f"unit: {unit}"] if unit else []
-    notes += [] if style == "text" else [style]
+    words = sorted(set(counts) - set(found.numbers) - set(NONE_WORDS), key=lambda text: -counts[text])
+    reading = found.reading
+    notes = reading.words(found.numbers)
     if words:
-        notes.append(f"{n_seen - n_numbers} value(s) that are no numbers taken as missing, such as {words[0][:20]!r}")
-    return Column(name, "number", note="; ".join(notes), decimal=decimal, unit=unit)
+        of = f" in {reading.mark}" if reading.mark else ""
+        n_words = sum(counts[word] for word in words)
+        notes.append(f"{n_words} value(s) that are no numbers{of} taken as missing, such as {words[0][:20]!r}")
+    written = ColumnFormat.of(found.numbers, reading).examples
+    return Column(
+        name, "number", KEPT, "; ".join(notes), n_missing, decimal=reading.decimal, unit=reading.unit, written=written
+    )
 
 
 def _fold_case(counts: Counter[str]) -> Counter[str]:
@@ -322,7 +321,9 @@ def _number_columns(
         column = _number_column(before.name, facts, at, matrix[:, at], before.name in choices.category)
         note = "; ".join(filter(None, [*notes, column.note]))
         own = choices.missing or tuple(codes.get(at, ()))
-        column = replace(column, note=note, decimal=before.decimal, unit=before.unit, codes=own)
+        column = replace(
+            column, note=note, decimal=before.decimal, unit=before.unit, written=before.written, codes=own
+        )
         out.append((j, column, matrix[:, at]))
     return out
 

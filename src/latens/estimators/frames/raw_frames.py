@@ -17,7 +17,8 @@ from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column
-from latens.intake.marks import NumberFormat, plain_number
+from latens.intake.marks import plain_number
+from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import is_enumeration, level_text, logged_columns, was_read
 from latens.intake.treatment import Choices, treat, word_among_numbers
 from latens.system.wording import listed
@@ -261,8 +262,8 @@ def refilled(X: Any, encoding: Encoding, values: Floats, texts: Sequence[tuple[s
         known = next((cell for cell, gone in zip(cells, hole, strict=True) if not gone), None)
         written = None
         if not names and (isinstance(known, str) or (known is None and _holds_text(series.dtype))):
-            shown = dict.fromkeys(cell for cell in cells if isinstance(cell, str))
-            written = NumberFormat.of(shown, column.decimal, column.unit)
+            shown = [cell for cell in cells if isinstance(cell, str)]
+            written = format_of_later(shown, column.written, column.reading, column.is_written)
         own = _values_by_name(series, cells, hole) if names else {}
         for i in np.flatnonzero(hole):
             cells[i] = _cell(numbers[i], names, known, own) if written is None else written.write(numbers[i])
