@@ -17,7 +17,7 @@ from latens.intake.layouts import SparseTable
 from latens.intake.marks import NONE_WORDS
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.numbers.cell import number_in
-from latens.intake.numbers.later import read_later
+from latens.intake.numbers.later import format_of_later, read_later
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
 from latens.system.optional_imports import require
 from latens.system.wording import listed
@@ -29,6 +29,7 @@ __all__ = [
     "Encoding",
     "encodings_from_text",
     "encodings_to_text",
+    "texts_of_numbers",
     "unique_names",
 ]
 
@@ -51,6 +52,7 @@ class Encoded:
     columns: tuple[Column, ...]  # those that were kept
     row_names: tuple[str, ...] | None
     unused: Mapping[str, Values] = field(default_factory=dict)  # columns of the table that were not kept
+    texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,6 +80,27 @@ class Encoded:
             column.kind == "category" or (column.kind == "binary" and tuple(column.levels) not in NUMBERED)
             for column in self.columns
         )
+
+    def written(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns in which nothing is missing, by name: those of numbers in text as the cells of the table are written.
+
+        Cells that the table shows are as they were.
+        """
+        out, start = dict(columns), 0
+        for column in self.columns:
+            seen, start = self.matrix[:, [start]], start + len(column.encoded_names)
+            if column.name in self.texts and len(out.get(column.name, ())) == len(self.texts[column.name]):
+                cells = self.texts[column.name]
+                shown = [cell for cell in cells if cell is not None]
+                form = format_of_later(shown, column.written, column.reading, column.is_written)
+                out[column.name] = np.array(
+                    [
+                        (None if number != number else form.write(number)) if gone else cell
+                        for cell, number, gone in zip(cells, out[column.name], np.isnan(seen[:, 0]), strict=True)
+                    ],
+                    dtype=object,
+                )
+        return out
 
     def leveled_frame(self) -> Any:
         """The columns of the table in a pandas frame: numbers as in `matrix`, yes/no and categories by their levels."""
@@ -159,7 +182,8 @@ class Encoding:
         place = self._places(raw)
         blocks = [self._block(column, raw, place.get(column.name)) for column in self.columns]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((raw.n_rows, 0))
-        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place))
+        texts = texts_of_numbers(self.columns, {name: raw.values[at] for name, at in place.items()})
+        return Encoded(matrix, self.columns, self._row_names(raw), self._unused(raw, place), texts)
 
     def as_in(self, file: Encoding) -> Encoding:
         """The encoding of a frame that was read from a file, with what is known of the cells of that file.
@@ -403,6 +427,12 @@ def _decoded(column: Column, block: Floats) -> Any:
     return np.array(
         [None if gone else column.levels[int(at)] for gone, at in zip(missing.tolist(), level, strict=True)], object
     )
+
+
+def texts_of_numbers(columns: Iterable[Column], values: Mapping[str, Values]) -> dict[str, Values]:
+    """Cells of those columns of numbers that are text in a table."""
+    numbers = [column.name for column in columns if column.kind not in ("binary", "category")]
+    return {name: values[name] for name in numbers if name in values and values[name].dtype == object}
 
 
 def unique_names(values: Values) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from latens.errors import TableRefused
 from latens.intake.columns import AS_ASKED, COVARIATE, KINDS, Column, counted_kinds, plural, times
-from latens.intake.encoding import Encoded, Encoding, unique_names
+from latens.intake.encoding import Encoded, Encoding, texts_of_numbers, unique_names
 from latens.intake.layouts import SparseTable, looks_like_pairs, looks_long, looks_transposed
 from latens.intake.missing_codes import NamedMissing
 from latens.intake.raw_table import RawTable, Values, as_read, level_text
@@ -32,9 +32,10 @@ class Part:
     columns: tuple[Column, ...]
     table: RawTable | SparseTable  # with codes for missing taken out and numbers read
     encoding: Encoding
+    texts: Mapping[str, Values] = field(default_factory=dict)  # cells of columns whose numbers are written as text
 
     def encoded(self) -> Encoded:
-        return self.encoding.encode(self.table)
+        return replace(self.encoding.encode(self.table), texts=self.texts)
 
     def aside(self, role: str) -> Values | None:
         """Values of the column with a role, such as the target; None where there is none."""
@@ -460,7 +461,8 @@ def _part(
         _refuse_transposed(label, [column.name for column in columns if column.is_kept], rows)
     kept = tuple(column for column in columns if column.is_kept)
     encoding = Encoding(kept, names, format or "matrix", transpose, missing_words)
-    return Part(columns, replace(table, values=values, row_names=rows), encoding)
+    texts = texts_of_numbers(kept, dict(zip(table.names, table.values, strict=True)))
+    return Part(columns, replace(table, values=values, row_names=rows), encoding, texts)
 
 
 def _sparse_part(table: SparseTable, choices: Choices, format: str | None, transpose: bool, label: str) -> Part:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ MOST_WORDS, MOST_WORDED = 5, 0.5  # words among numbers that may stand for missi
 MOST_LEVELS = 20  # of a category that is recognised
 MOST_DISTINCT = 0.5  # share of distinct texts among numbers written in several ways that may be levels
 MOST_CHOSEN_LEVELS = 1000  # of one that was asked for
+MOST_SHOWN = 10_000  # distinct texts of a column that are looked at for how its numbers are written
 LARGEST_STEP = 10  # whole numbers that span no more are a scale
 SEVERAL_WAYS = "numbers written in several ways"  # how the note of a column begins that is not read as numbers for it
 LEAST_TWO = 10  # values with fractions that show that there are only two
@@ -255,12 +256,13 @@ def _disguised_numbers(name: str, counts: Counter[str], found: NumbersInText, n_
     """A column of numbers with currencies, thousands, percents or a unit, or with a few words among them."""
     words = sorted(set(counts) - set(found.numbers) - set(NONE_WORDS), key=lambda text: -counts[text])
     reading = found.reading
-    notes = reading.words(found.numbers)
+    shown = list(islice(found.numbers, MOST_SHOWN))
+    notes = reading.words(shown)
     if words:
         of = f" in {reading.mark}" if reading.mark else ""
         n_words = sum(counts[word] for word in words)
         notes.append(f"{n_words} value(s) that are no numbers{of} taken as missing, such as {words[0][:20]!r}")
-    written = ColumnFormat.of(found.numbers, reading).examples
+    written = ColumnFormat.of(shown, reading).examples
     return Column(
         name, "number", KEPT, "; ".join(notes), n_missing, decimal=reading.decimal, unit=reading.unit, written=written
     )

@@ -17,7 +17,7 @@ from latens.errors import MissingCodes, UnusedColumns, warn
 from latens.estimators.frames.drawn_frames import with_types
 from latens.intake import Encoding, RawTable
 from latens.intake.columns import KEPT, Column
-from latens.intake.marks import plain_number
+from latens.intake.marks import NONE_WORDS, plain_number
 from latens.intake.numbers.later import format_of_later
 from latens.intake.raw_table import is_enumeration, level_text, logged_columns, was_read
 from latens.intake.treatment import Choices, treat, word_among_numbers
@@ -307,7 +307,8 @@ def in_types_of(X: Any, filled: Any) -> Any:
 def _holes(values: Any, column: Column) -> Any:
     """(n,), whether a cell is missing, codes for missing included; a level that the fit did not see is there."""
     if values.dtype == object:
-        return np.array([value is None for value in values])
+        none = NONE_WORDS if column.kind not in LEVEL_KINDS else ()
+        return np.array([value is None or value in none for value in values])
     return np.isnan(values) | np.isin(values, column.codes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from latens.intake.marks import plain_number
 
@@ -22,6 +22,7 @@ _CELL = re.compile(
     rf"(?P<sign>[+-]?)\s*(?P<before>{CURRENCY})?\s*(?P<inner>[+-]?)\s*(?P<core>{_CORE})(?P<power>[eE][+-]?\d+)?"
     rf"(?P<gap>\s*)(?P<after>[%\u2030]|(?:[^\W\d_]{{1,8}}\.?\s*)?{CURRENCY}(?:/[^\s\d]{{1,9}})?|{_UNIT})?"
 )
+_PLAIN = re.compile(r"([+-]?)(\d+(?:[.,]\d+)?)")
 _IN_BRACKETS = re.compile(r"([^()\d]*)\(([^()]*\d[^()]*)\)([^()\d]*)")
 _WITH_CURRENCY = re.compile(rf"(.*?)\s*({CURRENCY}(?:/\S+)?)")
 _GROUPED = {
@@ -36,8 +37,7 @@ _LETTERS = {"K": 3, "M": 6, "B": 9}
 _OF_MONEY = {**_LETTERS, "m": 6, "T": 12}
 
 
-@dataclass(frozen=True, slots=True)
-class NumberCell:
+class NumberCell(NamedTuple):
     """A number as a cell writes it.
 
     Examples
@@ -57,6 +57,8 @@ class NumberCell:
     @classmethod
     def of(cls, text: str) -> NumberCell | None:
         """The number in a cell; None where it holds none, or more than one."""
+        if (plain := _PLAIN.fullmatch(text)) is not None:  # most cells, and quicker
+            return cls(plain[2], "", plain[1] == "-", "", "", attached=True)
         text = text.strip().replace("\u2212", "-")
         inside = _IN_BRACKETS.fullmatch(text) if "(" in text else None
         found = _CELL.fullmatch(text if inside is None else "".join(inside.groups()).strip())
@@ -78,6 +80,8 @@ class NumberCell:
         >>> NumberCell.of("3.9k").tens(), NumberCell.of("3.9M").tens(), NumberCell.of("$3.9M").tens()
         (3, 0, 6)
         """
+        if not self.after:
+            return 0
         word = self.after if len(self.after) == 1 else self.after.casefold().rstrip(".")
         if word in _POWERS:
             return _POWERS[word]
@@ -96,17 +100,24 @@ class NumberCell:
         >>> [NumberCell.of(text).mark() for text in ("$5", "5 %", "5 kg", "5k", "5")]
         ['$', '%', 'kg', '', '']
         """
+        if not self.after:
+            return self.currency
         unit = "" if self.tens(letters) else self.after
         return f"{self.currency} {unit}".strip() if unit else self.currency
 
     def value(self, decimal: str, letters: bool = False) -> float | None:
         """The number that it means where this is the decimal mark; None where it cannot be."""
-        text = self.core
+        text, other = self.core, "," if decimal == "." else "."
         if _GROUPED[decimal].fullmatch(text):
-            text = re.sub(rf"['\u2019{_BLANKS}]", "", text).replace("," if decimal == "." else ".", "")
+            text = re.sub(rf"['\u2019{_BLANKS}]", "", text).replace(other, "")
+        if other in text:
+            return None
         tens = int(self.power[1:] or 0) + self.tens(letters)
-        number = plain_number(f"{text}e{tens}" if tens or self.power else text, decimal)
-        return -number if number is not None and self.negative else number
+        try:
+            number = float(f"{text}e{tens}".replace(",", ".") if tens or decimal == "," else text)
+        except ValueError:  # blanks between other digits than thousands
+            return None
+        return -number if self.negative else number
 
 
 def number_in(cell: str, decimal: str = ".", unit: str = "") -> float | None:

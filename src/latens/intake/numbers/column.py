@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from latens.intake.marks import NONE_WORDS, plain_number
@@ -23,10 +23,11 @@ ENOUGH_NUMBERS = 0.95  # share of a column that are numbers of one kind, so that
 _MOST_CHOICES = 20  # answers that a question offers, of which a cell may list two
 _MOST_SHOWN = 3  # ways of writing numbers that a word about them names
 _IS_CURRENCY = re.compile(CURRENCY)
+_BARE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _AMBIGUOUS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _BOTH = re.compile(r"[.,]")
 _GROUPS = re.compile(r"\d[.,'\u2019 \u00a0\u202f]\d{3}")
-_UNMARKED, _LONG_UNMARKED = re.compile(r"\d{3,}"), re.compile(r"\d{5,}")
+_UNMARKED = re.compile(r"\d{3,}")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Reading:
     def like(cls, cells: Sequence[str], decimal: str = ".") -> Reading:
         """That of cells of which all are known to be numbers of one kind."""
         found = [cell for cell in map(NumberCell.of, cells) if cell is not None]
-        letters = _letters_multiply(dict.fromkeys(found, 1))
+        letters = _letters_multiply(found)
         return cls(decimal, next((cell.mark(letters) for cell in found), ""), letters)
 
     def number(self, text: str) -> float | None:
@@ -125,19 +126,21 @@ def read_numbers(counts: Mapping[str, int], decimal: str = ".") -> NumbersInText
     """
     if are_codes(counts):
         return None
+    if decimal == "." and all(map(_BARE.fullmatch, counts)):  # nothing is to be decided
+        return NumbersInText(Reading(), {text: float(text) for text in counts}) if len(counts) > 1 else None
     n_seen = sum(count for text, count in counts.items() if text not in NONE_WORDS)
     cells = {text: cell for text in counts if (cell := NumberCell.of(text)) is not None}
     infinite = {text: math.nan for text in counts if text not in cells and plain_number(text) is not None}
     n_cells = sum(counts[text] for text in (*cells, *infinite))
     if len(cells) + len(infinite) < 2 or n_cells < ENOUGH_NUMBERS * n_seen:
         return None
-    letters = _letters_multiply({cell: counts[text] for text, cell in cells.items()})
+    letters = _letters_multiply(cells.values())
     by_mark: dict[str, list[str]] = {}
     for text, cell in cells.items():
-        by_mark.setdefault(cell.mark(letters), []).append(text)
+        by_mark.setdefault(cell.mark(letters) if cell.after else cell.currency, []).append(text)
     often = Counter({mark: sum(counts[text] for text in texts) for mark, texts in by_mark.items()})
     mark = _commonest_mark(often, by_mark, cells)
-    own = [text for text, cell in cells.items() if cell.mark(letters) == mark or _is_nothing(cell, mark)]
+    own = [*by_mark[mark], *(text for text in by_mark.get("", ()) if mark and _is_nothing(cells[text], mark))]
     n_own = sum(counts[text] for text in own)
     if n_own + sum(counts[text] for text in infinite) < ENOUGH_NUMBERS * n_seen:
         taken = set(own)  # bare zeros are of no kind of their own
@@ -165,16 +168,16 @@ def decimal_of(cells: Iterable[NumberCell], reading: Reading) -> str:
     return told.pop() if len(told) == 1 else reading.decimal
 
 
-def _letters_multiply(often: Mapping[NumberCell, int]) -> bool:
+def _letters_multiply(cells: Collection[NumberCell]) -> bool:
     """Whether K, M and B are thousands, millions and billions in a column: beside words that are so, or one another.
 
     K and M are so beside numbers without anything too; a column in which all cells have one of them has a unit.
     """
-    letters = {cell.after for cell in often if cell.is_letter}
+    letters = {cell.after for cell in cells if cell.is_letter}
     if not letters:
         return False
-    plain = any(not cell.after and not cell.currency and cell.core.strip("0.,") for cell in often)
-    return len(letters) > 1 or any(cell.tens() for cell in often) or (plain and letters <= {"K", "M"})
+    plain = any(not cell.after and not cell.currency and cell.core.strip("0.,") for cell in cells)
+    return len(letters) > 1 or any(cell.tens() for cell in cells) or (plain and letters <= {"K", "M"})
 
 
 def _is_nothing(cell: NumberCell, mark: str) -> bool:
@@ -244,13 +247,25 @@ def _decided_decimal(
         )
     if told:
         return max(told, key=lambda shown: often[shown]), ""
-    between = [text for text in open_ if decimal in cells[text].core]
-    others = [cell.core for cell in cells.values() if not _BOTH.search(cell.core)]
-    if between and mark and not any(map(_LONG_UNMARKED.fullmatch, others)):
-        money = bool(_IS_CURRENCY.match(mark))
-        if money or any(map(_UNMARKED.fullmatch, others)):
-            return decimal, _either_way(between, cells, counts)
+    if mark and mark not in PERCENTS and (either := _may_be_thousands(open_, cells, decimal, mark)):
+        return decimal, _either_way(either, cells, counts)
     return decimal, ""
+
+
+def _may_be_thousands(
+    open_: Sequence[str], cells: Mapping[str, NumberCell], decimal: str, mark: str
+) -> Sequence[str]:
+    """Cells whose mark before three digits may be of thousands or of decimals, where nothing makes one more probable.
+
+    Of money, which has two decimals or none, every decimal mark; and commas where the currency follows, as where commas
+    are decimal. Of other units, decimal marks beside numbers of three digits without any.
+    """
+    between = [text for text in open_ if decimal in cells[text].core]
+    if not _IS_CURRENCY.match(mark):
+        whole = any(_UNMARKED.fullmatch(cell.core) for cell in cells.values())
+        return between if whole else []
+    follows = any(text.strip().endswith(mark) for text in open_)
+    return open_ if follows and decimal == "." else between
 
 
 def _either_way(open_: Sequence[str], cells: Mapping[str, NumberCell], counts: Mapping[str, int]) -> str:
@@ -259,7 +274,8 @@ def _either_way(open_: Sequence[str], cells: Mapping[str, NumberCell], counts: M
     core, n = cells[text].core, sum(counts[each] for each in open_)
     whole, broken = _BOTH.sub("", core), f"{float(_BOTH.sub('.', core)):g}"
     written = [text.replace(core, each) for each in (whole, broken)]
-    return f"{text!r} may be {whole} or {broken} ({n:,} cells like it): write {written[0]} or {written[1]}"
+    like = f"{n:,} cell{'s' if n > 1 else ''} like it"
+    return f"{text!r} may be {whole} or {broken} ({like}): write {written[0]} or {written[1]}"
 
 
 def _may_be_answers(cores: Iterable[str]) -> bool:
